@@ -1,0 +1,200 @@
+//! Errors: what does not fit, where, and how to fix it; data first, text second.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::fix::{self, Fix};
+use crate::resolve::all_clashes;
+use crate::{Dims, Layout, Names, Refusal, Rule, RuleKind};
+
+/// Why shapes do not broadcast: every clashing axis, both ways of counting it, the sizes, the
+/// operands with their names and original shapes, and fixes that were checked to work.
+///
+/// ```
+/// use simulcast_core::{Names, Rule, resolve};
+///
+/// let error = resolve(Rule::Numpy, &[&[2, 3, 4][..], &[2, 4]]).unwrap_err();
+/// let error = error.with_names(Names::of(["image", "mask"]));
+/// assert_eq!((error.code(), error.axis()), ("E1", Some(1)));
+/// assert_eq!(error.fixes()[0].result(), [2, 3, 4]);
+/// assert!(error.to_string().ends_with("help: mask[:, None, :] is (2, 1, 4), result (2, 3, 4)"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastError(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    rule: RuleKind,
+    shapes: Vec<Dims>,
+    layout: Option<Layout>,
+    refusal: Refusal,
+    clashes: Vec<Refusal>,
+    fixes: Vec<Fix>,
+    names: Names,
+}
+
+impl BroadcastError {
+    /// The error for shapes of known sizes; looks for every clash and for fixes.
+    #[cold]
+    pub(crate) fn new<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], refusal: Refusal) -> Self {
+        let clashes = match refusal {
+            Refusal::Clash { .. } | Refusal::Overhang { .. } => all_clashes(rule, shapes),
+            _ => Vec::new(),
+        };
+        let fixes = fix::fixes(rule, shapes, &refusal);
+        let layout =
+            Layout::new(rule, shapes.len(), |m| shapes.get(m).map_or(0, |s| s.as_ref().len()));
+        let shapes = shapes.iter().map(|shape| Dims::from(shape.as_ref())).collect();
+        Self::with(rule.kind(), shapes, layout.ok(), refusal, clashes, fixes)
+    }
+
+    /// The error for symbolic shapes.
+    #[cold]
+    pub(crate) fn symbolic(rule: Rule<'_>, shapes: &[Dims], refusals: &[Refusal]) -> Self {
+        let refusal = refusals.first().copied().unwrap_or(Refusal::Overflow);
+        let clashes = match refusal {
+            Refusal::Clash { .. } | Refusal::Overhang { .. } => refusals.to_vec(),
+            _ => Vec::new(),
+        };
+        let rank = |m: usize| shapes.get(m).and_then(Dims::dims).map_or(0, <[_]>::len);
+        let layout = Layout::new(rule, shapes.len(), rank).ok();
+        Self::with(rule.kind(), shapes.to_vec(), layout, refusal, clashes, Vec::new())
+    }
+
+    fn with(
+        rule: RuleKind,
+        shapes: Vec<Dims>,
+        layout: Option<Layout>,
+        refusal: Refusal,
+        clashes: Vec<Refusal>,
+        fixes: Vec<Fix>,
+    ) -> Self {
+        let names = Names::default();
+        Self(Box::new(Inner { rule, shapes, layout, refusal, clashes, fixes, names }))
+    }
+
+    /// The error with names for its operands and their axes.
+    #[must_use]
+    pub fn with_names(mut self, names: Names) -> Self {
+        self.0.names = names;
+        self
+    }
+
+    /// The stable code: `E1` for incompatible sizes.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.refusal.code()
+    }
+
+    /// The first reason.
+    #[must_use]
+    pub fn refusal(&self) -> &Refusal {
+        &self.0.refusal
+    }
+
+    /// Every clashing or overhanging axis; empty where the reason is another.
+    #[must_use]
+    pub fn clashes(&self) -> &[Refusal] {
+        &self.0.clashes
+    }
+
+    /// The first clashing result axis, counted from 0.
+    #[must_use]
+    pub fn axis(&self) -> Option<usize> {
+        match self.0.refusal {
+            Refusal::Clash { axis, .. } => Some(axis),
+            _ => None,
+        }
+    }
+
+    /// The rule that refused.
+    #[must_use]
+    pub fn rule(&self) -> RuleKind {
+        self.0.rule
+    }
+
+    /// The shapes as they were given.
+    #[must_use]
+    pub fn shapes(&self) -> &[Dims] {
+        &self.0.shapes
+    }
+
+    /// Where the rule lays the operands' axes, where it got that far.
+    #[must_use]
+    pub fn layout(&self) -> Option<&Layout> {
+        self.0.layout.as_ref()
+    }
+
+    /// Changes that make the shapes broadcast, each checked to work; the likeliest first.
+    #[must_use]
+    pub fn fixes(&self) -> &[Fix] {
+        &self.0.fixes
+    }
+
+    /// The names of operands and axes.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.0.names
+    }
+
+    /// A refusal of this error as text, with the operands' names.
+    #[must_use]
+    pub fn describe(&self, refusal: &Refusal) -> alloc::string::String {
+        Described(refusal, &self.0.names).to_string()
+    }
+}
+
+struct Described<'a>(&'a Refusal, &'a Names);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write(f, |f, operand| f.write_str(&self.1.operand(operand)))
+    }
+}
+
+/// How many shapes a text lists before it only counts them.
+const LISTED: usize = 4;
+
+impl fmt::Display for BroadcastError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { rule, shapes, refusal, clashes, fixes, names, .. } = &*self.0;
+        write!(f, "{}: ", refusal.code())?;
+        match shapes.len() {
+            0 => f.write_str("no shapes")?,
+            count if count > LISTED => write!(f, "{count} shapes")?,
+            count => {
+                for (operand, shape) in shapes.iter().enumerate() {
+                    let left = count.saturating_sub(operand);
+                    let before = match (operand, left) {
+                        (0, _) => "",
+                        (_, 1) => " and ",
+                        _ => ", ",
+                    };
+                    write!(f, "{before}{} {shape}", names.operand(operand))?;
+                }
+            }
+        }
+        let verb = if shapes.len() == 1 { "does" } else { "do" };
+        write!(f, " {verb} not broadcast under rule {rule}: ")?;
+        match clashes.len() {
+            0 => write!(f, "{}", Described(refusal, names))?,
+            _ => {
+                for (position, clash) in clashes.iter().take(LISTED).enumerate() {
+                    f.write_str(if position > 0 { ", " } else { "" })?;
+                    write!(f, "{}", Described(clash, names))?;
+                }
+                if let Some(more @ 1..) = clashes.len().checked_sub(LISTED) {
+                    write!(f, ", and {more} more")?;
+                }
+            }
+        }
+        match fixes.first() {
+            Some(fix) => write!(f, "; help: {}", fix.describe(names)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for BroadcastError {}

@@ -1,0 +1,190 @@
+//! Policies: what to do about findings.
+//!
+//! A policy is a value; there is no global state.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use crate::{Finding, FindingCode, Limits, Plan, tuple};
+
+/// What to do about a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    /// Say nothing.
+    Allow,
+    /// Say so, and go on.
+    Warn,
+    /// Refuse.
+    Raise,
+}
+
+impl Action {
+    /// The action of that name: `allow`, `warn` or `raise`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "allow" => Some(Self::Allow),
+            "warn" => Some(Self::Warn),
+            "raise" => Some(Self::Raise),
+            _ => None,
+        }
+    }
+}
+
+/// How much implicit broadcasting is accepted at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// No operand repeats, not even a scalar.
+    Exact,
+    /// Only scalars (rank 0) repeat.
+    ScalarOnly,
+    /// Sizes of 1 that are written out stretch, and scalars; no other rank is padded.
+    SameRank,
+    /// Whatever the rule accepts.
+    #[default]
+    Numpy,
+}
+
+impl Level {
+    /// The level of that name: `exact`, `scalar-only`, `same-rank` or `numpy`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "exact" => Some(Self::Exact),
+            "scalar-only" => Some(Self::ScalarOnly),
+            "same-rank" => Some(Self::SameRank),
+            "numpy" => Some(Self::Numpy),
+            _ => None,
+        }
+    }
+}
+
+/// A level, an action for each code, and limits for growth.
+///
+/// The default lets everything pass and warns of the square outer alone: a warning that is mostly
+/// wrong is worse than none.
+///
+/// ```
+/// use simulcast_core::{Action, FindingCode, Policy, Rule, resolve};
+///
+/// let plan = resolve(Rule::Numpy, &[&[32, 1][..], &[32]])?;
+/// assert_eq!(Policy::default().judge(&plan).warned.len(), 1);
+/// let strict = Policy::default().with(FindingCode::SquareOuter, Action::Raise);
+/// assert!(!strict.judge(&plan).raised.is_empty());
+/// # Ok::<(), simulcast_core::BroadcastError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// How much implicit broadcasting is accepted at all.
+    pub level: Level,
+    /// The limits for [`FindingCode::Growth`].
+    pub limits: Limits,
+    warn: Vec<FindingCode>,
+    raise: Vec<FindingCode>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::all(Action::Allow).with(FindingCode::SquareOuter, Action::Warn)
+    }
+}
+
+/// What a policy says of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Findings that refuse the broadcast.
+    pub raised: Vec<Finding>,
+    /// Findings to tell of.
+    pub warned: Vec<Finding>,
+}
+
+impl Policy {
+    /// One action for every code.
+    #[must_use]
+    pub fn all(action: Action) -> Self {
+        let this = Self {
+            level: Level::Numpy,
+            limits: Limits::default(),
+            warn: Vec::new(),
+            raise: Vec::new(),
+        };
+        FindingCode::ALL.into_iter().fold(this, |policy, code| policy.with(code, action))
+    }
+
+    /// The policy with another action for one code.
+    #[must_use]
+    pub fn with(mut self, code: FindingCode, action: Action) -> Self {
+        self.warn.retain(|known| *known != code);
+        self.raise.retain(|known| *known != code);
+        match action {
+            Action::Allow => {}
+            Action::Warn => self.warn.push(code),
+            Action::Raise => self.raise.push(code),
+        }
+        self
+    }
+
+    /// The policy at another level.
+    #[must_use]
+    pub fn at(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// The action for a code. The level [`Level::SameRank`] raises rank promotion.
+    #[must_use]
+    pub fn action(&self, code: FindingCode) -> Action {
+        match (self.level, code) {
+            (_, FindingCode::Repeat) => Action::Raise,
+            (Level::SameRank, FindingCode::RankPromotion) => Action::Raise,
+            _ if self.raise.contains(&code) => Action::Raise,
+            _ if self.warn.contains(&code) => Action::Warn,
+            _ => Action::Allow,
+        }
+    }
+
+    /// Sorts the findings of a plan by what is to be done about them.
+    #[must_use]
+    pub fn judge(&self, plan: &Plan) -> Verdict {
+        let mut verdict = Verdict::default();
+        for finding in self.repeats(plan).into_iter().chain(plan.findings(&self.limits)) {
+            match self.action(finding.code) {
+                Action::Allow => {}
+                Action::Warn => verdict.warned.push(finding),
+                Action::Raise => verdict.raised.push(finding),
+            }
+        }
+        verdict
+    }
+
+    /// SC100: the first operand that repeats though the level forbids it.
+    fn repeats(&self, plan: &Plan) -> Option<Finding> {
+        let exempt_rank = match self.level {
+            Level::Exact => None,
+            Level::ScalarOnly => Some(0),
+            Level::SameRank | Level::Numpy => return None,
+        };
+        for operand in 0..plan.operands() {
+            let (Ok(shape), Ok(axes)) = (plan.operand_shape(operand), plan.sum_axes(operand))
+            else {
+                continue;
+            };
+            let forbidden = match axes.first() {
+                None => false,
+                Some(_) => exempt_rank != Some(shape.len()),
+            };
+            if forbidden {
+                let name = plan.operand_name(operand);
+                let (own, result) = (tuple(&shape), tuple(plan.shape()));
+                return Some(Finding {
+                    code: FindingCode::Repeat,
+                    operands: alloc::vec![operand],
+                    axes,
+                    message: format!("{name} {own} is repeated to {result}"),
+                    fixes: Vec::new(),
+                });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,282 @@
+//! Resolution: shapes and a rule in, the result out.
+//!
+//! [`resolve_into`] and [`sources_into`] never allocate. [`resolve`] makes a [`Plan`], or a
+//! [`BroadcastError`] that names every clashing axis and fixes that work. All three run the one
+//! loop of the frame, in time linear in the total number of sizes.
+
+use core::ops::ControlFlow;
+
+use crate::frame::Frame;
+#[cfg(feature = "alloc")]
+use crate::{BroadcastError, Plan};
+use crate::{Refusal, Rule, Side, Source};
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
+
+/// Writes the result shape into `out` and returns the part that was written; never allocates.
+///
+/// The shapes of a [`Rule::Axes`] resolve in linear time where `broadcast_axes` is sorted.
+///
+/// # Errors
+///
+/// A [`Refusal`] where the rule does not accept the shapes, [`Refusal::Buffer`] where `out` is
+/// shorter than the result's rank.
+///
+/// ```
+/// use simulcast_core::{Rule, resolve_into};
+///
+/// let mut buffer = [0; 8];
+/// let shape = resolve_into(Rule::Numpy, &[&[8, 1, 6, 1][..], &[7, 1, 5]], &mut buffer)?;
+/// assert_eq!(shape, [8, 7, 6, 5]);
+/// # Ok::<(), simulcast_core::Refusal>(())
+/// ```
+pub fn resolve_into<'o, S: AsRef<[usize]>>(
+    rule: Rule<'_>,
+    shapes: &[S],
+    out: &'o mut [usize],
+) -> Result<&'o [usize], Refusal> {
+    let frame = frame(rule, shapes)?;
+    let given = out.len();
+    let Some(out) = out.get_mut(..frame.rank) else {
+        return Err(Refusal::Buffer { needed: frame.rank, given });
+    };
+    fill(&frame, shapes, out, |_, _| ())?;
+    Ok(out)
+}
+
+/// Writes the source of each result axis in operand `operand` into `out`; never allocates.
+///
+/// `out` has the result's rank. With [`view_strides_into`](crate::view_strides_into) this is all
+/// that reading a broadcast operand takes.
+///
+/// # Errors
+///
+/// As [`resolve_into`], and [`Refusal::Index`] where there is no such operand.
+///
+/// ```
+/// use simulcast_core::{Rule, Source, resolve_into, sources_into};
+///
+/// let shapes = [&[8, 1, 6][..], &[7, 1]];
+/// let (mut shape, mut sources) = ([0; 3], [Source::Added; 3]);
+/// let shape = resolve_into(Rule::Numpy, &shapes, &mut shape)?;
+/// sources_into(Rule::Numpy, &shapes, 1, shape, &mut sources)?;
+/// assert_eq!(sources, [Source::Added, Source::Kept(0), Source::Stretched(1)]);
+/// # Ok::<(), simulcast_core::Refusal>(())
+/// ```
+pub fn sources_into<S: AsRef<[usize]>>(
+    rule: Rule<'_>,
+    shapes: &[S],
+    operand: usize,
+    result: &[usize],
+    out: &mut [Source],
+) -> Result<(), Refusal> {
+    let frame = frame(rule, shapes)?;
+    let given = out.len().min(result.len());
+    if given < frame.rank {
+        return Err(Refusal::Buffer { needed: frame.rank, given });
+    }
+    let Some(shape) = shapes.get(operand).map(S::as_ref) else {
+        return Err(Refusal::Index { index: operand, len: shapes.len() });
+    };
+    let before = shapes.iter().take(operand).map(|s| s.as_ref().len()).sum();
+    let mut targets = frame.targets(operand, before, shape.len());
+    out.fill(Source::Added);
+    for (axis, &size) in shape.iter().enumerate() {
+        let Some(target) = targets.step() else { continue };
+        if let (Some(source), Some(&result)) = (out.get_mut(target), result.get(target)) {
+            *source = Source::of(axis, size, result);
+        }
+    }
+    Ok(())
+}
+
+fn frame<'a, S: AsRef<[usize]>>(rule: Rule<'a>, shapes: &[S]) -> Result<Frame<'a>, Refusal> {
+    Frame::new(rule, shapes.len(), |operand| rank(shapes, operand))
+}
+
+fn rank<S: AsRef<[usize]>>(shapes: &[S], operand: usize) -> usize {
+    shapes.get(operand).map_or(0, |shape| shape.as_ref().len())
+}
+
+/// Visits each axis of each operand with the result axis that it is laid on, until `step` breaks.
+#[inline]
+fn walk<S: AsRef<[usize]>, B>(
+    frame: &Frame<'_>,
+    shapes: &[S],
+    mut step: impl FnMut(Side, usize, Option<usize>) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let mut before = 0_usize;
+    for (operand, shape) in shapes.iter().enumerate() {
+        let shape = shape.as_ref();
+        let mut targets = frame.targets(operand, before, shape.len());
+        before = before.saturating_add(shape.len());
+        for (axis, &size) in shape.iter().enumerate() {
+            let side = Side { operand: Some(operand), axis, size: size.into() };
+            step(side, size, targets.step())?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// The loop of the frame. `visit` sees the size and the target of each axis, in order.
+#[inline]
+fn fill<S: AsRef<[usize]>>(
+    frame: &Frame<'_>,
+    shapes: &[S],
+    out: &mut [usize],
+    mut visit: impl FnMut(usize, Option<usize>),
+) -> Result<(), Refusal> {
+    frame.check_distinct(shapes.len(), |operand| rank(shapes, operand), out)?;
+    frame.begin(shapes.first().map_or(&[], S::as_ref), out);
+    let outcome = walk(frame, shapes, |side, size, target| {
+        visit(size, target);
+        let fits = match target.and_then(|target| out.get_mut(target)) {
+            Some(result) => frame.meet(result, size),
+            None => size == 1,
+        };
+        if fits {
+            return ControlFlow::Continue(());
+        }
+        ControlFlow::Break((side, target))
+    });
+    match outcome {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break((second, target)) => Err(refuse(frame, shapes, out, second, target)),
+    }
+}
+
+/// What is wrong with laying `second` on result axis `target`, where the loop stopped.
+#[cold]
+fn refuse<S: AsRef<[usize]>>(
+    frame: &Frame<'_>,
+    shapes: &[S],
+    out: &[usize],
+    second: Side,
+    target: Option<usize>,
+) -> Refusal {
+    let Some((axis, &size)) = target.and_then(|axis| Some((axis, out.get(axis)?))) else {
+        return overhang(frame, second);
+    };
+    let brought = walk(frame, shapes, |side, own, target| match target {
+        Some(target) if (target, own) == (axis, size) => ControlFlow::Break(side),
+        _ => ControlFlow::Continue(()),
+    });
+    let first = match brought {
+        ControlFlow::Break(side) => side,
+        ControlFlow::Continue(()) => frame.base_side(axis, size),
+    };
+    Refusal::Clash { axis, rank: frame.rank, first, second }
+}
+
+fn overhang(frame: &Frame<'_>, side: Side) -> Refusal {
+    let Side { operand, axis, size } = side;
+    Refusal::Overhang { operand: operand.unwrap_or(0), axis, size, rank: frame.rank }
+}
+
+/// Resolves shapes under a rule.
+///
+/// Works for any number of operands and any rank, in time linear in the total number of sizes
+/// (the `broadcast_axes` of a [`Rule::Axes`] are sorted first).
+///
+/// # Errors
+///
+/// A [`BroadcastError`] where the rule does not accept the shapes.
+///
+/// ```
+/// use simulcast_core::{Rule, Source, resolve};
+///
+/// let plan = resolve(Rule::Numpy, &[&[8, 1, 6, 1][..], &[7, 1, 5]])?;
+/// assert_eq!(plan.shape(), [8, 7, 6, 5]);
+/// assert_eq!(plan.source(1, 0), Ok(Source::Added));
+///
+/// let error = resolve(Rule::Numpy, &[&[2, 3, 4][..], &[2, 4]]).unwrap_err();
+/// assert_eq!(error.code(), "E1");
+/// assert_eq!(
+///     error.to_string(),
+///     "E1: (2, 3, 4) and (2, 4) do not broadcast under rule numpy: axis 1 (-2): A has 3, B has 2; \
+///      help: B[:, None, :] is (2, 1, 4), result (2, 3, 4)"
+/// );
+/// # Ok::<(), simulcast_core::BroadcastError>(())
+/// ```
+#[cfg(feature = "alloc")]
+pub fn resolve<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Result<Plan, BroadcastError> {
+    let sorted;
+    let rule = match rule {
+        Rule::Axes { shape, broadcast_axes } if !broadcast_axes.is_sorted() => {
+            let mut axes = broadcast_axes.to_vec();
+            axes.sort_unstable();
+            sorted = axes;
+            Rule::Axes { shape, broadcast_axes: &sorted }
+        }
+        _ => rule,
+    };
+    try_resolve(rule, shapes).map_err(|refusal| BroadcastError::new(rule, shapes, refusal))
+}
+
+/// The result shape under [`Rule::Numpy`]: the short way for the common case.
+///
+/// # Errors
+///
+/// As [`resolve`].
+///
+/// ```
+/// use simulcast_core::broadcast_shapes;
+///
+/// assert_eq!(broadcast_shapes(&[&[2, 1][..], &[3], &[]])?, [2, 3]);
+/// # Ok::<(), simulcast_core::BroadcastError>(())
+/// ```
+#[cfg(feature = "alloc")]
+pub fn broadcast_shapes<S: AsRef<[usize]>>(shapes: &[S]) -> Result<Vec<usize>, BroadcastError> {
+    Ok(resolve(Rule::Numpy, shapes)?.shape().to_vec())
+}
+
+/// [`resolve`] without the work that makes an error helpful.
+#[cfg(feature = "alloc")]
+pub(crate) fn try_resolve<S: AsRef<[usize]>>(
+    rule: Rule<'_>,
+    shapes: &[S],
+) -> Result<Plan, Refusal> {
+    let frame = frame(rule, shapes)?;
+    let mut shape = alloc::vec![1; frame.rank];
+    let total = shapes.iter().map(|s| s.as_ref().len()).fold(0, usize::saturating_add);
+    let mut axes = Vec::with_capacity(total);
+    fill(&frame, shapes, &mut shape, |size, target| axes.push((size, target)))?;
+    let mut ends = Vec::with_capacity(shapes.len());
+    let mut end = 0_usize;
+    ends.extend(shapes.iter().map(|s| {
+        end = end.saturating_add(s.as_ref().len());
+        end
+    }));
+    Ok(Plan::new(rule, shape, axes, ends))
+}
+
+/// Every clash, not only the first: one for each result axis, and one for each overhanging axis.
+#[cfg(feature = "alloc")]
+pub(crate) fn all_clashes<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Vec<Refusal> {
+    let Ok(frame) = frame(rule, shapes) else { return Vec::new() };
+    let mut sizes = alloc::vec![1; frame.rank];
+    frame.begin(shapes.first().map_or(&[], S::as_ref), &mut sizes);
+    // Beside each size of the result: who brought it, and whether it has clashed already.
+    let mut out: Vec<(usize, Option<Side>, bool)> =
+        sizes.into_iter().map(|size| (size, None, false)).collect();
+    let mut found = Vec::new();
+    let _: ControlFlow<()> = walk(&frame, shapes, |side, own, target| {
+        let slot = target.and_then(|axis| Some((axis, out.get_mut(axis)?)));
+        let Some((axis, (size, first, clashed))) = slot else {
+            found.extend((own != 1).then(|| overhang(&frame, side)));
+            return ControlFlow::Continue(());
+        };
+        let fits = frame.meet(size, own);
+        if own == *size {
+            first.get_or_insert(side);
+        }
+        if !fits {
+            if !core::mem::replace(clashed, true) {
+                let first = first.unwrap_or_else(|| frame.base_side(axis, *size));
+                found.push(Refusal::Clash { axis, rank: frame.rank, first, second: side });
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    found
+}

@@ -1,0 +1,273 @@
+//! Shape text: every spelling that people paste.
+//!
+//! | text | means |
+//! |---|---|
+//! | `8,1,6,1` `(8, 1, 6, 1)` `[8,1,6,1]` `8x1x6x1` `8 1 6 1` `torch.Size([8, 1, 6, 1])` | sizes |
+//! | `()` `[]` `scalar` | rank 0 |
+//! | `N,3,1` | a symbol; `N@2..8` limits it to an interval |
+//! | `?` `None` `-1`, `2..8` `2..` `..8` | an unknown size, an interval |
+//! | `...` | an unknown rank |
+//! | `b=32,c=3` | axes with names |
+//! | `pred:32,1` | an operand with a name |
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::{Dim, Dims, Interval, Symbol};
+
+/// A shape as it was written: with names, where there are any.
+///
+/// ```
+/// use simulcast_core::ShapeText;
+///
+/// let shape: ShapeText = "pred:b=32,c=1".parse()?;
+/// assert_eq!(shape.name.as_deref(), Some("pred"));
+/// assert_eq!(shape.dims.sizes(), Some(vec![32, 1]));
+/// assert_eq!(shape.axis_names(), ["b", "c"]);
+/// # Ok::<(), simulcast_core::ParseError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShapeText {
+    /// The operand's name, if it has one.
+    pub name: Option<String>,
+    /// The dimensions.
+    pub dims: Dims,
+    /// The name of each axis; empty where it has none.
+    pub axes: Vec<String>,
+}
+
+impl ShapeText {
+    /// The name of each axis, or that of its symbol; empty where it has neither.
+    #[must_use]
+    pub fn axis_names(&self) -> Vec<String> {
+        let dims = self.dims.dims().unwrap_or(&[]);
+        let name = |(name, dim): (&String, &Dim)| match dim {
+            Dim::Symbol(symbol) if name.is_empty() => symbol.name.clone(),
+            _ => name.clone(),
+        };
+        self.axes.iter().zip(dims).map(name).collect()
+    }
+}
+
+/// Why a text is not a shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    text: String,
+    part: String,
+    reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Empty,
+    EmptyAxis,
+    Bracket,
+    Size,
+    TooLarge,
+    Interval,
+    Name,
+}
+
+impl ParseError {
+    fn new(text: &str, part: &str, reason: Reason) -> Self {
+        // Whole characters, and not so many that a hostile text floods the terminal.
+        let cut = |text: &str| text.chars().take(80).collect();
+        Self { text: cut(text), part: cut(part), reason }
+    }
+
+    /// The part of the text that is wrong.
+    #[must_use]
+    pub fn part(&self) -> &str {
+        &self.part
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, part, reason } = self;
+        write!(f, "{text:?} is not a shape: ")?;
+        match reason {
+            Reason::Empty => f.write_str("it is empty; a scalar is written ()"),
+            Reason::EmptyAxis => f.write_str("an axis is empty"),
+            Reason::Bracket => f.write_str("brackets do not match"),
+            Reason::Size => write!(f, "{part:?} is no size, symbol or interval"),
+            Reason::TooLarge => write!(f, "the size {part} is too large"),
+            Reason::Interval => write!(f, "the interval {part:?} ends before it begins"),
+            Reason::Name => write!(f, "{part:?} is no name"),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+impl FromStr for ShapeText {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let fail = |part: &str, reason| Err(ParseError::new(text, part, reason));
+        let (name, shape) = match text.split_once(':') {
+            Some((name, shape)) => (Some(name.trim()), shape),
+            None => (None, text),
+        };
+        match name {
+            Some(name) if !is_name(name) => return fail(name, Reason::Name),
+            _ => {}
+        }
+        let name = name.map(ToString::to_string);
+        let body = match unwrap(shape.trim()) {
+            Unwrapped::Body(body) => body,
+            Unwrapped::Mismatched => return fail(shape, Reason::Bracket),
+        };
+        let parts = match body {
+            Body::Bare("") => return fail("", Reason::Empty),
+            Body::Bare("scalar") | Body::Bracketed("" | ",") => Vec::new(),
+            Body::Bare("...") | Body::Bracketed("...") => {
+                return Ok(Self { name, dims: Dims::Unranked, axes: Vec::new() });
+            }
+            Body::Bare(body) | Body::Bracketed(body) => split(body),
+        };
+        let (mut dims, mut axes) = (Vec::new(), Vec::new());
+        for part in parts {
+            let (axis, dim) = match part.split_once('=') {
+                Some((axis, dim)) => (axis.trim(), dim.trim()),
+                None => ("", part),
+            };
+            if !axis.is_empty() {
+                if !is_name(axis) {
+                    return fail(axis, Reason::Name);
+                }
+            }
+            match parse_dim(dim) {
+                Ok(dim) => dims.push(dim),
+                Err(reason) => return fail(dim, reason),
+            }
+            axes.push(axis.to_string());
+        }
+        Ok(Self { name, dims: Dims::Ranked(dims), axes })
+    }
+}
+
+/// What is left of a shape without its brackets, and whether it had any.
+#[derive(Clone, Copy)]
+enum Body<'a> {
+    Bare(&'a str),
+    Bracketed(&'a str),
+}
+
+enum Unwrapped<'a> {
+    Body(Body<'a>),
+    Mismatched,
+}
+
+/// Takes brackets off, with what is written before them: `torch.Size([2, 3])`, `Shape(2, 3)`.
+fn unwrap(text: &str) -> Unwrapped<'_> {
+    let mut body = Body::Bare(text);
+    loop {
+        let (Body::Bare(text) | Body::Bracketed(text)) = body;
+        let open = text.find(['(', '[']);
+        let close = text.ends_with([')', ']']);
+        let (before, inside) = match (open, close) {
+            (None, false) => return Unwrapped::Body(body),
+            (Some(open), true) => text.split_at_checked(open).unwrap_or((text, "")),
+            _ => return Unwrapped::Mismatched,
+        };
+        let inside = match inside.chars().next() {
+            Some('(') => inside.strip_prefix('(').and_then(|inside| inside.strip_suffix(')')),
+            _ => inside.strip_prefix('[').and_then(|inside| inside.strip_suffix(']')),
+        };
+        let (true, Some(inside)) = (before.chars().all(is_name_char), inside) else {
+            return Unwrapped::Mismatched;
+        };
+        body = Body::Bracketed(inside.trim());
+    }
+}
+
+/// The parts between commas, or between `x`, or between spaces.
+fn split(body: &str) -> Vec<&str> {
+    if body.contains(',') {
+        let body = body.strip_suffix(',').unwrap_or(body);
+        return body.split(',').map(str::trim).collect();
+    }
+    let parts: Vec<&str> = body.split_whitespace().collect();
+    let crosses = |part: &&str| matches!(*part, "x" | "X" | "×" | "*");
+    let (sizes, between): (Vec<_>, Vec<_>) =
+        parts.iter().zip([false, true].iter().cycle()).partition(|(_, odd)| !**odd);
+    let alternate = between.len().saturating_add(1) == sizes.len();
+    let crossed = between.iter().all(|(part, _)| crosses(part));
+    match (between.len(), alternate, crossed) {
+        (1.., true, true) => return sizes.into_iter().map(|(part, _)| *part).collect(),
+        (1.., _, _) => return parts,
+        _ => {}
+    }
+    let parts: Vec<&str> = body.split(['x', 'X', '×']).map(str::trim).collect();
+    let is_number = |part: &&str| part.parse::<usize>().is_ok();
+    let is_short = |part: &&str| is_number(part) | matches!(part.len(), 1);
+    match (parts.iter().any(is_number), parts.iter().all(is_short)) {
+        (true, true) => parts,
+        _ => alloc::vec![body],
+    }
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_alphanumeric() | matches!(c, '_' | '.' | '-' | '/')
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(is_name_char) & !text.is_empty()
+}
+
+fn parse_dim(text: &str) -> Result<Dim, Reason> {
+    match text {
+        "" => return Err(Reason::EmptyAxis),
+        "?" | "None" | "-1" => return Ok(Dim::UNKNOWN),
+        _ => {}
+    }
+    if let Some((name, range)) = text.split_once('@') {
+        let Some(range) = parse_interval(range)? else { return Err(Reason::Size) };
+        return Ok(Dim::Symbol(Symbol { range, ..symbol(name)? }));
+    }
+    match parse_interval(text)? {
+        Some(range) => Ok(Dim::from(range)),
+        None => symbol(text).map(Dim::Symbol),
+    }
+}
+
+fn symbol(text: &str) -> Result<Symbol, Reason> {
+    let mut chars = text.chars();
+    let letter = chars.next().is_some_and(|first| first.is_alphabetic() | (first == '_'));
+    let rest = chars.all(|c| c.is_alphanumeric() | (c == '_'));
+    if letter & rest { Ok(Symbol::new(text)) } else { Err(Reason::Size) }
+}
+
+/// A size or an interval; `None` for what begins with no digit.
+fn parse_interval(text: &str) -> Result<Option<Interval>, Reason> {
+    let Some((lo, hi)) = text.split_once("..") else {
+        return Ok(parse_size(text)?.map(Interval::from));
+    };
+    let lo = match lo {
+        "" => 0,
+        lo => parse_size(lo)?.ok_or(Reason::Size)?,
+    };
+    let hi = match hi {
+        "" => None,
+        hi => Some(parse_size(hi)?.ok_or(Reason::Size)?),
+    };
+    match hi {
+        Some(hi) if hi < lo => Err(Reason::Interval),
+        _ => Ok(Some(Interval::new(lo, hi))),
+    }
+}
+
+/// A size; `None` for what begins with no digit. `1_000` is a size too.
+fn parse_size(text: &str) -> Result<Option<usize>, Reason> {
+    if !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Ok(None);
+    }
+    let digits: String = text.chars().filter(|&c| c != '_').collect();
+    if !digits.chars().all(|c| c.is_ascii_digit()) {
+        return Err(Reason::Size);
+    }
+    digits.parse().map(Some).map_err(|_| Reason::TooLarge)
+}
