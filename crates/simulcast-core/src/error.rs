@@ -182,11 +182,11 @@ impl fmt::Display for BroadcastError {
             0 => write!(f, "{}", Described(refusal, names))?,
             _ => {
                 for (position, clash) in clashes.iter().take(LISTED).enumerate() {
-                    f.write_str(if position > 0 { ", " } else { "" })?;
+                    f.write_str(if position > 0 { "; " } else { "" })?;
                     write!(f, "{}", Described(clash, names))?;
                 }
                 if let Some(more @ 1..) = clashes.len().checked_sub(LISTED) {
-                    write!(f, ", and {more} more")?;
+                    write!(f, "; and {more} more")?;
                 }
             }
         }

@@ -171,38 +171,56 @@ impl Plan {
         found
     }
 
-    /// SC101 and SC102: the first pair of each.
+    /// SC101 and SC102.
     fn growing_pairs(&self, looked: &[Operand], found: &mut Vec<Finding>) {
+        let Some(Pair { p, q, axes: (i, j), square }) = self.growing_pair(looked) else { return };
+        let (a, b) = (self.operand_name(p.number), self.operand_name(q.number));
+        let (operands, axes) = (alloc::vec![p.number, q.number], alloc::vec![i, j]);
+        if !square {
+            let message = format!("both operands grow: {a} along axis {i}, {b} along axis {j}");
+            let (code, fixes) = (FindingCode::MutualGrowth, Vec::new());
+            found.push(Finding { code, operands, axes, message, fixes });
+            return;
+        }
+        let size = self.shape().get(i).copied().unwrap_or(0);
+        let message = format!(
+            "a column meets a row of the same length {size}: {a} repeats along axis {i}, {b} along axis {j}"
+        );
+        let (short, long) = if p.rank < q.rank { (p, q) } else { (q, p) };
+        let fixes = self.search(&[short.number, long.number], |plan| {
+            plan.growing_pair(&Operand::distinct(plan)).is_none()
+        });
+        found.push(Finding { code: FindingCode::SquareOuter, operands, axes, message, fixes });
+    }
+
+    /// Two operands that each repeat along an axis where the other does not: a square pair if there
+    /// is one, otherwise the first.
+    fn growing_pair<'o>(&self, looked: &'o [Operand]) -> Option<Pair<'o>> {
         let rank = self.shape().len();
-        let mut mutual = None;
+        let only = |a: &Operand, b: &Operand| -> Vec<usize> {
+            (0..rank).filter(|axis| a.repeats_at(*axis) & !b.repeats_at(*axis)).collect()
+        };
+        let mut first = None;
         for (position, p) in looked.iter().enumerate() {
             for q in looked.iter().skip(position.saturating_add(1)) {
-                let only = |a: &Operand, b: &Operand| -> Vec<usize> {
-                    (0..rank).filter(|axis| a.repeats_at(*axis) & !b.repeats_at(*axis)).collect()
-                };
                 let (by_p, by_q) = (only(p, q), only(q, p));
                 let (Some(&i), Some(&j)) = (by_p.first(), by_q.first()) else { continue };
-                if self.alignment() == Alignment::Right {
-                    if p.rank != q.rank {
-                        if let Some(axes) = self.square(&by_p, &by_q) {
-                            found.push(self.square_outer(p, q, axes));
-                            return;
-                        }
-                    }
+                let square = match self.alignment() {
+                    Alignment::Right if p.rank != q.rank => self.square(&by_p, &by_q),
+                    Alignment::Right | Alignment::Given => None,
+                };
+                if let Some(axes) = square {
+                    return Some(Pair { p, q, axes, square: true });
                 }
-                mutual.get_or_insert((p, q, i, j));
+                first.get_or_insert(Pair { p, q, axes: (i, j), square: false });
             }
         }
-        if let Some((p, q, i, j)) = mutual {
-            let (a, b) = (self.operand_name(p.number), self.operand_name(q.number));
-            found.push(Finding {
-                code: FindingCode::MutualGrowth,
-                operands: alloc::vec![p.number, q.number],
-                axes: alloc::vec![i, j],
-                message: format!("both operands grow: {a} along axis {i}, {b} along axis {j}"),
-                fixes: Vec::new(),
-            });
-        }
+        first
+    }
+
+    /// Whether a column meets a row of the same length.
+    pub(crate) fn is_square_outer(&self) -> bool {
+        self.growing_pair(&Operand::distinct(self)).is_some_and(|pair| pair.square)
     }
 
     /// Two axes of one size above 1, one from each list.
@@ -210,28 +228,6 @@ impl Plan {
         let size = |axis: &usize| self.shape().get(*axis).copied().unwrap_or(0);
         let pairs = by_p.iter().flat_map(|i| by_q.iter().map(move |j| (*i, *j)));
         pairs.filter(|(i, _)| size(i) > 1).find(|(i, j)| size(i) == size(j))
-    }
-
-    fn square_outer(&self, p: &Operand, q: &Operand, (i, j): (usize, usize)) -> Finding {
-        let (short, long) = if p.rank < q.rank { (p, q) } else { (q, p) };
-        let size = self.shape().get(i).copied().unwrap_or(0);
-        let (a, b) = (self.operand_name(p.number), self.operand_name(q.number));
-        let message = format!(
-            "a column meets a row of the same length {size}: {a} repeats along axis {i}, {b} along axis {j}"
-        );
-        let alone = |plan: &Plan| {
-            let looked = Operand::distinct(plan);
-            let mut found = Vec::new();
-            plan.growing_pairs(&looked, &mut found);
-            found.is_empty()
-        };
-        Finding {
-            code: FindingCode::SquareOuter,
-            operands: alloc::vec![p.number, q.number],
-            axes: alloc::vec![i, j],
-            message,
-            fixes: self.search(&[short.number, long.number], alone),
-        }
     }
 
     /// Edits of right-aligned operands that resolve to a plan that `accept` likes.
@@ -398,6 +394,14 @@ impl Plan {
             }
         }
     }
+}
+
+/// Two operands that both grow, and along which axes.
+struct Pair<'o> {
+    p: &'o Operand,
+    q: &'o Operand,
+    axes: (usize, usize),
+    square: bool,
 }
 
 /// An operand that is no scalar, with where it repeats.

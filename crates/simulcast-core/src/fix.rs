@@ -108,7 +108,7 @@ impl Fix {
                 format!("{}[{}]", names.operand(*operand), index.join(", "))
             }
             Edit::StartAxis { axis } => format!("axis = {axis}"),
-            Edit::Swap => format!("{} and {} exchanged", names.operand(0), names.operand(1)),
+            Edit::Swap => format!("exchanging {} and {}", names.operand(0), names.operand(1)),
             Edit::UseRule(kind) => format!("rule {kind}"),
         }
     }
@@ -215,7 +215,8 @@ pub(crate) fn fixes<S: AsRef<[usize]>>(
     };
     let rank = |operand: &usize| shapes.get(*operand).map_or(0, |shape| shape.as_ref().len());
     operands.sort_by_key(rank);
-    search(rule, shapes, &operands, |_| true)
+    // A fix that leads straight into the next mistake is none.
+    search(rule, shapes, &operands, |plan| !plan.is_square_outer())
 }
 
 /// Tries edits of `operands`, in that order, and then of the rule; keeps what resolves to a plan

@@ -337,7 +337,7 @@ fn to(target: &[usize], rank: usize) -> Result<Frame<'_>, Refusal> {
 
 /// nGraph `Broadcast`: the shape of arg must match `shape` with `broadcast_axes` removed.
 fn axes<'a>(shape: &'a [usize], skip: &'a [usize], rank: usize) -> Result<Frame<'a>, Refusal> {
-    if let Some(&axis) = skip.iter().find(|&&axis| axis >= shape.len()) {
+    if let Some(&axis) = skip.iter().max().filter(|&&axis| axis >= shape.len()) {
         return Err(Refusal::Axis { axis: axis.cast_signed(), allowed: shape.len() });
     }
     let (mut left, sorted) = (skip, skip.is_sorted());

@@ -193,7 +193,7 @@ fn overhang(frame: &Frame<'_>, side: Side) -> Refusal {
 /// assert_eq!(error.code(), "E1");
 /// assert_eq!(
 ///     error.to_string(),
-///     "E1: (2, 3, 4) and (2, 4) do not broadcast under rule numpy: axis 1 (-2): A has 3, B has 2; \
+///     "E1: A (2, 3, 4) and B (2, 4) do not broadcast under rule numpy: axis 1 (-2): A has 3, B has 2; \
 ///      help: B[:, None, :] is (2, 1, 4), result (2, 3, 4)"
 /// );
 /// # Ok::<(), simulcast_core::BroadcastError>(())

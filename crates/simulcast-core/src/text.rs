@@ -131,14 +131,10 @@ impl FromStr for ShapeText {
         let (mut dims, mut axes) = (Vec::new(), Vec::new());
         for part in parts {
             let (axis, dim) = match part.split_once('=') {
-                Some((axis, dim)) => (axis.trim(), dim.trim()),
+                Some((axis, dim)) if is_name(axis.trim()) => (axis.trim(), dim.trim()),
+                Some((axis, _)) => return fail(axis, Reason::Name),
                 None => ("", part),
             };
-            if !axis.is_empty() {
-                if !is_name(axis) {
-                    return fail(axis, Reason::Name);
-                }
-            }
             match parse_dim(dim) {
                 Ok(dim) => dims.push(dim),
                 Err(reason) => return fail(dim, reason),

@@ -1,0 +1,206 @@
+//! Findings and policies: what warns, and above all what does not.
+
+mod common;
+
+use common::{all_shapes, step_1};
+use simulcast_core::{
+    Action, Finding, FindingCode, Level, Limits, NamedAxes, Names, Plan, Policy, Rule, resolve,
+};
+
+fn plan(shapes: &[&[usize]]) -> Plan {
+    resolve(Rule::Numpy, shapes).unwrap()
+}
+
+fn codes(plan: &Plan) -> Vec<&'static str> {
+    plan.findings(&Limits::default()).iter().map(|finding| finding.code.as_str()).collect()
+}
+
+fn finding(plan: &Plan, code: FindingCode) -> Option<Finding> {
+    plan.findings(&Limits::default()).into_iter().find(|finding| finding.code == code)
+}
+
+// [E_BROADCAST_ANY_FUNC_2110]
+#[test]
+fn a_column_meets_a_row_of_the_same_length() {
+    let plan = plan(&[&[32, 1], &[32]]).with_names(Names::of(["pred", "target"]));
+    let square = finding(&plan, FindingCode::SquareOuter).unwrap();
+    assert_eq!((square.operands, square.axes), (vec![0, 1], vec![1, 0]));
+    let fixes: Vec<String> = square.fixes.iter().map(|fix| fix.describe(plan.names())).collect();
+    assert_eq!(
+        fixes,
+        ["target[:, None] is (32, 1), result (32, 1)", "pred[:, 0] is (32,), result (32,)"]
+    );
+}
+
+// [E_BROADCAST_ANY_FUNC_2110]
+#[test]
+fn what_is_meant_does_not_warn() {
+    // A table of pairs, written out; a bias; a scalar; a batch; equal shapes; channels; an outer
+    // product of two lengths; one element; nothing.
+    let fine: [&[&[usize]]; 11] = [
+        &[&[32, 1], &[1, 32]],
+        &[&[32, 10], &[10]],
+        &[&[32, 10], &[]],
+        &[&[32, 64, 8, 8], &[64, 1, 1]],
+        &[&[32, 10], &[32, 10]],
+        &[&[32, 64, 64], &[64]],
+        &[&[32, 1], &[10]],
+        &[&[1, 1], &[1]],
+        &[&[0, 1], &[0]],
+        &[&[32, 1], &[1]],
+        &[],
+    ];
+    for shapes in fine {
+        let verdict = Policy::default().judge(&plan(shapes));
+        assert_eq!(verdict, Default::default(), "{shapes:?}");
+    }
+    assert_eq!(Policy::default().judge(&plan(&[&[8, 1], &[8]])).warned.len(), 1);
+    assert_eq!(Policy::default().judge(&plan(&[&[1], &[5, 8, 1], &[8]])).warned.len(), 1);
+}
+
+// [E_BROADCAST_ANY_FUNC_2110]
+#[test]
+fn a_place_that_the_caller_gave_is_not_suspicious() {
+    let given = |rule, shapes: &[&[usize]]| codes(&resolve(rule, shapes).unwrap());
+    assert_eq!(given(Rule::Pdpd { axis: Some(0) }, &[&[3, 3], &[3]]), [""; 0]);
+    assert_eq!(given(Rule::Pdpd { axis: None }, &[&[3, 3], &[3]]), ["SC103", "SC104"]);
+    let shape = &[3, 3];
+    assert_eq!(given(Rule::Axes { shape, broadcast_axes: &[0] }, &[&[3]]), [""; 0]);
+    let axes = NamedAxes::new(&[&["n", "one"][..], &["m"]]).unwrap();
+    let named = resolve(axes.rule(), &[&[8, 1][..], &[8]]).unwrap();
+    assert_eq!(codes(&named), ["SC101"]);
+}
+
+// [E_BROADCAST_ANY_FUNC_2100]
+#[test]
+fn each_code_has_its_case() {
+    assert_eq!(codes(&plan(&[&[8, 1, 6, 1], &[7, 1, 5]])), ["SC101", "SC103", "SC105"]);
+    assert_eq!(codes(&plan(&[&[4, 1], &[1, 4]])), ["SC101"]);
+    assert_eq!(codes(&plan(&[&[32, 1], &[32]])), ["SC102", "SC103"]);
+    assert_eq!(codes(&plan(&[&[5, 3], &[3]])), ["SC103"]);
+    assert_eq!(codes(&plan(&[&[3, 3], &[3]])), ["SC103", "SC104"]);
+    assert_eq!(codes(&plan(&[&[1, 3, 2, 3], &[3]])), ["SC103", "SC104"]);
+    assert_eq!(codes(&plan(&[&[3, 3], &[1]])), ["SC103"], "ones fit everywhere alike");
+    assert_eq!(codes(&plan(&[&[100, 1], &[1, 100]])), ["SC101", "SC105"]);
+    assert_eq!(codes(&plan(&[&[0], &[1]])), ["SC107"]);
+    assert_eq!(codes(&plan(&[&[0], &[]])), ["SC107"]);
+    assert_eq!(codes(&plan(&[&[2, 0], &[2, 0], &[2, 1]])), ["SC107"]);
+    let huge = [[1 << 40, 1], [1, 1 << 40]];
+    assert!(codes(&resolve(Rule::Numpy, &huge).unwrap()).contains(&"SC105"));
+    let named = |axes: [&[&str]; 2], shapes: [&[usize]; 2]| {
+        let axes = axes.iter().map(|own| own.iter().map(ToString::to_string).collect()).collect();
+        codes(&plan(&shapes).with_names(Names { operands: vec![], axes }))
+    };
+    assert_eq!(named([&["b", "c"], &["b", "c"]], [&[32, 3], &[1, 3]]), ["SC106"]);
+    assert_eq!(named([&["b", "c"], &["", "c"]], [&[32, 3], &[1, 3]]), [""; 0]);
+    assert_eq!(named([&["b", "c"], &["c", "b"]], [&[3, 3], &[3, 3]]), ["SC111"]);
+}
+
+// [E_BROADCAST_ANY_FUNC_2100]
+#[test]
+fn messages_say_who_and_where() {
+    let said = |shapes: &[&[usize]]| -> Vec<String> {
+        let plan = plan(shapes);
+        plan.findings(&Limits::default())
+            .iter()
+            .flat_map(|finding| {
+                let fixes =
+                    finding.fixes.iter().map(|fix| format!("  {}", fix.describe(plan.names())));
+                std::iter::once(finding.to_string()).chain(fixes).collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    let all = [
+        said(&[&[8, 1, 6, 1], &[7, 1, 5]]),
+        said(&[&[32, 1], &[32]]),
+        said(&[&[3, 3], &[3]]),
+        said(&[&[1, 3, 2, 3], &[3]]),
+        said(&[&[5], &[0, 1]]),
+    ];
+    insta::assert_snapshot!(all.map(|lines| lines.join("\n")).join("\n\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2120]
+#[test]
+fn raising_sc107_is_the_documents_e1_for_size_0() {
+    let strict = Policy::all(Action::Allow).with(FindingCode::Emptied, Action::Raise);
+    let shapes = all_shapes(3, 2);
+    for a in &shapes {
+        for b in &shapes {
+            let rank = a.len().max(b.len());
+            let (ya, yb) = (step_1(a, rank), step_1(b, rank));
+            let max: Vec<usize> = ya.iter().zip(&yb).map(|(x, y)| *x.max(y)).collect();
+            let e1 = [&ya, &yb].iter().any(|y| y.iter().zip(&max).any(|(d, m)| d != m && *d != 1));
+            let refused = match resolve(Rule::Numpy, &[a, b]) {
+                Err(_) => true,
+                Ok(plan) => !strict.judge(&plan).raised.is_empty(),
+            };
+            assert_eq!(refused, e1, "{a:?} with {b:?}");
+        }
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_2130]
+#[test]
+fn levels_say_how_much_is_accepted_at_all() {
+    let raised = |level, shapes: &[&[usize]]| -> Vec<&str> {
+        let verdict = Policy::all(Action::Allow).at(level).judge(&plan(shapes));
+        verdict.raised.iter().map(|finding| finding.code.as_str()).collect()
+    };
+    let none = [""; 0];
+    let (same, scalar, ones, padded): (&[&[usize]], &[&[usize]], &[&[usize]], &[&[usize]]) =
+        (&[&[2, 3], &[2, 3]], &[&[2, 3], &[]], &[&[2, 3], &[1, 3]], &[&[2, 3], &[3]]);
+    assert_eq!(raised(Level::Exact, same), none);
+    assert_eq!(raised(Level::Exact, scalar), ["SC100"]);
+    assert_eq!(raised(Level::ScalarOnly, scalar), none);
+    assert_eq!(raised(Level::ScalarOnly, ones), ["SC100"]);
+    assert_eq!(raised(Level::SameRank, ones), none);
+    assert_eq!(raised(Level::SameRank, scalar), none);
+    assert_eq!(raised(Level::SameRank, padded), ["SC103"]);
+    assert_eq!(raised(Level::Numpy, padded), none);
+    assert_eq!(raised(Level::Exact, &[]), none);
+    for name in ["exact", "scalar-only", "same-rank", "numpy"] {
+        assert!(Level::from_name(name).is_some());
+    }
+    assert_eq!(Level::from_name("Exact"), None);
+}
+
+// [E_BROADCAST_ANY_FUNC_2130]
+#[test]
+fn actions_are_one_a_code() {
+    let policy = Policy::all(Action::Warn).with(FindingCode::Growth, Action::Raise);
+    let verdict = policy.judge(&plan(&[&[8, 1, 6, 1], &[7, 1, 5]]));
+    let of = |found: &[Finding]| found.iter().map(|f| f.code.as_str()).collect::<Vec<_>>();
+    assert_eq!(of(&verdict.raised), ["SC105"]);
+    assert_eq!(of(&verdict.warned), ["SC101", "SC103"]);
+    assert_eq!(policy.action(FindingCode::Growth), Action::Raise);
+    let mut by_bytes = Policy::all(Action::Raise);
+    by_bytes.limits = Limits { growth: f64::INFINITY, bytes: Some(100), element: 4 };
+    assert_eq!(of(&by_bytes.judge(&plan(&[&[26]])).raised), ["SC105"]);
+    assert_eq!(of(&by_bytes.judge(&plan(&[&[25]])).raised), [""; 0]);
+    for (name, action) in
+        [("allow", Action::Allow), ("warn", Action::Warn), ("raise", Action::Raise)]
+    {
+        assert_eq!(Action::from_name(name), Some(action));
+    }
+    assert_eq!(Action::from_name("deny"), None);
+    for code in FindingCode::ALL {
+        assert_eq!(FindingCode::from_text(code.as_str()), Some(code));
+        assert_eq!(code.to_string(), code.as_str());
+        assert!(!code.title().is_empty());
+    }
+    assert_eq!(FindingCode::from_text("sc102"), Some(FindingCode::SquareOuter));
+}
+
+// [E_BROADCAST_ANY_FUNC_2100]
+#[test]
+fn many_operands_are_looked_at_up_to_a_number_of_distinct_shapes() {
+    let mut many = vec![vec![1]; 100_000];
+    many.push(vec![8, 1]);
+    many.push(vec![8]);
+    let found = resolve(Rule::Numpy, &many).unwrap().findings(&Limits::default());
+    assert_eq!(found[0].operands, [100_000, 100_001]);
+    let distinct: Vec<Vec<usize>> = (0..100).map(|rank| vec![1; rank]).collect();
+    let plan = resolve(Rule::Numpy, &distinct).unwrap();
+    assert_eq!(codes(&plan), ["SC103"]);
+}
