@@ -1,2 +1,146 @@
-//! x
-fn main() {}
+//! `cargo xtask …`: everything there is to do with the project, from a fresh clone.
+//!
+//! What a step needs beyond Rust it installs itself, privately or through rustup; what cannot be
+//! had is said loudly and skipped, never passed over in silence.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
+
+mod check;
+mod coverage;
+mod pictures;
+mod run;
+
+use std::process::ExitCode;
+
+use run::{Step, cargo, ensure_target, rustup};
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test              everything there is to test
+  lint              formatting, clippy and documentation, warnings denied
+  msrv              build with the oldest Rust that Cargo.toml promises
+  pictures          make the pictures of the documentation anew
+  coverage          lines, and branches on nightly, of simulcast-core
+  fuzz [SECONDS]    each fuzz target for a while (10 seconds unless told)
+  miri              the core's unit tests under Miri
+  bench             the core's benchmarks";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => test(),
+        ["lint"] => lint(),
+        ["msrv"] => msrv(),
+        ["pictures"] => pictures::write(),
+        ["coverage"] => coverage::run(),
+        ["fuzz"] => fuzz("10"),
+        ["fuzz", seconds] => fuzz(seconds),
+        ["miri"] => miri(),
+        ["bench"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("there is no such command\n\n{HELP}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything there is to test.
+fn test() -> Result<(), String> {
+    Step::new("requirements and tests name each other").check(check::requirements)?;
+    Step::new("decisions of the core have one condition").check(check::single_conditions)?;
+    Step::new("tests").run(cargo(["test", "--workspace", "--features", "simulcast-core/serde"]))?;
+    Step::new("pictures of the documentation").check(pictures::check)?;
+    Step::new("the core without alloc").run(cargo([
+        "test",
+        "-p",
+        "simulcast-core",
+        "--no-default-features",
+        "--lib",
+    ]))?;
+    const BARE: &str = "thumbv7em-none-eabi";
+    match ensure_target(BARE) {
+        Ok(()) => {
+            for features in [&["--no-default-features"][..], &[]] {
+                let build = ["build", "-p", "simulcast-core", "--target", BARE];
+                Step::new("the core on a bare target").run(cargo(build).args(features))?;
+            }
+        }
+        Err(why) => Step::new("the core on a bare target").skipped(&why),
+    }
+    Ok(())
+}
+
+/// Formatting, clippy and documentation, warnings denied.
+fn lint() -> Result<(), String> {
+    Step::new("formatting").run(cargo(["fmt", "--all", "--check"]))?;
+    Step::new("clippy").run(cargo([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--features",
+        "simulcast-core/serde",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    let mut without = cargo(["clippy", "-p", "simulcast-core", "--no-default-features"]);
+    Step::new("clippy without alloc").run(without.args(["--", "-D", "warnings"]))?;
+    let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
+    Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Builds with the oldest Rust that Cargo.toml promises.
+fn msrv() -> Result<(), String> {
+    let version = check::rust_version()?;
+    let step = Step::new(&format!("Rust {version}, the oldest promised"));
+    let install = ["toolchain", "install", &version, "--profile", "minimal"];
+    if let Err(why) = rustup(install) {
+        step.skipped(&why);
+        return Ok(());
+    }
+    let mut build = run::command("cargo", [&format!("+{version}"), "check", "--workspace"]);
+    step.run(build.env("CARGO_TARGET_DIR", run::root().join("target/msrv")))
+}
+
+/// Runs each fuzz target for some seconds.
+fn fuzz(seconds: &str) -> Result<(), String> {
+    run::ensure_cargo_tool("cargo-fuzz")?;
+    for target in check::fuzz_targets()? {
+        let limit = format!("-max_total_time={seconds}");
+        let run = ["+nightly", "fuzz", "run", &target, "--", &limit, "-rss_limit_mb=4096"];
+        Step::new(&format!("fuzz {target}")).run(run::command("cargo", run))?;
+    }
+    Ok(())
+}
+
+/// The core's unit tests under Miri.
+fn miri() -> Result<(), String> {
+    let step = Step::new("Miri");
+    if let Err(why) = rustup(["component", "add", "miri", "rust-src", "--toolchain", "nightly"]) {
+        step.skipped(&why);
+        return Ok(());
+    }
+    let args = [
+        "+nightly",
+        "miri",
+        "test",
+        "-p",
+        "simulcast-core",
+        "--lib",
+        "--test",
+        "spec_001_openvino",
+        "--test",
+        "spec_002_ngraph",
+    ];
+    step.run(run::command("cargo", args).env("CARGO_TARGET_DIR", run::root().join("target/miri")))
+}

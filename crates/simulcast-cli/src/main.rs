@@ -1,2 +1,80 @@
-//! x
-fn main() {}
+//! The `simulcast` command: shapes in, an explanation or a shape out.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 fine,
+//! 1 incompatible or denied, 2 usage.
+
+mod args;
+mod explain;
+mod jsonl;
+mod npy;
+mod output;
+mod request;
+mod rule;
+mod shape;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use args::{Cli, Command};
+
+/// Why the command failed, and with which exit code.
+#[derive(Debug)]
+enum Failure {
+    /// The shapes do not broadcast, or a finding was denied: exit code 1. The text has been, or
+    /// is to be, said on standard error where it is not empty.
+    Refused(String),
+    /// The command cannot be understood, or a file cannot be read or written: exit code 2.
+    Usage(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.color.write_global();
+    let outcome = match cli.command {
+        Command::Shape(args) => shape::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "simulcast", &mut script);
+            output::print(&script)
+        }
+        Command::Man { command } => man(command.as_deref()),
+    };
+    let (message, code) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        // Whoever reads the output has seen enough.
+        Err(Failure::Usage(message)) if message == output::CLOSED => return ExitCode::SUCCESS,
+        Err(Failure::Refused(message)) => (message, 1),
+        Err(Failure::Usage(message)) => (format!("error: {message}"), 2),
+    };
+    if !message.is_empty() {
+        let _ = writeln!(anstream::stderr(), "{message}");
+    }
+    ExitCode::from(code)
+}
+
+/// The manual page of the command, or of one of its subcommands.
+fn man(name: Option<&str>) -> Result<(), Failure> {
+    let mut command = Cli::command();
+    command.build();
+    let page = match name {
+        None => command,
+        Some(name) => command
+            .find_subcommand(name)
+            .ok_or_else(|| Failure::Usage(format!("there is no command {name:?}")))?
+            .clone(),
+    };
+    // After `build`, a subcommand's display name is the command's and its own: simulcast-explain.
+    let title = page.get_display_name().unwrap_or("simulcast").to_owned();
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).title(title).render(&mut text)?;
+    output::print(&text)
+}

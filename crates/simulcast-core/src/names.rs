@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(names.axis(0, 0), None);
     }
 
-    // [E_BROADCAST_ANY_CONSTR_AXIS_0040]
+    // [E_BROADCAST_ANY_ERR_0040]
     #[test]
     fn axes_need_distinct_names() {
         let refused = NamedAxes::new(&[&["b"][..], &["c", ""]]);

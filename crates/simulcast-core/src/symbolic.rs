@@ -16,13 +16,14 @@
 //! A symbol is never taken to differ from 1 unless its interval says so.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::frame::{Base, Frame};
 use crate::{
-    BroadcastError, Dim, Dims, Interval, Layout, Plan, Refusal, Rule, Side, Symbol, resolve,
+    BroadcastError, Dim, Dims, Interval, Layout, Names, Plan, Refusal, Rule, Side, Symbol, resolve,
 };
 
 /// A size that a constraint speaks of.
@@ -43,10 +44,16 @@ pub enum Term {
 
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(|operand| format!("operand {operand}")))
+    }
+}
+
+impl Term {
+    fn describe(&self, name: impl Fn(usize) -> String) -> String {
         match self {
-            Self::Size(size) => write!(f, "{size}"),
-            Self::Symbol(name) => f.write_str(name),
-            Self::Axis { operand, axis } => write!(f, "axis {axis} of operand {operand}"),
+            Self::Size(size) => size.to_string(),
+            Self::Symbol(name) => name.clone(),
+            Self::Axis { operand, axis } => format!("axis {axis} of {}", name(*operand)),
         }
     }
 }
@@ -85,20 +92,30 @@ impl Constraint {
     }
 }
 
-/// `N = 4`, `N is 1 or 4`, `N and M are equal or one is 1`.
+/// The text with operands numbered, as no names are known here.
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.write(|operand| format!("operand {operand}")))
+    }
+}
+
+impl Constraint {
+    /// `N = 4`, `N is 1 or 4`, `N and M are equal or one is 1`, with operands by name.
+    #[must_use]
+    pub fn describe(&self, names: &Names) -> String {
+        self.write(|operand| names.operand(operand))
+    }
+
+    fn write(&self, name: impl Fn(usize) -> String) -> String {
+        let term = |term: &Term| term.describe(&name);
         match self {
-            Self::Equal(a, b) => write!(f, "{a} = {b}"),
-            Self::OneOr(a, b) => write!(f, "{a} is 1 or {b}"),
+            Self::Equal(a, b) => format!("{} = {}", term(a), term(b)),
+            Self::OneOr(a, b) => format!("{} is 1 or {}", term(a), term(b)),
             Self::Agree(terms) => match terms.as_slice() {
-                [a, b] => write!(f, "{a} and {b} are equal or one is 1"),
+                [a, b] => format!("{} and {} are equal or one is 1", term(a), term(b)),
                 terms => {
-                    for (position, term) in terms.iter().enumerate() {
-                        f.write_str(if position > 0 { ", " } else { "" })?;
-                        write!(f, "{term}")?;
-                    }
-                    f.write_str(": those that are not 1 are equal")
+                    let terms: Vec<String> = terms.iter().map(term).collect();
+                    format!("{}: those that are not 1 are equal", terms.join(", "))
                 }
             },
         }

@@ -1,10 +1,31 @@
 //! A broadcast explained, from a plan or an error: text, SVG, HTML and JSON.
+//!
+//! One [`Table`] is behind them all, so that they cannot disagree.
+//!
+//! ```
+//! use simulcast_core::{Limits, Rule, resolve};
+//! use simulcast_explain::{Subject, TextOptions, text};
+//!
+//! let plan = resolve(Rule::Numpy, &[&[8, 1, 6, 1][..], &[7, 1, 5]])?;
+//! let findings = plan.findings(&Limits::default());
+//! let said = text(&Subject::Plan(&plan, &findings), TextOptions::default());
+//! assert!(said.contains("A repeats along 1 and 3, B along 0 and 2"));
+//! # Ok::<(), simulcast_core::BroadcastError>(())
+//! ```
 
+mod html;
+mod json;
+mod svg;
 mod table;
+mod text;
 
 use simulcast_core::{BroadcastError, Finding, Names, Plan, SymbolicPlan};
 
+pub use html::{fragment, page};
+pub use json::{SCHEMA, dims_json, error_json, json, refusal_json};
+pub use svg::svg;
 pub use table::{Cell, Mark, ROWS, Row, Table};
+pub use text::{TextOptions, text};
 
 /// What is explained.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,8 @@
 //!
 //! Text, SVG and HTML all draw this one model, so that they cannot disagree.
 
+use std::collections::BTreeSet;
+
 use simulcast_core::{
     BroadcastError, Dim, Dims, Layout, Names, Plan, Refusal, Source, SymbolicPlan,
 };
@@ -31,6 +33,8 @@ pub struct Cell {
 /// An operand, the target of a rule, or the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
+    /// The operand, counted from 0; `None` for the target and the result.
+    pub operand: Option<usize>,
     /// What it is called.
     pub name: String,
     /// One cell for each result axis.
@@ -71,6 +75,7 @@ impl Table {
                 Source::Added => Cell { text: ".".into(), mark: Mark::Added },
             });
             rows.push(Row {
+                operand: Some(operand),
                 name: plan.operand_name(operand),
                 cells: cells.collect(),
                 shape: Dims::from(&own[..]).to_string(),
@@ -94,16 +99,21 @@ impl Table {
     /// The table of an error, where the rule got far enough to lay the axes out.
     #[must_use]
     pub fn of_error(error: &BroadcastError) -> Option<Self> {
-        let mut table = Self::of_layout(error.layout()?, error.shapes(), error.names());
-        for clash in error.clashes() {
-            let Refusal::Clash { axis, first, second, .. } = clash else { continue };
-            for operand in [first.operand, second.operand] {
-                let target = usize::from(error.layout()?.target.is_some());
-                let row = operand.map_or(0, |operand| operand + target);
-                let cell = table.rows.get_mut(row).and_then(|row| row.cells.get_mut(*axis));
-                if let Some(cell) = cell {
-                    cell.mark = Mark::Clash;
-                }
+        // The clashing operands get a row wherever they stand.
+        let sides = error.clashes().iter().flat_map(|clash| match clash {
+            Refusal::Clash { axis, first, second, .. } => {
+                vec![(first.operand, *axis), (second.operand, *axis)]
+            }
+            _ => Vec::new(),
+        });
+        let sides: Vec<(Option<usize>, usize)> = sides.take(ROWS).collect();
+        let beyond = sides.iter().filter_map(|(operand, _)| *operand).filter(|&m| m >= ROWS);
+        let beyond: BTreeSet<usize> = beyond.collect();
+        let mut table = Self::of_layout(error.layout()?, error.shapes(), error.names(), &beyond);
+        for (operand, axis) in sides {
+            let row = table.rows.iter_mut().find(|row| row.operand == operand);
+            if let Some(cell) = row.and_then(|row| row.cells.get_mut(axis)) {
+                cell.mark = Mark::Clash;
             }
         }
         Some(table)
@@ -112,7 +122,7 @@ impl Table {
     /// The table of a plan over symbols, where every rank is known.
     #[must_use]
     pub fn of_symbolic(plan: &SymbolicPlan<'_>, names: &Names) -> Option<Self> {
-        let mut table = Self::of_layout(plan.layout()?, plan.operands(), names);
+        let mut table = Self::of_layout(plan.layout()?, plan.operands(), names, &BTreeSet::new());
         let result = plan.shape().dims()?;
         for row in &mut table.rows {
             for (cell, dim) in row.cells.iter_mut().zip(result) {
@@ -125,11 +135,18 @@ impl Table {
         Some(table)
     }
 
-    /// Every operand's axes where the layout puts them; nothing is known of the result.
-    fn of_layout(layout: &Layout, shapes: &[Dims], names: &Names) -> Self {
+    /// The axes of the first operands, and of those `beyond`, where the layout puts them; nothing
+    /// is known of the result.
+    fn of_layout(
+        layout: &Layout,
+        shapes: &[Dims],
+        names: &Names,
+        beyond: &BTreeSet<usize>,
+    ) -> Self {
         let mut rows: Vec<Row> =
             layout.target.iter().map(|target| target_row(target, layout.rank)).collect();
-        for (operand, dims) in shapes.iter().enumerate().take(ROWS) {
+        let shown = |operand: &usize| *operand < ROWS || beyond.contains(operand);
+        for (operand, dims) in shapes.iter().enumerate().filter(|(operand, _)| shown(operand)) {
             let mut cells = vec![Cell { text: ".".into(), mark: Mark::Added }; layout.rank];
             let targets = layout.targets.get(operand).map_or(&[][..], Vec::as_slice);
             for (dim, target) in dims.dims().unwrap_or(&[]).iter().zip(targets) {
@@ -137,7 +154,12 @@ impl Table {
                     *cell = Cell { text: dim.to_string(), mark: Mark::Kept };
                 }
             }
-            rows.push(Row { name: names.operand(operand), cells, shape: dims.to_string() });
+            rows.push(Row {
+                operand: Some(operand),
+                name: names.operand(operand),
+                cells,
+                shape: dims.to_string(),
+            });
         }
         let axes = axis_names(
             layout.rank,
@@ -145,7 +167,8 @@ impl Table {
             |operand| layout.targets.get(operand).cloned().unwrap_or_default(),
             shapes.len(),
         );
-        Self { axes, rows, result: None, omitted: shapes.len().saturating_sub(ROWS) }
+        let omitted = shapes.len().saturating_sub(ROWS + beyond.len());
+        Self { axes, rows, result: None, omitted }
     }
 }
 
@@ -175,6 +198,7 @@ fn target_row(target: &[usize], rank: usize) -> Row {
     let none = Cell { text: ".".into(), mark: Mark::Added };
     let sizes = target.iter().map(|size| Cell { text: size.to_string(), mark: Mark::Kept });
     Row {
+        operand: None,
         name: "target".into(),
         cells: std::iter::repeat_n(none, padding).chain(sizes).collect(),
         shape: Dims::from(target).to_string(),
@@ -184,6 +208,7 @@ fn target_row(target: &[usize], rank: usize) -> Row {
 fn result_row(dims: &Dims) -> Row {
     let cell = |dim: &Dim| Cell { text: dim.to_string(), mark: Mark::Kept };
     Row {
+        operand: None,
         name: "result".into(),
         cells: dims.dims().unwrap_or(&[]).iter().map(cell).collect(),
         shape: dims.to_string(),

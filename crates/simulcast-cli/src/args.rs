@@ -1,0 +1,147 @@
+//! What the command line may say.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const SHAPES: &str = "\
+Shapes, in any spelling:
+  8,1,6,1  (8, 1, 6, 1)  [8,1,6,1]  8x1x6x1  torch.Size([8, 1, 6, 1])
+  () or scalar      rank 0
+  N,3,1             a symbol (N@2..8: between 2 and 8)
+  ? or 2..8         an unknown size, an interval; ... an unknown rank
+  b=32,c=3          axes with names
+  pred:32,1         an operand with a name
+  x.npy, a:x.npy    the shape of a NumPy file (only its header is read)";
+
+const RULES: &str = "\
+Rules:
+  numpy             right-aligned; sizes other than 1 agree (the default)
+  exact             equal shapes
+  unidirectional    as numpy, and the result is the first shape (also: uni)
+  pdpd[:AXIS]       B onto A from AXIS, only B stretches
+  paddle[:AXIS]     the shorter onto the longer from AXIS, both stretch
+  legacy[:AXIS]     ONNX opsets 1 to 6 with broadcast=1
+  to:SHAPE          to that shape, as broadcast_to
+  bidirectional:SHAPE         as numpy against that shape, as ONNX Expand
+  axes:SHAPE/AXES             SHAPE without AXES is the operand's, as nGraph Broadcast
+  mapping:SHAPE/AXES          axis k feeds axis AXES[k], as OpenVINO mode explicit
+  named             axes meet by name";
+
+const EXIT: &str = "\
+Exit codes: 0 fine, 1 incompatible or denied, 2 usage.";
+
+/// Broadcasting, explained: which axis feeds which, what fails, and how to fix it.
+#[derive(Debug, Parser)]
+#[command(name = "simulcast", version, after_help = EXIT, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colour.
+#[derive(Debug, Args)]
+pub(crate) struct Color {
+    /// Colour the output: on a terminal, always or never; `NO_COLOR` is honoured.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"])]
+    color: String,
+}
+
+impl Color {
+    pub(crate) fn write_global(&self) {
+        match self.color.as_str() {
+            "always" => anstream::ColorChoice::Always.write_global(),
+            "never" => anstream::ColorChoice::Never.write_global(),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Explain a broadcast: a table, a picture, findings and fixes.
+    #[command(after_help = format!("{SHAPES}\n\n{RULES}\n\n{EXIT}"))]
+    Explain(ExplainArgs),
+    /// Print the result shape alone, for scripts.
+    #[command(after_help = format!("{SHAPES}\n\n{RULES}\n\nWith --jsonl, each line of standard input is a request:
+  {{\"rule\": \"numpy\", \"shapes\": [[2, 1], [3]]}}  is answered by  {{\"shape\":[2,3]}}
+  or by {{\"error\":{{\"code\":\"E1\", ...}}}}. Further fields: axis; target; shape with
+  broadcast_axes or axes_mapping; axes (lists of names, for rule named).
+
+{EXIT}"))]
+    Shape(ShapeArgs),
+    /// Print a completion script.
+    Completions {
+        /// The shell to complete for.
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page.
+    Man {
+        /// The command whose page is wanted.
+        command: Option<String>,
+    },
+}
+
+/// Shapes and a rule.
+#[derive(Debug, Args)]
+pub(crate) struct RequestArgs {
+    /// The operands' shapes.
+    #[arg(value_name = "SHAPE", allow_negative_numbers = true)]
+    pub(crate) shapes: Vec<String>,
+    /// The rule under which they meet.
+    #[arg(long, short, default_value = "numpy")]
+    pub(crate) rule: String,
+    /// The size of a symbol.
+    #[arg(long = "set", value_name = "SYMBOL=SIZE")]
+    pub(crate) sizes: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// Write the picture to a file (- for standard output).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write a page with the picture to a file (- for standard output).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print JSON instead of text.
+    #[arg(long, conflicts_with = "ascii")]
+    pub(crate) json: bool,
+    /// Print plain ASCII.
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// Fail (exit code 1) on a finding: SC102, or all.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub(crate) deny: Vec<String>,
+    /// Do not show a finding: SC105, or all.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub(crate) allow: Vec<String>,
+    /// How much broadcasting is accepted at all.
+    #[arg(long, default_value = "numpy", value_parser = ["exact", "scalar-only", "same-rank", "numpy"])]
+    pub(crate) level: String,
+    /// Growth beyond this factor is a finding (SC105).
+    #[arg(long, value_name = "FACTOR", default_value_t = 16.0)]
+    pub(crate) max_growth: f64,
+    /// A result of more bytes than this is a finding (SC105).
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_bytes: Option<usize>,
+    /// The size of an element in bytes, for --max-bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 8)]
+    pub(crate) element_size: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShapeArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Answer one request a line, from standard input; never stops at an error.
+    #[arg(long, conflicts_with_all = ["shapes", "rule", "sizes", "json"])]
+    pub(crate) jsonl: bool,
+}

@@ -1,0 +1,104 @@
+//! `simulcast explain`: the table, the picture, the findings and the fixes.
+
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+
+use simulcast_core::{Action, FindingCode, Level, Limits, Policy, Verdict};
+use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
+
+use crate::args::ExplainArgs;
+use crate::request::{Outcome, Request};
+use crate::{Failure, output};
+
+pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let policy = policy(args)?;
+    if args.request.shapes.is_empty() {
+        return Err(Failure::Usage("give at least one shape, such as 8,1,6,1 7,1,5".into()));
+    }
+    let request = Request::new(&args.request)?;
+    let outcome = request.resolve();
+    let mut refused = None;
+    let findings = match &outcome {
+        Outcome::Plan(plan) => {
+            let Verdict { raised, warned } = policy.judge(plan);
+            refused = denied(&raised);
+            raised.into_iter().chain(warned).collect()
+        }
+        Outcome::Symbolic(_) => Vec::new(),
+        Outcome::Error(error) => {
+            refused = Some(error.to_string());
+            Vec::new()
+        }
+    };
+    let subject = match &outcome {
+        Outcome::Plan(plan) => Subject::Plan(plan, &findings),
+        Outcome::Symbolic(plan) => Subject::Symbolic(plan, &request.names),
+        Outcome::Error(error) => Subject::Error(error),
+    };
+    show(args, &subject)?;
+    match refused {
+        // On a terminal the explanation has said it; elsewhere one line does.
+        Some(_) if said_on_terminal(args, &outcome) => Err(Failure::Refused(String::new())),
+        Some(message) => Err(Failure::Refused(message)),
+        None => Ok(()),
+    }
+}
+
+/// Writes the files that were asked for, and the text unless one of them took its place.
+fn show(args: &ExplainArgs, subject: &Subject<'_>) -> Result<(), Failure> {
+    let plain = TextOptions { unicode: !args.ascii, color: false };
+    let stdout = |path: &Option<_>| path.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &args.svg {
+        output::write(path, &svg(subject))?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, &page(subject, &text(subject, plain)))?;
+    }
+    if stdout(&args.svg) || stdout(&args.html) {
+        return Ok(());
+    }
+    if args.json {
+        return output::print(format!("{}\n", json(subject)).as_bytes());
+    }
+    // anstream takes the colours out where they are not wanted.
+    output::print(text(subject, TextOptions { color: true, ..plain }).as_bytes())
+}
+
+fn said_on_terminal(args: &ExplainArgs, outcome: &Outcome<'_>) -> bool {
+    let is_text = !args.json && args.svg.is_none() && args.html.is_none();
+    is_text && matches!(outcome, Outcome::Error(_)) && io::stdout().is_terminal()
+}
+
+fn denied(raised: &[simulcast_core::Finding]) -> Option<String> {
+    let said: Vec<String> = raised.iter().map(|finding| format!("denied: {finding}")).collect();
+    (!said.is_empty()).then(|| said.join("\n"))
+}
+
+/// The command shows every finding but rank promotion, which the table shows as a dot; it fails on
+/// those that are denied.
+fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
+    let level = Level::from_name(&args.level).unwrap_or_default();
+    let mut policy =
+        Policy::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow).at(level);
+    policy.limits =
+        Limits { growth: args.max_growth, bytes: args.max_bytes, element: args.element_size };
+    for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
+        for word in words {
+            for code in codes(word)? {
+                policy = policy.with(code, action);
+            }
+        }
+    }
+    Ok(policy)
+}
+
+fn codes(word: &str) -> Result<Vec<FindingCode>, Failure> {
+    if word == "all" {
+        return Ok(FindingCode::ALL.to_vec());
+    }
+    FindingCode::from_text(word).map(|code| vec![code]).ok_or_else(|| {
+        let known: Vec<String> =
+            FindingCode::ALL.iter().map(|code| format!("  {code}  {}", code.title())).collect();
+        Failure::Usage(format!("there is no finding {word:?}; there are\n{}", known.join("\n")))
+    })
+}

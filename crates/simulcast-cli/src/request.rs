@@ -1,0 +1,127 @@
+//! A request: operands with their names, and a rule, from the words of the command line.
+
+use std::path::Path;
+
+use simulcast_core::{
+    BroadcastError, Dim, Dims, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, ShapeText,
+    SymbolicPlan, resolve, resolve_dims,
+};
+
+use crate::args::RequestArgs;
+use crate::rule::OwnedRule;
+use crate::{Failure, npy};
+
+/// Operands, their names, and the rule.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) rule: OwnedRule,
+    pub(crate) shapes: Vec<Dims>,
+    pub(crate) names: Names,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(crate) enum Outcome<'a> {
+    Plan(Plan),
+    Symbolic(SymbolicPlan<'a>),
+    Error(BroadcastError),
+}
+
+impl Request {
+    pub(crate) fn new(args: &RequestArgs) -> Result<Self, Failure> {
+        let mut rule = OwnedRule::parse(&args.rule).map_err(Failure::Usage)?;
+        let (mut shapes, mut names) = (Vec::new(), Names::default());
+        for word in &args.shapes {
+            let shape = operand(word).map_err(Failure::Usage)?;
+            let by_name = rule.kind == RuleKind::Named;
+            names.axes.push(if by_name { shape.axis_names() } else { shape.axes });
+            names.operands.push(shape.name.unwrap_or_default());
+            shapes.push(shape.dims);
+        }
+        for word in &args.sizes {
+            set(&mut shapes, word).map_err(Failure::Usage)?;
+        }
+        if rule.kind == RuleKind::Named {
+            rule.axes = labels(&names).map_err(Failure::Usage)?;
+        }
+        Ok(Self { rule, shapes, names })
+    }
+
+    /// Resolves the shapes: plainly where every size is known.
+    pub(crate) fn resolve(&self) -> Outcome<'_> {
+        let rule = self.rule.rule();
+        let sizes: Option<Vec<Vec<usize>>> = self.shapes.iter().map(Dims::sizes).collect();
+        let outcome = match sizes {
+            Some(sizes) => {
+                resolve(rule, &sizes).map(|plan| Outcome::Plan(plan.with_names(self.names.clone())))
+            }
+            None => self.symbolic(rule).map(Outcome::Symbolic),
+        };
+        outcome.unwrap_or_else(|error| Outcome::Error(error.with_names(self.names.clone())))
+    }
+
+    fn symbolic<'a>(&self, rule: Rule<'a>) -> Result<SymbolicPlan<'a>, BroadcastError> {
+        resolve_dims(rule, &self.shapes)
+    }
+}
+
+/// An operand: shape text, or the name of a NumPy file.
+fn operand(word: &str) -> Result<ShapeText, String> {
+    let (name, path) = match word.split_once([':', '=']) {
+        Some((name, path)) if path.ends_with(".npy") && !name.contains(['/', '\\']) => {
+            (Some(name), path)
+        }
+        _ => (None, word),
+    };
+    if !path.ends_with(".npy") {
+        return word.parse().map_err(|error| format!("{error}"));
+    }
+    let shape = npy::read_shape(Path::new(path)).map_err(|why| format!("{path}: {why}"))?;
+    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Ok(ShapeText {
+        name: name.map(str::to_owned).or(stem),
+        axes: vec![String::new(); shape.len()],
+        dims: Dims::from(&shape[..]),
+    })
+}
+
+/// `N=4`: the size of a symbol, wherever it stands.
+fn set(shapes: &mut [Dims], word: &str) -> Result<(), String> {
+    let parsed = word
+        .split_once('=')
+        .and_then(|(name, size)| Some((name.trim(), size.trim().parse().ok()?)));
+    let Some((name, size)) = parsed else { return Err(format!("{word:?} is not SYMBOL=SIZE")) };
+    let mut found = false;
+    for dims in shapes {
+        let Dims::Ranked(dims) = dims else { continue };
+        for dim in dims {
+            let Dim::Symbol(symbol) = dim else { continue };
+            if symbol.name != name {
+                continue;
+            }
+            if !symbol.range.contains(size) {
+                return Err(format!("{name} must be in {}, not {size}", symbol.range));
+            }
+            *dim = Dim::Size(size);
+            found = true;
+        }
+    }
+    if found { Ok(()) } else { Err(format!("there is no symbol {name:?}")) }
+}
+
+fn labels(names: &Names) -> Result<Vec<usize>, String> {
+    let named = NamedAxes::new(&names.axes).map_err(|refusal| match refusal {
+        Refusal::Unnamed { operand, axis } => {
+            format!("axis {axis} of {} has no name; write b=32,c=3", names.operand(operand))
+        }
+        Refusal::Duplicate { operand, axis } => {
+            let twice = names.axis(operand, axis).unwrap_or_default();
+            format!("{} has two axes with the name {twice:?}", names.operand(operand))
+        }
+        other => other.to_string(),
+    })?;
+    match named.rule() {
+        Rule::Named { labels } => Ok(labels.to_vec()),
+        _ => Ok(Vec::new()),
+    }
+}

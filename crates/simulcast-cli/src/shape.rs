@@ -1,0 +1,46 @@
+//! `simulcast shape`: the result alone, for scripts.
+
+use simulcast_core::Dims;
+use simulcast_explain::{dims_json, error_json};
+
+use crate::args::ShapeArgs;
+use crate::request::{Outcome, Request};
+use crate::{Failure, jsonl, output};
+
+pub(crate) fn run(args: &ShapeArgs) -> Result<(), Failure> {
+    if args.jsonl {
+        return jsonl::run();
+    }
+    let request = Request::new(&args.request)?;
+    let (shape, constraints) = match request.resolve() {
+        Outcome::Plan(plan) => (Dims::from(plan.shape()), None),
+        Outcome::Symbolic(plan) => {
+            let needs = plan.constraints().iter().map(|c| c.describe(&request.names));
+            (plan.shape().clone(), Some(needs.collect::<Vec<_>>()))
+        }
+        Outcome::Error(error) => {
+            if args.json {
+                let answer = serde_json::json!({ "error": error_json(&error) });
+                output::print(format!("{answer}\n").as_bytes())?;
+            }
+            return Err(Failure::Refused(error.to_string()));
+        }
+    };
+    let line = match (args.json, constraints) {
+        (true, None) => serde_json::json!({ "shape": dims_json(&shape) }).to_string(),
+        (true, Some(needs)) => {
+            serde_json::json!({ "shape": dims_json(&shape), "constraints": needs }).to_string()
+        }
+        (false, _) => bare(&shape),
+    };
+    output::print(format!("{line}\n").as_bytes())
+}
+
+/// `8,7,6,5`; `()` for a scalar.
+fn bare(shape: &Dims) -> String {
+    match shape.dims() {
+        Some([]) => "()".into(),
+        Some(dims) => dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        None => "...".into(),
+    }
+}

@@ -1,0 +1,321 @@
+//! The command as a user meets it: output, exit codes, files.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn simulcast(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_simulcast")).args(args).output().unwrap()
+}
+
+/// The whole transcript of a call.
+fn transcript(args: &[&str]) -> String {
+    let Output { status, stdout, stderr } = simulcast(args);
+    let quoted: Vec<String> = args
+        .iter()
+        .map(|a| if a.contains(' ') { format!("'{a}'") } else { (*a).to_string() })
+        .collect();
+    format!(
+        "$ simulcast {}\n{}{}[exit code {}]\n",
+        quoted.join(" "),
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr)
+            .unwrap()
+            .lines()
+            .map(|line| format!("! {line}\n"))
+            .collect::<String>(),
+        status.code().unwrap()
+    )
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Answers to lines of standard input, and the exit code.
+fn jsonl(lines: &[u8]) -> (Vec<String>, i32) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
+        .args(["shape", "--jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let lines = lines.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&lines).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (text.lines().map(str::to_owned).collect(), output.status.code().unwrap())
+}
+
+// [E_BROADCAST_ANY_FUNC_2220]
+#[test]
+fn explanations() {
+    let calls: [&[&str]; 22] = [
+        &["explain", "8,1,6,1", "7,1,5"],
+        &["explain", "pred:32,1", "target:32"],
+        &["explain", "2,3,4", "2,4"],
+        &["explain", "2,3", "4,5"],
+        &["explain", "--ascii", "()", "2,3"],
+        &["explain", "0,3", "3"],
+        &["explain", "3,3", "3"],
+        &["explain", "N,3,1", "M,1,4", "--set", "M=2"],
+        &["explain", "N,3", "?,1", "2..8,1"],
+        &["explain", "N@2..8", "5..9", "10"],
+        &["explain", "...", "2,3"],
+        &["explain", "--rule", "pdpd:1", "2,3,4,5", "3,4"],
+        &["explain", "--rule", "pdpd", "2,3,4,5", "3,4"],
+        &["explain", "--rule", "paddle:1", "8,1,6,1", "7,1,5"],
+        &["explain", "--rule", "to:2,3", "3"],
+        &["explain", "--rule", "bidirectional:2,1,6", "3,1"],
+        &["explain", "--rule", "axes:3,2/1", "3"],
+        &["explain", "--rule", "mapping:2,4,3/0,2", "2,3"],
+        &["explain", "--rule", "named", "b=32,c=3", "w=8,c=3"],
+        &["explain", "b=32,c=3", "c=32,b=3"],
+        &[
+            "explain", "3", "1", "1", "1", "1", "1", "1", "1", "1", "1", "1", "1", "1", "1", "1",
+            "1", "1", "1", "4",
+        ],
+        &["explain"],
+    ];
+    insta::assert_snapshot!(calls.map(transcript).join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2220]
+#[test]
+fn shapes_for_scripts() {
+    let calls: [&[&str]; 9] = [
+        &["shape", "8,1,6,1", "7,1,5"],
+        &["shape", "()", "scalar"],
+        &["shape"],
+        &["shape", "N,3", "1"],
+        &["shape", "N", "M"],
+        &["shape", "...", "3"],
+        &["shape", "2,3", "4"],
+        &["shape", "--json", "2,1", "N,3"],
+        &["shape", "--json", "2,3", "4"],
+    ];
+    insta::assert_snapshot!(calls.map(transcript).join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2240]
+#[test]
+fn usage_errors_say_what_is_wrong_and_exit_with_2() {
+    let calls: [&[&str]; 14] = [
+        &["shape", "2,,3"],
+        &["shape", "nosuch.npy"],
+        &["shape", "--rule", "nosuch", "3"],
+        &["shape", "--rule", "to", "3"],
+        &["shape", "--rule", "to:N", "3"],
+        &["shape", "--rule", "axes:2,3", "3"],
+        &["shape", "--rule", "mapping", "3"],
+        &["shape", "--rule", "numpy:1", "3"],
+        &["shape", "--rule", "pdpd:x", "3", "3"],
+        &["shape", "--rule", "named", "3", "b=3"],
+        &["shape", "--rule", "named", "b=3,b=3"],
+        &["shape", "N@2..3", "--set", "N=4"],
+        &["shape", "N", "--set", "M=4"],
+        &["explain", "3", "--deny", "SC999"],
+    ];
+    let said = calls.map(transcript);
+    for text in &said {
+        assert!(text.contains("[exit code 2]"), "{text}");
+    }
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2220]
+#[test]
+fn denied_findings_exit_with_1() {
+    let code = |args: &[&str]| simulcast(args).status.code().unwrap();
+    assert_eq!(code(&["explain", "32,1", "32"]), 0);
+    assert_eq!(code(&["explain", "32,1", "32", "--deny", "SC102"]), 1);
+    assert_eq!(code(&["explain", "32,1", "32", "--deny", "sc101,sc102"]), 1);
+    assert_eq!(code(&["explain", "32,1", "1,32", "--deny", "SC102"]), 0);
+    assert_eq!(code(&["explain", "2,3", "3", "--deny", "all"]), 1);
+    assert_eq!(code(&["explain", "2,3", "3", "--level", "same-rank"]), 1);
+    assert_eq!(code(&["explain", "2,3", "1,3", "--level", "same-rank"]), 0);
+    assert_eq!(code(&["explain", "2,3", "()", "--level", "exact"]), 1);
+    assert_eq!(code(&["explain", "100", "--max-bytes", "799", "--deny", "SC105"]), 1);
+    assert_eq!(code(&["explain", "100", "--max-bytes", "800", "--deny", "SC105"]), 0);
+    let Output { stdout, stderr, .. } = simulcast(&["explain", "32,1", "32", "--deny", "SC102"]);
+    assert!(String::from_utf8(stdout).unwrap().contains("SC102"));
+    assert!(String::from_utf8(stderr).unwrap().starts_with("denied: SC102: a column meets a row"));
+    let hidden = simulcast(&["explain", "32,1", "32", "--allow", "SC102"]);
+    assert!(!String::from_utf8(hidden.stdout).unwrap().contains("SC102"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2220]
+#[test]
+fn json_has_a_schema() {
+    let calls: [&[&str]; 4] = [
+        &["explain", "--json", "2,1", "3"],
+        &["explain", "--json", "2,3,4", "2,4"],
+        &["explain", "--json", "N,3", "2..8,1"],
+        &["explain", "--json", "--rule", "to:2", "3"],
+    ];
+    let pretty = calls.map(|args| {
+        let value: serde_json::Value = serde_json::from_slice(&simulcast(args).stdout).unwrap();
+        assert_eq!(value["schema"], 1);
+        serde_json::to_string_pretty(&value).unwrap()
+    });
+    insta::assert_snapshot!(pretty.join("\n\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2230]
+#[test]
+fn pictures_are_written_whole_or_not_at_all() {
+    let folder = folder("pictures");
+    let (svg, html) = (folder.join("b.svg"), folder.join("b.html"));
+    let output = simulcast(&[
+        "explain",
+        "3,1",
+        "4",
+        "--svg",
+        svg.to_str().unwrap(),
+        "--html",
+        html.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(fs::read_to_string(&svg).unwrap().starts_with("<svg"));
+    assert!(fs::read_to_string(&html).unwrap().to_lowercase().starts_with("<!doctype html>"));
+    let names: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "nothing else is left: {names:?}");
+    let missing = folder.join("missing/b.svg");
+    let output = simulcast(&["explain", "3", "--svg", missing.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: cannot write"));
+    let output = simulcast(&["explain", "3", "--svg", "/"]);
+    assert_eq!(output.status.code(), Some(2));
+    let piped = simulcast(&["explain", "2,3", "4", "--svg", "-"]);
+    assert_eq!(piped.status.code(), Some(1), "an error has a picture too");
+    assert!(String::from_utf8(piped.stdout).unwrap().trim_end().ends_with("</svg>"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2210]
+#[test]
+fn numpy_files_are_shapes() {
+    let folder = folder("npy");
+    let path = folder.join("x.npy");
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 1, 6, 1), }\n";
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.bytes());
+    fs::write(&path, &bytes).unwrap();
+    let path = path.to_str().unwrap();
+    for word in [path.to_string(), format!("a:{path}"), format!("a={path}")] {
+        let output = simulcast(&["shape", &word, "7,1,5"]);
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "8,7,6,5\n");
+    }
+    let named = simulcast(&["explain", &format!("image:{path}"), "2"]);
+    assert!(String::from_utf8(named.stdout).unwrap().contains("  image "));
+    fs::write(path, b"\x93NUMPY\x01\x00\xff\xff{").unwrap();
+    let broken = simulcast(&["shape", path]);
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(String::from_utf8(broken.stderr).unwrap().contains("the file ends inside its header"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2250]
+#[test]
+fn each_line_gets_an_answer_in_order() {
+    let requests = [
+        r#"{"rule":"numpy","shapes":[[2,1],[3]]}"#,
+        r#"{"rule":"numpy","shapes":[[2,3],[4]]}"#,
+        r#"{"shapes":[]}"#,
+        "",
+        "not json",
+        "[1]",
+        r#"{"rule":"nosuch","shapes":[]}"#,
+        r#"{"rule":7,"shapes":[]}"#,
+        r#"{"rule":"numpy"}"#,
+        r#"{"rule":"numpy","shapes":[[-2]]}"#,
+        r#"{"rule":"numpy","shapes":[[1.5]]}"#,
+        r#"{"rule":"numpy","shapes":[[18446744073709551615],[1]]}"#,
+        r#"{"rule":"numpy","shapes":[[18446744073709551616]]}"#,
+        r#"{"rule":"exact","shapes":[[2,3],[2,3]]}"#,
+        r#"{"rule":"unidirectional","shapes":[[3],[2,3]]}"#,
+        r#"{"rule":"pdpd","axis":1,"shapes":[[2,3,4,5],[3,4]]}"#,
+        r#"{"rule":"pdpd","axis":null,"shapes":[[2,3,4,5],[4,5]]}"#,
+        r#"{"rule":"pdpd","axis":-2,"shapes":[[2,3,4,5],[4,5]]}"#,
+        r#"{"rule":"pdpd","axis":"1","shapes":[[2,3,4,5],[4,5]]}"#,
+        r#"{"rule":"paddle","axis":1,"shapes":[[7,1,5],[8,1,6,1]]}"#,
+        r#"{"rule":"bidirectional","target":[2,1,6],"shapes":[[3,1]]}"#,
+        r#"{"rule":"to","target":[2,3],"shapes":[[3]]}"#,
+        r#"{"rule":"to","shapes":[[3]]}"#,
+        r#"{"rule":"axes","shape":[2,3,4],"broadcast_axes":[2,0],"shapes":[[3]]}"#,
+        r#"{"rule":"mapping","shape":[2,3],"axes_mapping":[1],"shapes":[[3]]}"#,
+        r#"{"rule":"mapping","shape":[2,3],"axes_mapping":[-1],"shapes":[[3]]}"#,
+        r#"{"rule":"mapping","shape":[2,3],"axes_mapping":[1,0],"shapes":[[3,2]]}"#,
+        r#"{"rule":"named","axes":[["b","c"],["c","w"]],"shapes":[[32,3],[3,8]]}"#,
+        r#"{"rule":"named","shapes":["b=32,c=3","c=3,w=8"]}"#,
+        r#"{"rule":"named","shapes":[{"b":32,"c":3},{"c":4}]}"#,
+        r#"{"rule":"named","shapes":[[32],[3]]}"#,
+        r#"{"rule":"named","axes":[["b"],["b","b"]],"shapes":[[32],[3,3]]}"#,
+        r#"{"rule":"numpy","shapes":[["N",3],[null,1],[4,1]]}"#,
+        r#"{"rule":"numpy","shapes":[null,[3]]}"#,
+        r#"{"rule":"legacy","axis":1,"shapes":[[2,3,4],[3]]}"#,
+    ];
+    let (answers, code) = jsonl(requests.join("\n").as_bytes());
+    assert_eq!((answers.len(), code), (requests.len(), 0));
+    let both: Vec<String> =
+        requests.iter().zip(&answers).map(|(q, a)| format!("{q}\n  {a}")).collect();
+    insta::assert_snapshot!(both.join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2250]
+#[test]
+fn hostile_lines_do_not_stop_it() {
+    let mut lines = b"\xff\xfe\n".to_vec();
+    lines.extend(b"[".repeat(100_000));
+    lines.extend(b"\n{\"rule\":\"axes\",\"shape\":[");
+    lines.extend(b"1,".repeat(100_000));
+    lines.extend(b"1],\"broadcast_axes\":[");
+    (0..50_000).rev().for_each(|axis| lines.extend(format!("{axis},").bytes()));
+    lines.extend(b"0],\"shapes\":[[1]]}\n");
+    lines.extend(b"{\"shapes\":[[2],[3]]}\r\n\n");
+    lines.extend(b"{\"shapes\":[[2],[1]]}");
+    let (answers, code) = jsonl(&lines);
+    assert_eq!((answers.len(), code), (6, 0));
+    assert!(answers[..3].iter().all(|answer| answer.starts_with(r#"{"error":{"code":"E"#)));
+    assert!(answers[3].contains(r#""code":"E1""#));
+    assert!(answers[4].contains(r#""code":"E0""#));
+    assert_eq!(answers[5], r#"{"shape":[2]}"#);
+}
+
+#[test]
+fn help_completions_and_manual_pages() {
+    let help = String::from_utf8(simulcast(&["explain", "--help"]).stdout).unwrap();
+    assert!(help.contains("pdpd[:AXIS]") && help.contains("Exit codes"));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = simulcast(&["completions", shell]);
+        assert!(script.status.success() && script.stdout.len() > 1000, "{shell}");
+    }
+    assert!(String::from_utf8(simulcast(&["man"]).stdout).unwrap().contains(".TH simulcast 1"));
+    assert!(
+        String::from_utf8(simulcast(&["man", "shape"]).stdout)
+            .unwrap()
+            .contains(".TH simulcast-shape 1")
+    );
+    assert_eq!(simulcast(&["man", "nosuch"]).status.code(), Some(2));
+    assert_eq!(simulcast(&["nosuch"]).status.code(), Some(2));
+}
+
+// [E_BROADCAST_ANY_FUNC_2220]
+#[test]
+fn colour_only_where_it_is_asked_for() {
+    let plain = simulcast(&["explain", "2,3", "4"]);
+    assert!(!plain.stdout.contains(&0x1b));
+    let coloured = simulcast(&["explain", "2,3", "4", "--color", "always"]);
+    assert!(coloured.stdout.contains(&0x1b));
+    let hostile = simulcast(&["explain", "--rule", "named", "b\u{1b}[31m=3"]);
+    assert_eq!(hostile.status.code(), Some(2));
+    assert!(!hostile.stderr.contains(&0x1b));
+}

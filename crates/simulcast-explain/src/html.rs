@@ -1,0 +1,92 @@
+//! Pages: a picture with its text, on one self-contained HTML page, or alone for a notebook.
+//!
+//! A page needs no network and no other file. On pictures that are drawn cell by cell, pointing at
+//! a cell of the result, or moving to it with the arrow keys, lights up the value of every operand
+//! that it shows and says so in a line. Its policy lets nothing run but the one script below, so
+//! even a mistake in escaping a hostile name would run nothing.
+
+use std::fmt::Write as _;
+
+use crate::Subject;
+use crate::svg::notes::notes;
+use crate::svg::text::escape;
+use crate::svg::{bare, is_cell_by_cell, svg, words};
+
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+/// The SHA-256 of the script, in base64; a test keeps it true.
+const SCRIPT_HASH: &str = "sha256-XuZXKTwtSkC2Ukr+Zb4ryK2ONZGQrnnO7FekKawVQJM=";
+
+/// The picture alone, as notebooks show it. Several can stand on one page.
+#[must_use]
+pub fn fragment(subject: &Subject<'_>) -> String {
+    format!("<figure class=\"simulcast-figure\" style=\"margin:0\">\n{}</figure>\n", svg(subject))
+}
+
+/// A self-contained HTML page: the picture, what can be said about it, and `text`, the plain
+/// explanation.
+///
+/// ```
+/// use simulcast_core::{Rule, resolve};
+/// use simulcast_explain::{Subject, page};
+///
+/// let plan = resolve(Rule::Numpy, &[&[3, 1][..], &[4]])?;
+/// let page = page(&Subject::Plan(&plan, &[]), "A repeats along axis 1");
+/// assert!(page.contains("<pre>A repeats along axis 1</pre>"));
+/// # Ok::<(), simulcast_core::BroadcastError>(())
+/// ```
+#[must_use]
+pub fn page(subject: &Subject<'_>, text: &str) -> String {
+    let title = escape(&words::title(subject), false);
+    let cells = is_cell_by_cell(subject).is_some();
+    let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
+    out.push_str("<meta charset=\"utf-8\">\n");
+    let _ = writeln!(
+        out,
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
+         form-action 'none'\">"
+    );
+    out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    let _ = writeln!(out, "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>");
+    let _ = writeln!(out, "<main>\n<h1>{title}</h1>");
+    push_figure(&mut out, subject, cells);
+    push_notes(&mut out, subject);
+    let text = escape(text.trim_end(), true);
+    let _ = writeln!(out, "<section>\n<h2>As text</h2>\n<pre>{text}</pre>\n</section>\n</main>");
+    if cells {
+        let _ = writeln!(out, "<script>{SCRIPT}</script>");
+    }
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+/// The picture; where it has cells, with the line that says what a cell shows.
+fn push_figure(out: &mut String, subject: &Subject<'_>, cells: bool) {
+    let picture = bare(subject);
+    if !cells {
+        let _ = writeln!(out, "<figure>\n{picture}</figure>");
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "<figure>\n<div class=\"picture\" tabindex=\"0\" role=\"group\" \
+         aria-label=\"Cells of the result. Arrow keys move, page up and page down change the \
+         layer, escape ends.\">\n{picture}</div>\n<p class=\"line\" aria-live=\"polite\">Point at a \
+         cell, or tab to the picture and use the arrow keys.</p>\n</figure>"
+    );
+}
+
+fn push_notes(out: &mut String, subject: &Subject<'_>) {
+    let notes = notes(subject);
+    if notes.is_empty() {
+        return;
+    }
+    out.push_str("<section>\n<h2>Notes</h2>\n<dl>\n");
+    for (tag, text) in notes {
+        let (tag, text) = (escape(&tag, false), escape(&text, false));
+        let _ = writeln!(out, "<div><dt>{tag}</dt><dd>{text}</dd></div>");
+    }
+    out.push_str("</dl>\n</section>\n");
+}

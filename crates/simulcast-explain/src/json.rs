@@ -1,0 +1,193 @@
+//! The explanation as JSON, with a schema version: what scripts and other languages read.
+//!
+//! Sizes are numbers; a symbol is its name, an interval is `{"lo": 2, "hi": 8}`, a size of which
+//! nothing is known is `null`, and so is the shape of an unknown rank.
+
+use serde_json::{Map, Value, json};
+use simulcast_core::{
+    BroadcastError, Dim, Dims, Edit, Finding, Fix, Interval, Names, Plan, Refusal, Side, Source,
+    SymbolicPlan, elements, row_major_into,
+};
+
+use crate::Subject;
+
+/// The version of the schema: it changes when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// The whole explanation.
+///
+/// ```
+/// use simulcast_core::{Rule, resolve};
+/// use simulcast_explain::{Subject, json};
+///
+/// let plan = resolve(Rule::Numpy, &[&[2, 1][..], &[3]])?;
+/// let value = json(&Subject::Plan(&plan, &[]));
+/// assert_eq!(value["schema"], 1);
+/// assert_eq!(value["result"]["shape"], serde_json::json!([2, 3]));
+/// # Ok::<(), simulcast_core::BroadcastError>(())
+/// ```
+#[must_use]
+pub fn json(subject: &Subject<'_>) -> Value {
+    match subject {
+        Subject::Plan(plan, findings) => plan_json(plan, findings),
+        Subject::Symbolic(plan, names) => symbolic_json(plan, names),
+        Subject::Error(error) => json!({
+            "schema": SCHEMA,
+            "rule": error.rule().name(),
+            "operands": error.shapes().iter().enumerate().map(|(operand, dims)| json!({
+                "name": error.names().operand(operand),
+                "shape": dims_json(dims),
+            })).collect::<Vec<_>>(),
+            "error": error_json(error),
+        }),
+    }
+}
+
+fn plan_json(plan: &Plan, findings: &[Finding]) -> Value {
+    let cost = plan.cost().ok();
+    json!({
+        "schema": SCHEMA,
+        "rule": plan.rule().name(),
+        "operands": (0..plan.operands()).map(|operand| operand_json(plan, operand)).collect::<Vec<_>>(),
+        "target": plan.target(),
+        "result": { "shape": plan.shape(), "elements": plan.elements().ok() },
+        "cost": cost.map(|cost| json!({
+            "stored": cost.stored,
+            "result": cost.result,
+            "growth": cost.growth(),
+        })),
+        "findings": findings.iter().map(|finding| finding_json(finding, plan.names())).collect::<Vec<_>>(),
+    })
+}
+
+fn operand_json(plan: &Plan, operand: usize) -> Value {
+    let shape = plan.operand_shape(operand).unwrap_or_default();
+    let mut own = vec![0; shape.len()];
+    let strides = row_major_into(&shape, &mut own).and_then(|()| plan.strides(operand, &own));
+    let source = |source: &Source| match source {
+        Source::Kept(axis) => json!({ "axis": axis }),
+        Source::Stretched(axis) => json!({ "axis": axis, "stretched": true }),
+        Source::Added => json!({ "added": true }),
+    };
+    json!({
+        "name": plan.operand_name(operand),
+        "shape": shape,
+        "elements": elements(&shape).ok(),
+        "sources": plan.sources(operand).unwrap_or_default().iter().map(source).collect::<Vec<_>>(),
+        "strides": strides.ok(),
+        "sum_axes": plan.sum_axes(operand).unwrap_or_default(),
+    })
+}
+
+fn symbolic_json(plan: &SymbolicPlan<'_>, names: &Names) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "rule": plan.rule().kind().name(),
+        "operands": plan.operands().iter().enumerate().map(|(operand, dims)| json!({
+            "name": names.operand(operand),
+            "shape": dims_json(dims),
+        })).collect::<Vec<_>>(),
+        "result": { "shape": dims_json(plan.shape()) },
+        "constraints": plan.constraints().iter().map(|c| c.describe(names)).collect::<Vec<_>>(),
+    })
+}
+
+/// An error: its code, its text, every clash and every fix.
+#[must_use]
+pub fn error_json(error: &BroadcastError) -> Value {
+    let clash = |clash: &Refusal| {
+        let mut map = refusal_json(clash);
+        map.insert("message".into(), error.describe(clash).into());
+        Value::Object(map)
+    };
+    json!({
+        "code": error.code(),
+        "message": error.to_string(),
+        "axis": error.axis(),
+        "clashes": error.clashes().iter().map(clash).collect::<Vec<_>>(),
+        "fixes": error.fixes().iter().map(|fix| fix_json(fix, error.names())).collect::<Vec<_>>(),
+    })
+}
+
+/// A refusal as fields: where, who and which sizes.
+#[must_use]
+pub fn refusal_json(refusal: &Refusal) -> Map<String, Value> {
+    let mut map = Map::new();
+    map.insert("code".into(), refusal.code().into());
+    match refusal {
+        Refusal::Clash { axis, rank, first, second } => {
+            map.insert("axis".into(), (*axis).into());
+            map.insert("from_end".into(), json!(*axis as i128 - *rank as i128));
+            map.insert("sides".into(), json!([side_json(first), side_json(second)]));
+        }
+        Refusal::Rank { operand, rank, allowed, .. } => {
+            map.insert("operand".into(), (*operand).into());
+            map.insert("rank".into(), (*rank).into());
+            map.insert("allowed".into(), (*allowed).into());
+        }
+        Refusal::Axis { axis, .. } => {
+            map.insert("axis".into(), (*axis).into());
+        }
+        Refusal::Overhang { operand, axis, size, .. } => {
+            map.insert("operand".into(), (*operand).into());
+            map.insert("operand_axis".into(), (*axis).into());
+            map.insert("size".into(), interval_json(*size));
+        }
+        _ => {}
+    }
+    map
+}
+
+fn side_json(side: &Side) -> Value {
+    json!({ "operand": side.operand, "axis": side.axis, "size": interval_json(side.size) })
+}
+
+fn finding_json(finding: &Finding, names: &Names) -> Value {
+    json!({
+        "code": finding.code.as_str(),
+        "message": finding.message,
+        "operands": finding.operands,
+        "axes": finding.axes,
+        "fixes": finding.fixes.iter().map(|fix| fix_json(fix, names)).collect::<Vec<_>>(),
+    })
+}
+
+fn fix_json(fix: &Fix, names: &Names) -> Value {
+    let edit = match fix.edit() {
+        Edit::InsertAxes { operand, axes } => json!({ "insert_axes": axes, "operand": operand }),
+        Edit::Transpose { operand, order } => json!({ "transpose": order, "operand": operand }),
+        Edit::DropAxis { operand, axis } => json!({ "drop_axis": axis, "operand": operand }),
+        Edit::StartAxis { axis } => json!({ "start_axis": axis }),
+        Edit::Swap => json!({ "swap": true }),
+        Edit::UseRule(kind) => json!({ "rule": kind.name() }),
+        _ => Value::Null,
+    };
+    json!({
+        "edit": edit,
+        "expression": fix.expression(names),
+        "shape": fix.shape(),
+        "result": fix.result(),
+    })
+}
+
+/// The dimensions of a shape; `null` where the rank is not known.
+#[must_use]
+pub fn dims_json(dims: &Dims) -> Value {
+    let dim = |dim: &Dim| match dim {
+        Dim::Size(size) => (*size).into(),
+        Dim::Range(range) => interval_json(*range),
+        Dim::Symbol(symbol) => symbol.name.as_str().into(),
+        Dim::Join(symbols) => {
+            json!({ "join": symbols.iter().map(|s| s.name.as_str()).collect::<Vec<_>>() })
+        }
+    };
+    dims.dims().map_or(Value::Null, |dims| dims.iter().map(dim).collect())
+}
+
+fn interval_json(interval: Interval) -> Value {
+    match (interval.size(), interval) {
+        (Some(size), _) => size.into(),
+        (None, Interval::UNKNOWN) => Value::Null,
+        (None, _) => json!({ "lo": interval.lo(), "hi": interval.hi() }),
+    }
+}

@@ -1,0 +1,418 @@
+//! Pictures are well-formed, bounded and right: every cell is counted and every label is computed
+//! again here, from the shapes alone.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use simulcast_core::{
+    Dim, Dims, Limits, NamedAxes, Names, Plan, Rule, ShapeText, Symbol, resolve, resolve_dims,
+};
+use simulcast_explain::{Subject, fragment, page, svg};
+
+/// An element of a picture, with the classes of the groups around it.
+#[derive(Debug)]
+struct Element {
+    name: String,
+    attributes: Vec<(String, String)>,
+    text: String,
+    within: Vec<String>,
+}
+
+impl Element {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
+    fn is(&self, class: &str) -> bool {
+        self.get("class") == Some(class)
+    }
+
+    fn is_in(&self, class: &str) -> bool {
+        self.within.iter().any(|own| own == class)
+    }
+}
+
+/// A strict reader of the XML that pictures use: it panics on whatever is not well-formed.
+/// Elements come in the order in which they end.
+fn read(xml: &str) -> Vec<Element> {
+    let legal = |c: char| c == '\n' || !(c.is_control() || "\u{fffe}\u{ffff}".contains(c));
+    assert!(xml.chars().all(legal), "a character that XML forbids");
+    let (mut open, mut done): (Vec<Element>, Vec<Element>) = (Vec::new(), Vec::new());
+    let (mut rest, mut roots) = (xml.trim_end(), 0);
+    while let Some((text, after)) = rest.split_once('<') {
+        match open.last_mut() {
+            Some(element) => element.text.push_str(&unescape(text)),
+            None => assert_eq!(text, ""),
+        }
+        let (tag, after) = after.split_once('>').unwrap();
+        rest = after;
+        if let Some(name) = tag.strip_prefix('/') {
+            let element = open.pop().unwrap();
+            assert_eq!(element.name, name);
+            done.push(element);
+            continue;
+        }
+        let (tag, closed) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
+        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
+        roots += usize::from(open.is_empty());
+        let element = Element {
+            name: name.to_owned(),
+            attributes: read_attributes(attributes),
+            text: String::new(),
+            within: open.iter().filter_map(|o| o.get("class").map(str::to_owned)).collect(),
+        };
+        if closed {
+            done.push(element);
+        } else {
+            open.push(element);
+        }
+    }
+    assert!(open.is_empty() && rest.is_empty() && roots == 1, "{open:?} {rest:?} {roots}");
+    done
+}
+
+fn read_attributes(mut rest: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    while !rest.is_empty() {
+        let (name, after) = rest.split_once("=\"").unwrap();
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        assert!(!name.is_empty() && name.chars().all(legal), "{name:?}");
+        assert!(found.iter().all(|(known, _)| known != name), "{name} twice");
+        let (value, after) = after.split_once('"').unwrap();
+        found.push((name.to_owned(), unescape(value)));
+        assert!(after.is_empty() || after.starts_with(' '));
+        rest = after.trim_start_matches(' ');
+    }
+    found
+}
+
+fn unescape(text: &str) -> String {
+    assert!(!text.contains('<'));
+    let mut parts = text.split('&');
+    let mut out = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        let (entity, after) = part.split_once(';').unwrap();
+        out.push(match entity {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "#39" => '\'',
+            other => panic!("&{other};"),
+        });
+        out.push_str(after);
+    }
+    out
+}
+
+fn numpy(shapes: &[&[usize]]) -> Plan {
+    resolve(Rule::Numpy, shapes).unwrap()
+}
+
+fn picture(plan: &Plan) -> Vec<Element> {
+    let findings = plan.findings(&Limits::default());
+    read(&svg(&Subject::Plan(plan, &findings)))
+}
+
+/// Every shape of at most rank 2 with sizes 0 to 3.
+fn small_shapes() -> Vec<Vec<usize>> {
+    let ones = (0..4).map(|a| vec![a]);
+    let twos = (0..4).flat_map(|a| (0..4).map(move |b| vec![a, b]));
+    [vec![]].into_iter().chain(ones).chain(twos).collect()
+}
+
+/// The common shape, by the words of the rule; none where sizes clash.
+fn common(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let size = |shape: &[usize], axis: usize| match (axis + shape.len()).checked_sub(rank) {
+        Some(own) => shape[own],
+        None => 1,
+    };
+    (0..rank)
+        .map(|axis| match (size(a, axis), size(b, axis)) {
+            (1, other) | (other, 1) => Some(other),
+            (one, other) => (one == other).then_some(one),
+        })
+        .collect()
+}
+
+// [E_BROADCAST_ANY_FUNC_2260]
+#[test]
+fn every_small_pair_has_the_right_cells_with_the_right_labels() {
+    let (shapes, mut drawn) = (small_shapes(), 0);
+    for (a, b) in shapes.iter().flat_map(|a| shapes.iter().map(move |b| (a, b))) {
+        let Some(result) = common(a, b) else {
+            let error = resolve(Rule::Numpy, &[a, b]).unwrap_err();
+            let elements = read(&svg(&Subject::Error(&error)));
+            assert!(elements.iter().filter(|e| e.is("sc-clash")).count() >= 2);
+            continue;
+        };
+        let elements = picture(&numpy(&[a, b]));
+        for (operand, shape) in [a, b].into_iter().enumerate() {
+            check_operand(&elements, &format!("sc-o{operand}"), shape, &result);
+        }
+        drawn += 1;
+    }
+    assert_eq!(drawn, PAIRS);
+}
+
+fn check_operand(elements: &[Element], class: &str, shape: &[usize], result: &[usize]) {
+    let count = |kind: &str| {
+        let of = |e: &&Element| e.is_in(class) && e.is(kind);
+        ["sc-x", "sc-y", "sc-z"]
+            .map(|stage| elements.iter().filter(of).filter(|e| e.is_in(stage)).count())
+    };
+    let (stored, all): (usize, usize) = (shape.iter().product(), result.iter().product());
+    let in_z = if all == 0 { 0 } else { stored };
+    assert_eq!(count("sc-stored"), [stored, stored, in_z], "{shape:?} in {result:?}");
+    assert_eq!(count("sc-virtual"), [0, 0, all - in_z], "{shape:?} in {result:?}");
+    let none = [stored, stored, all].map(|values| usize::from(values == 0));
+    assert_eq!(count("sc-empty"), none, "{shape:?} in {result:?}");
+
+    // Each cell of Z, with the text that follows it.
+    let inside = |e: &&Element| e.is_in(class) && e.is_in("sc-z") && !e.is("sc-tick");
+    let inside: Vec<&Element> = elements.iter().filter(inside).collect();
+    let mut seen = Vec::new();
+    for pair in inside.windows(2).filter(|pair| pair[0].get("data-z").is_some()) {
+        let index = numbers(pair[0].get("data-z").unwrap());
+        let first = index.len() - shape.len();
+        let own: Vec<String> = shape
+            .iter()
+            .enumerate()
+            .map(|(axis, &size)| if size == 1 { 0 } else { index[first + axis] })
+            .map(|at| at.to_string())
+            .collect();
+        let label = if own.is_empty() { "()".to_owned() } else { own.join(",") };
+        assert_eq!(pair[1].text, label, "{shape:?} in {result:?} at {index:?}");
+        assert_eq!(pair[0].get("data-x"), Some(own.join(",").as_str()));
+        seen.push(index);
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), all);
+}
+
+fn numbers(text: &str) -> Vec<usize> {
+    text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().unwrap()).collect()
+}
+
+// [E_BROADCAST_ANY_FUNC_2260]
+#[test]
+fn three_axes_are_drawn_in_layers() {
+    let elements = picture(&numpy(&[&[2, 1, 3], &[4, 1]]));
+    check_operand(&elements, "sc-o0", &[2, 1, 3], &[2, 4, 3]);
+    check_operand(&elements, "sc-o1", &[4, 1], &[2, 4, 3]);
+    assert_eq!(elements.iter().filter(|e| e.text == "layer 1").count(), 4);
+}
+
+// [E_BROADCAST_ANY_FUNC_2260]
+#[test]
+fn axes_that_meet_by_name_are_reordered() {
+    let named = NamedAxes::new(&[["b", "c"], ["c", "b"]]).unwrap();
+    let elements = picture(&resolve(named.rule(), &[[2, 3], [3, 2]]).unwrap());
+    let cell = |e: &&Element| e.is_in("sc-o1") && e.get("data-z") == Some("1,2");
+    assert_eq!(elements.iter().find(cell).and_then(|e| e.get("data-x")), Some("2,1"));
+}
+
+const HOSTILE: &str =
+    "</title><script>alert('1')</script>\"\u{0}\u{1b}\u{202e}\u{ffff}&\n--><b x=\"";
+/// How many pairs of shapes of at most rank 2 with sizes 0 to 3 broadcast.
+const PAIRS: usize = 231;
+
+/// One subject of each kind, with hostile names wherever a name can stand.
+fn hostile(check: impl Fn(&Subject<'_>)) {
+    let names = Names {
+        operands: vec![HOSTILE.repeat(500), HOSTILE.into()],
+        axes: vec![vec![HOSTILE.into(); 2], vec![HOSTILE.into()]],
+    };
+    for first in [&[3, 1][..], &[3, 1, 1, 1]] {
+        let plan = numpy(&[first, &[4]]).with_names(names.clone());
+        check(&Subject::Plan(&plan, &plan.findings(&Limits::default())));
+    }
+    let error = resolve(Rule::Numpy, &[&[2, 3][..], &[4]]).unwrap_err();
+    check(&Subject::Error(&error.with_names(names.clone())));
+    let symbol = Dim::Symbol(Symbol::new(HOSTILE.repeat(500)));
+    let dims = [vec![symbol], vec![Dim::Size(4)]].map(Dims::from);
+    check(&Subject::Symbolic(&resolve_dims(Rule::Numpy, &dims).unwrap(), &names));
+}
+
+// [E_BROADCAST_ANY_ERR_0090]
+#[test]
+fn hostile_names_neither_break_out_nor_grow_the_picture() {
+    hostile(|subject| {
+        let drawn = svg(subject);
+        assert!(drawn.len() < 30_000, "{}", drawn.len());
+        let known = ["svg", "title", "desc", "style", "rect", "text", "path", "g"];
+        for element in read(&drawn) {
+            assert!(known.contains(&element.name.as_str()), "{}", element.name);
+            assert!(element.get("id").is_none());
+            assert!(!element.attributes.iter().any(|(name, _)| name.starts_with("on")));
+        }
+        assert_eq!(drawn.matches("http").count(), 1, "the name space, and nothing else");
+        let page = page(subject, HOSTILE);
+        assert!(page.matches("<script").count() <= 1);
+        assert!(!page.contains("alert('1')") && !page.contains('\u{202e}'));
+    });
+}
+
+// [E_BROADCAST_ANY_ERR_0090]
+#[test]
+fn huge_plans_give_small_pictures() {
+    let wide = vec![2; 10_000];
+    let (mut stretched, mut clashing) = (wide.clone(), wide.clone());
+    (stretched[5_000], clashing[7_000]) = (1, 3);
+    let max = usize::MAX;
+    let plans = [
+        resolve(Rule::Numpy, &vec![[2, 3]; 100_000]).unwrap(),
+        numpy(&[&wide, &stretched, &[]]),
+        numpy(&[&[max, 1, 3], &[max, 1]]),
+        numpy(&[&[max, 1, max, 1], &[max, 1, max]]),
+        numpy(&[&[max, max, max], &[max, max, max], &[], &[max]]),
+        numpy(&[]),
+    ];
+    for plan in plans {
+        let drawn = svg(&Subject::Plan(&plan, &plan.findings(&Limits::default())));
+        assert!(drawn.len() < 120_000, "{}", drawn.len());
+        read(&drawn);
+    }
+    let error = resolve(Rule::Numpy, &[wide, clashing]).unwrap_err();
+    let elements = read(&svg(&Subject::Error(&error)));
+    assert_eq!(elements.iter().filter(|e| e.is("sc-clash")).count(), 2);
+    assert!(elements.iter().any(|e| e.text == "axis 7000"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2260]
+#[test]
+fn long_axes_show_their_ends_and_their_size() {
+    let elements = picture(&numpy(&[&[32, 1], &[32]]));
+    let z = elements.iter().filter(|e| e.is_in("sc-o0") && e.get("data-z").is_some()).count();
+    assert_eq!(z, 7 * 7);
+    let has = |text: &str| elements.iter().any(|e| e.text == text);
+    assert!(has("31,0") && has("axis 1 (across): 1 → 32") && has("…") && has("⋮"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2260]
+#[test]
+fn tables_mark_what_repeats_and_say_its_stride() {
+    let elements = picture(&numpy(&[&[8, 1, 6, 1], &[7, 1, 5]]));
+    let count = |class: &str| elements.iter().filter(|e| e.is(class)).count();
+    assert_eq!([count("sc-stored"), count("sc-virtual"), count("sc-result")], [4, 4, 4]);
+    let texts: Vec<&str> = elements.iter().map(|e| e.text.as_str()).collect();
+    for text in ["1 → 7", "stride 0", "stride 6", "(-4)", "(8, 7, 6, 5)", "SC101"] {
+        assert!(texts.contains(&text), "{text}");
+    }
+    let cost = "48 + 35 = 83 values stored; 1680 values in the result, 20.2 times the stored";
+    assert!(texts.contains(&cost));
+}
+
+#[test]
+fn errors_and_symbols_say_what_is_wrong_and_what_is_needed() {
+    let error = resolve(Rule::Numpy, &[&[2, 3, 4][..], &[2, 4]]).unwrap_err();
+    let elements = read(&svg(&Subject::Error(&error)));
+    let has = |text: &str| elements.iter().any(|e| e.text == text);
+    assert!(has("≠ 3") && has("≠ 2") && has("axis 1 (-2): A has 3, B has 2"));
+    assert!(has("B[:, None, :] is (2, 1, 4), result (2, 3, 4)"));
+
+    let dims = ["N,3,1", "M,1,4"].map(|text| text.parse::<ShapeText>().unwrap().dims);
+    let plan = resolve_dims(Rule::Numpy, &dims).unwrap();
+    let elements = read(&svg(&Subject::Symbolic(&plan, &Names::default())));
+    let has = |text: &str| elements.iter().any(|e| e.text == text);
+    assert!(has("bcast(M, N)") && has("1 → 4") && has("M and N are equal or one is 1"));
+}
+
+#[test]
+fn the_same_plan_gives_the_same_picture_and_says_it_in_words() {
+    let plan = numpy(&[&[3, 1], &[4]]);
+    let subject = Subject::Plan(&plan, &[]);
+    assert_eq!(svg(&subject), svg(&subject));
+    assert_eq!(page(&subject, "text"), page(&subject, "text"));
+    let elements = read(&fragment(&subject));
+    let root = elements.iter().find(|e| e.name == "svg").unwrap();
+    assert_eq!(root.get("role"), Some("img"));
+    let text = |name: &str| elements.iter().find(|e| e.name == name).unwrap().text.clone();
+    assert_eq!(text("title"), "A (3, 1) and B (4,) broadcast to (3, 4)");
+    insta::assert_snapshot!(text("desc"));
+    let style = text("style");
+    assert!(style.contains("@media (prefers-color-scheme:dark)"));
+    assert!(!style.contains("url(") && !style.contains("@import"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2260]
+#[test]
+fn the_picture_of_an_outer_sum() {
+    let drawn = svg(&Subject::Plan(&numpy(&[&[2, 1], &[3]]), &[]));
+    let (head, body) = drawn.split_once("<style>").unwrap();
+    let (_, body) = body.split_once("</style>").unwrap();
+    insta::assert_snapshot!(format!("{head}{body}"));
+}
+
+#[test]
+fn a_page_holds_all_it_needs_and_lets_nothing_else_run() {
+    let plan = numpy(&[&[3, 1], &[4]]);
+    let page = page(&Subject::Plan(&plan, &[]), "a <plain> text\nof two lines");
+    assert!(page.contains("<pre>a &lt;plain&gt; text\nof two lines</pre>"));
+    assert!(page.contains("aria-live=\"polite\"") && page.contains("default-src 'none'"));
+    assert!(!page.contains("innerHTML") && !page.contains(" src=") && !page.contains(" href="));
+    let (_, script) = page.split_once("<script>").unwrap();
+    let (script, _) = script.split_once("</script>").unwrap();
+    // Browsers hash what they read, and they read every line end as one character.
+    let hash = base64(&sha256(script.replace('\r', "").as_bytes()));
+    assert!(page.contains(&format!("script-src 'sha256-{hash}'")), "the hash is {hash}");
+}
+
+/// The SHA-256 of FIPS 180-4, with its constants computed from primes.
+fn sha256(message: &[u8]) -> Vec<u8> {
+    let primes: Vec<u32> = (2..312).filter(|n| (2..*n).all(|d| n % d != 0)).collect();
+    // The first 32 bits of the fraction of a root, bit by bit.
+    let root = |prime: u32, power: u32| {
+        let scaled = u128::from(prime) << (32 * power);
+        let fits = |root: u128| root.pow(power) <= scaled;
+        let root = (0..37)
+            .rev()
+            .map(|at| 1_u128 << at)
+            .fold(0, |root, bit| if fits(root | bit) { root | bit } else { root });
+        (root & u128::from(u32::MAX)) as u32
+    };
+    let mut state: Vec<u32> = primes.iter().take(8).map(|&prime| root(prime, 2)).collect();
+    let k: Vec<u32> = primes.iter().take(64).map(|&prime| root(prime, 3)).collect();
+    let mut padded = message.to_vec();
+    padded.push(0x80);
+    padded.resize((message.len() + 9).next_multiple_of(64) - 8, 0);
+    padded.extend((message.len() as u64 * 8).to_be_bytes());
+    let turned = |x: u32, turns: [u32; 3]| {
+        turns.map(|by| x.rotate_right(by)).into_iter().fold(0, |a, b| a ^ b)
+    };
+    let sum = |words: &[u32]| words.iter().fold(0_u32, |a, b| a.wrapping_add(*b));
+    for block in padded.chunks_exact(64) {
+        let word = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+        let mut w: Vec<u32> = block.chunks_exact(4).map(word).collect();
+        for i in 16..64 {
+            let (a, b) = (w[i - 15], w[i - 2]);
+            let a = a.rotate_right(7) ^ a.rotate_right(18) ^ (a >> 3);
+            let b = b.rotate_right(17) ^ b.rotate_right(19) ^ (b >> 10);
+            w.push(sum(&[w[i - 16], a, w[i - 7], b]));
+        }
+        let mut v = state.clone();
+        for (k, w) in k.iter().zip(w) {
+            let choice = (v[4] & v[5]) ^ (!v[4] & v[6]);
+            let majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+            let first = sum(&[v[7], turned(v[4], [6, 11, 25]), choice, *k, w]);
+            let second = sum(&[turned(v[0], [2, 13, 22]), majority]);
+            v.rotate_right(1);
+            v[4] = v[4].wrapping_add(first);
+            v[0] = first.wrapping_add(second);
+        }
+        state.iter_mut().zip(v).for_each(|(state, v)| *state = state.wrapping_add(v));
+    }
+    state.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let four = |chunk: &[u8]| {
+        let bits = (0..3).fold(0, |all, at| (all << 8) | usize::from(*chunk.get(at).unwrap_or(&0)));
+        let letter = |at: usize| char::from(letters[(bits >> (18 - 6 * at)) % 64]);
+        (0..4).map(|at| if at <= chunk.len() { letter(at) } else { '=' }).collect::<String>()
+    };
+    bytes.chunks(3).map(four).collect()
+}

@@ -1,0 +1,106 @@
+//! Steps: run a program or a check, say how it went and how long it took.
+
+use std::borrow::BorrowMut;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    own.parent().map_or_else(|| own.clone(), PathBuf::from)
+}
+
+/// A program, started in the root.
+pub(crate) fn command<S: AsRef<OsStr>>(
+    program: &str,
+    args: impl IntoIterator<Item = S>,
+) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(root());
+    // A cargo that was chosen for this run must not choose for others.
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+    command
+}
+
+/// Cargo, as it was chosen for this run.
+pub(crate) fn cargo<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(args).current_dir(root());
+    command
+}
+
+/// Something that is done, with a name.
+pub(crate) struct Step {
+    name: String,
+    start: Instant,
+}
+
+impl Step {
+    pub(crate) fn new(name: &str) -> Self {
+        println!("── {name}");
+        Self { name: name.into(), start: Instant::now() }
+    }
+
+    /// Runs a program that shows its own output.
+    pub(crate) fn run(self, mut command: impl BorrowMut<Command>) -> Result<(), String> {
+        let command = command.borrow_mut();
+        let status = command
+            .status()
+            .map_err(|error| format!("{}: cannot start {command:?}: {error}", self.name))?;
+        if !status.success() {
+            return Err(format!("{}: {command:?} failed ({status})", self.name));
+        }
+        println!("   {:.1} s", self.start.elapsed().as_secs_f32());
+        Ok(())
+    }
+
+    /// Runs a check of our own.
+    pub(crate) fn check(self, check: impl Fn() -> Result<String, String>) -> Result<(), String> {
+        let said = check().map_err(|error| format!("{}: {error}", self.name))?;
+        println!("   {said}");
+        Ok(())
+    }
+
+    /// Says loudly that something could not be done here.
+    pub(crate) fn skipped(self, why: &str) {
+        println!("   SKIPPED: {} ({})", self.name, why.trim());
+    }
+}
+
+/// What a program prints; an error says what it printed on standard error.
+pub(crate) fn output(mut command: impl BorrowMut<Command>) -> Result<String, String> {
+    let command = command.borrow_mut();
+    let output = command
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs rustup quietly.
+pub(crate) fn rustup<const N: usize>(args: [&str; N]) -> Result<(), String> {
+    output(command("rustup", args)).map(drop)
+}
+
+/// Installs a target of the toolchain in use.
+pub(crate) fn ensure_target(target: &str) -> Result<(), String> {
+    let installed = output(command("rustup", ["target", "list", "--installed"]))?;
+    if installed.lines().any(|line| line == target) {
+        return Ok(());
+    }
+    rustup(["target", "add", target])
+}
+
+/// Installs a cargo subcommand, once.
+pub(crate) fn ensure_cargo_tool(tool: &str) -> Result<(), String> {
+    if output(command(tool, ["--version"])).is_ok() || output(command(tool, ["--help"])).is_ok() {
+        return Ok(());
+    }
+    Step::new(&format!("install {tool}")).run(command("cargo", ["install", tool]))
+}
