@@ -269,7 +269,7 @@ impl Plan {
         }
         let rank = self.shape().len();
         for operand in looked {
-            let Ok(shape) = self.operand_shape(operand.number) else { continue };
+            let shape = self.operand_shape(operand.number).unwrap_or_default();
             let right = rank.saturating_sub(shape.len());
             if shape.iter().all(|&size| size == 1) {
                 continue;
@@ -418,7 +418,7 @@ impl Operand {
         let mut seen = BTreeSet::new();
         let mut operands = Vec::new();
         for number in 0..plan.operands() {
-            let Ok(axes) = plan.axes(number) else { continue };
+            let axes = plan.axes(number).unwrap_or(&[]);
             let fresh = match plan.names().axes.get(number) {
                 _ if axes.is_empty() => false,
                 names => seen.insert((axes, names)),

@@ -306,10 +306,7 @@ fn candidates<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], operands: &[usize
 /// the left as possible, as far to the right as possible.
 fn insertions<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], operand: usize) -> Vec<Edit> {
     let mut without: Vec<&[usize]> = shapes.iter().map(S::as_ref).collect();
-    let own = match without.get_mut(operand) {
-        Some(shape) => core::mem::take(shape),
-        None => return Vec::new(),
-    };
+    let own = without.get_mut(operand).map(core::mem::take).unwrap_or_default();
     let Ok(others) = try_resolve(rule, &without) else { return Vec::new() };
     let others = others.shape();
     let leftmost = places(own.iter(), others.iter());

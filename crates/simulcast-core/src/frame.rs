@@ -126,6 +126,7 @@ impl<'a> Frame<'a> {
             labels = rest;
             let stamp = operand.saturating_add(1);
             for (axis, &label) in own.iter().enumerate() {
+                // Never else: labels are below the result's rank.
                 if let Some(last) = scratch.get_mut(label) {
                     if *last == stamp {
                         return Err(Refusal::Duplicate { operand, axis });

@@ -172,6 +172,7 @@ impl Plan {
         let mut sources = alloc::vec![Source::Added; self.shape.len()];
         for (axis, &(size, target)) in self.axes(operand)?.iter().enumerate() {
             let Some(target) = target else { continue };
+            // Never else: targets are below the result\'s rank.
             if let (Some(source), Some(&result)) = (sources.get_mut(target), self.shape.get(target))
             {
                 *source = Source::of(axis, size, result);

@@ -165,10 +165,8 @@ impl Policy {
             Level::SameRank | Level::Numpy => return None,
         };
         for operand in 0..plan.operands() {
-            let (Ok(shape), Ok(axes)) = (plan.operand_shape(operand), plan.sum_axes(operand))
-            else {
-                continue;
-            };
+            let shape = plan.operand_shape(operand).unwrap_or_default();
+            let axes = plan.sum_axes(operand).unwrap_or_default();
             let forbidden = match axes.first() {
                 None => false,
                 Some(_) => exempt_rank != Some(shape.len()),

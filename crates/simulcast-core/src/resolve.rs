@@ -83,6 +83,7 @@ pub fn sources_into<S: AsRef<[usize]>>(
     out.fill(Source::Added);
     for (axis, &size) in shape.iter().enumerate() {
         let Some(target) = targets.step() else { continue };
+        // Never else: targets are below the result's rank.
         if let (Some(source), Some(&result)) = (out.get_mut(target), result.get(target)) {
             *source = Source::of(axis, size, result);
         }
@@ -253,6 +254,7 @@ pub(crate) fn try_resolve<S: AsRef<[usize]>>(
 /// Every clash, not only the first: one for each result axis, and one for each overhanging axis.
 #[cfg(feature = "alloc")]
 pub(crate) fn all_clashes<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Vec<Refusal> {
+    // Never else: a clash comes after the frame.
     let Ok(frame) = frame(rule, shapes) else { return Vec::new() };
     let mut sizes = alloc::vec![1; frame.rank];
     frame.begin(shapes.first().map_or(&[], S::as_ref), &mut sizes);

@@ -1,5 +1,7 @@
 //! Errors: their text, and fixes that were promised to work.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::all_shapes;

@@ -1,5 +1,7 @@
 //! Findings and policies: what warns, and above all what does not.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::{all_shapes, step_1};
@@ -148,8 +150,10 @@ fn levels_say_how_much_is_accepted_at_all() {
         verdict.raised.iter().map(|finding| finding.code.as_str()).collect()
     };
     let none = [""; 0];
-    let (same, scalar, ones, padded): (&[&[usize]], &[&[usize]], &[&[usize]], &[&[usize]]) =
-        (&[&[2, 3], &[2, 3]], &[&[2, 3], &[]], &[&[2, 3], &[1, 3]], &[&[2, 3], &[3]]);
+    let same: &[&[usize]] = &[&[2, 3], &[2, 3]];
+    let scalar: &[&[usize]] = &[&[2, 3], &[]];
+    let ones: &[&[usize]] = &[&[2, 3], &[1, 3]];
+    let padded: &[&[usize]] = &[&[2, 3], &[3]];
     assert_eq!(raised(Level::Exact, same), none);
     assert_eq!(raised(Level::Exact, scalar), ["SC100"]);
     assert_eq!(raised(Level::ScalarOnly, scalar), none);

@@ -1,5 +1,7 @@
 //! Symbolic resolution against plain resolution under every substitution.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Every example of OpenVINO's "Broadcast Rules For Elementwise Operations", by section.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use simulcast_core::{Rule, Source, resolve};
 
 struct Case {

@@ -1,4 +1,6 @@
-//! Every statement of nGraph's Broadcast: shape, broadcast_axes, output, backprop.
+//! Every statement of nGraph's Broadcast: shape, `broadcast_axes`, output, backprop.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use simulcast_core::{Rule, resolve};
 

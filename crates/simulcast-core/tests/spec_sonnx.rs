@@ -1,5 +1,7 @@
 //! The relations of SONNX Broadcast, worked: step 1, step 2, `f`, constraint C1, error E1.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::{all_shapes, f, indices, step_1};

@@ -1,5 +1,6 @@
 //! Plans written down and read back; what was tampered with is refused.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(feature = "serde")]
 
 use simulcast_core::{Names, Plan, Rule, resolve};

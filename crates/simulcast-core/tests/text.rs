@@ -1,5 +1,7 @@
 //! Shape text: every spelling, and every way to get it wrong.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use proptest::prelude::*;
 use simulcast_core::{Dims, ShapeText};
 

@@ -1,0 +1,380 @@
+//! The solver: what meets on each axis, and what follows for symbols.
+//!
+//! One pass over all axes narrows what is known of the symbols and records constraints; passes are
+//! repeated until nothing more is learnt. What is known only ever shrinks, so that has an end.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::{Constraint, Term};
+use crate::frame::{Base, Frame};
+use crate::{Dim, Interval, Layout, Refusal, Side, Symbol};
+
+/// The result's dimensions and what must hold for them, or every axis on which nothing can fit.
+pub(super) fn solve(
+    frame: &Frame<'_>,
+    layout: &Layout,
+    shapes: &[&[Dim]],
+) -> Result<(Vec<Dim>, Vec<Constraint>), Vec<Refusal>> {
+    let mut solver = Solver::new(shapes).map_err(|refusal| alloc::vec![refusal])?;
+    let meetings = meetings(frame, layout, shapes);
+    loop {
+        let before = solver.known.clone();
+        let (dims, refusals) = solver.pass(frame, &meetings);
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        if solver.known == before {
+            return Ok((dims, solver.constraints.into_iter().collect()));
+        }
+    }
+}
+
+/// What meets on a result axis, the base first where there is one.
+type Meeting<'d> = Vec<(Side, &'d Dim)>;
+
+/// What meets on each result axis; the last entry holds the dropped axes.
+fn meetings<'d>(frame: &Frame<'_>, layout: &Layout, shapes: &[&'d [Dim]]) -> Vec<Meeting<'d>> {
+    let mut meetings: Vec<Meeting<'d>> = alloc::vec![Vec::new(); frame.rank.saturating_add(1)];
+    for (operand, (dims, targets)) in shapes.iter().zip(&layout.targets).enumerate() {
+        for (axis, (dim, target)) in dims.iter().zip(targets).enumerate() {
+            let side = Side { operand: Some(operand), axis, size: dim.interval() };
+            // Never else: targets are below the rank, and one more entry takes the rest.
+            if let Some(meeting) = meetings.get_mut(target.unwrap_or(frame.rank)) {
+                meeting.push((side, dim));
+            }
+        }
+    }
+    meetings
+}
+
+/// The sizes that a symbol can still have: an interval, or a few sizes in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Domain {
+    range: Interval,
+    among: Option<BTreeSet<usize>>,
+}
+
+impl Domain {
+    fn from(range: Interval) -> Self {
+        Self { range, among: None }
+    }
+
+    fn interval(&self) -> Interval {
+        match self.among.as_ref().and_then(|sizes| Some((*sizes.first()?, *sizes.last()?))) {
+            Some((lo, hi)) => Interval::new(lo, Some(hi)),
+            None => self.range,
+        }
+    }
+
+    fn contains(&self, size: usize) -> bool {
+        match &self.among {
+            Some(sizes) => sizes.contains(&size),
+            None => self.range.contains(size),
+        }
+    }
+
+    /// Keeps the sizes that `other` allows too; `false` where none is left.
+    fn narrow(&mut self, other: &Self) -> bool {
+        let sizes = match (&self.among, &other.among) {
+            (Some(own), _) => own.iter().copied().filter(|&size| other.contains(size)).collect(),
+            (None, Some(theirs)) => {
+                theirs.iter().copied().filter(|&size| self.range.contains(size)).collect()
+            }
+            (None, None) => match self.range.intersect(other.range) {
+                Some(range) => {
+                    self.range = range;
+                    return true;
+                }
+                None => BTreeSet::new(),
+            },
+        };
+        let left = !sizes.is_empty();
+        self.among = Some(sizes);
+        left
+    }
+}
+
+/// One thing that meets on an axis, with what is known of it now.
+#[derive(Clone, Debug)]
+struct Party {
+    side: Side,
+    term: Term,
+    domain: Domain,
+}
+
+impl Party {
+    /// Its size, where only one is left.
+    fn size(&self) -> Option<usize> {
+        self.domain.interval().size()
+    }
+
+    /// Whether it may turn out to be 1.
+    fn may_be_1(&self) -> bool {
+        self.domain.contains(1)
+    }
+}
+
+/// What is known of the symbols, and what has been recorded.
+struct Solver {
+    known: BTreeMap<Term, Domain>,
+    given: BTreeMap<Term, Domain>,
+    constraints: BTreeSet<Constraint>,
+}
+
+impl Solver {
+    /// The symbols with their intervals; a symbol with contradicting intervals is refused.
+    fn new(shapes: &[&[Dim]]) -> Result<Self, Refusal> {
+        let mut known: BTreeMap<Term, Domain> = BTreeMap::new();
+        for (operand, dims) in shapes.iter().enumerate() {
+            for (axis, dim) in dims.iter().enumerate() {
+                let domain = Domain::from(dim.interval());
+                let term = term(operand, axis, dim);
+                if let Term::Size(_) = term {
+                    continue;
+                }
+                let entry = known.entry(term).or_insert_with(|| domain.clone());
+                if !entry.narrow(&domain) {
+                    return Err(Refusal::Bind { operand, axis: Some(axis) });
+                }
+            }
+        }
+        Ok(Self { given: known.clone(), known, constraints: BTreeSet::new() })
+    }
+
+    /// One pass over all axes with what is known so far.
+    fn pass(&mut self, frame: &Frame<'_>, meetings: &[Meeting<'_>]) -> (Vec<Dim>, Vec<Refusal>) {
+        self.constraints.clear();
+        let (mut dims, mut refusals) = (Vec::new(), Vec::new());
+        for (axis, meeting) in meetings.iter().enumerate() {
+            if axis == frame.rank {
+                // The dropped axes.
+                for party in self.parties(meeting) {
+                    let one = Party { side: party.side, ..Party::known(frame, 0, 1) };
+                    if !self.equal(&party, &one) {
+                        let Side { operand, axis, size } = party.side;
+                        let operand = operand.unwrap_or(0);
+                        refusals.push(Refusal::Overhang { operand, axis, size, rank: frame.rank });
+                    }
+                }
+                break;
+            }
+            let mut parties = self.parties(meeting);
+            if let Base::Given(shape) = frame.base {
+                let padding = frame.rank.saturating_sub(shape.len());
+                let own = axis.checked_sub(padding).and_then(|own| shape.get(own));
+                parties.insert(0, Party::known(frame, axis, own.copied().unwrap_or(1)));
+            }
+            let solved = match frame.grow {
+                true => self.join(&parties),
+                false => self.onto(frame.stretch, &parties),
+            };
+            match solved {
+                Ok(dim) => dims.push(dim),
+                Err((first, second)) => {
+                    refusals.push(Refusal::Clash { axis, rank: frame.rank, first, second });
+                }
+            }
+        }
+        (dims, refusals)
+    }
+
+    fn parties(&self, meeting: &Meeting<'_>) -> Vec<Party> {
+        let party = |&(side, dim): &(Side, &Dim)| {
+            let term = term(side.operand.unwrap_or(0), side.axis, dim);
+            let domain = self.known.get(&term).cloned().unwrap_or(Domain::from(side.size));
+            Party { side: Side { size: domain.interval(), ..side }, term, domain }
+        };
+        meeting.iter().map(party).collect()
+    }
+
+    /// All stretch and the result grows: the size rule.
+    fn join(&mut self, parties: &[Party]) -> Result<Dim, (Side, Side)> {
+        // Whoever is certainly not 1 decides the size.
+        let Some(chief) = chief(parties) else { return Ok(self.undecided(parties)) };
+        for party in parties {
+            let fits = match party.may_be_1() {
+                true => self.one_or(party, chief),
+                false => self.equal(party, chief),
+            };
+            if !fits {
+                return Err((chief.side, party.side));
+            }
+        }
+        Ok(self.dim(chief))
+    }
+
+    /// Every one of them may be 1.
+    fn undecided(&mut self, parties: &[Party]) -> Dim {
+        let mut open: BTreeMap<Term, &Party> = BTreeMap::new();
+        for party in parties {
+            match party.size() {
+                Some(_) => self.fixed(party),
+                None => _ = open.insert(party.term.clone(), party),
+            }
+        }
+        let mut interval = Interval::from(1);
+        for party in open.values() {
+            // Both contain 1, so there is always a hull.
+            interval = interval.hull(party.domain.interval());
+        }
+        if let (1, Some(only)) = (open.len(), open.values().next()) {
+            return self.dim(only);
+        }
+        let symbols: Option<Vec<Symbol>> = open
+            .values()
+            .map(|party| match &party.term {
+                Term::Symbol(name) => {
+                    Some(Symbol { name: name.clone(), range: party.domain.interval() })
+                }
+                Term::Size(_) | Term::Axis { .. } => None,
+            })
+            .collect();
+        if open.is_empty() {
+            return Dim::Size(1);
+        }
+        self.constraints.insert(Constraint::Agree(open.keys().cloned().collect()));
+        symbols.map_or(Dim::from(interval), Dim::Join)
+    }
+
+    /// The first decides, and the others are equal to it, or 1 where they may stretch.
+    fn onto(&mut self, stretch: bool, parties: &[Party]) -> Result<Dim, (Side, Side)> {
+        // Never else: where nothing grows, the base is a party.
+        let Some(base) = parties.first() else { return Ok(Dim::Size(1)) };
+        for party in parties {
+            let may_stretch = match stretch {
+                true => party.may_be_1(),
+                false => false,
+            };
+            let fits = match may_stretch {
+                true => self.one_or(party, base),
+                false => self.equal(party, base),
+            };
+            if !fits {
+                return Err((base.side, party.side));
+            }
+        }
+        Ok(self.dim(base))
+    }
+
+    /// Requires `party` to be 1 or equal to `chief`; `false` where it can be neither.
+    fn one_or(&mut self, party: &Party, chief: &Party) -> bool {
+        if party.term == chief.term {
+            self.fixed(party);
+            return true;
+        }
+        if party.size() == Some(1) {
+            self.fixed(party);
+            return true;
+        }
+        if let Some(size) = chief.size() {
+            self.fixed(chief);
+            let among = Some(BTreeSet::from([1, size]));
+            let constraint = Constraint::OneOr(party.term.clone(), Term::Size(size));
+            return self.require(party, &Domain { range: Interval::UNKNOWN, among }, constraint);
+        }
+        self.constraints.insert(Constraint::OneOr(party.term.clone(), chief.term.clone()));
+        true
+    }
+
+    /// Requires `party` to be equal to `chief`; `false` where it cannot.
+    fn equal(&mut self, party: &Party, chief: &Party) -> bool {
+        if party.term == chief.term {
+            self.fixed(party);
+            return true;
+        }
+        if let Some(size) = chief.size() {
+            self.fixed(chief);
+            return self.must_be(party, size);
+        }
+        if let Some(size) = party.size() {
+            self.fixed(party);
+            return self.must_be(chief, size);
+        }
+        let mut ours = self.current(party);
+        if !ours.narrow(&self.current(chief)) {
+            return false;
+        }
+        self.constraints.insert(Constraint::Equal(party.term.clone(), chief.term.clone()));
+        self.known.insert(party.term.clone(), ours.clone());
+        self.known.insert(chief.term.clone(), ours);
+        true
+    }
+
+    /// Requires `party` to have that size; `false` where it cannot.
+    fn must_be(&mut self, party: &Party, size: usize) -> bool {
+        let constraint = Constraint::Equal(party.term.clone(), Term::Size(size));
+        self.require(party, &Domain::from(size.into()), constraint)
+    }
+
+    /// Narrows `party` to `domain`; `false` where nothing is left. Records the constraint unless
+    /// what was given implies it.
+    fn require(&mut self, party: &Party, domain: &Domain, constraint: Constraint) -> bool {
+        let mut narrowed = self.current(party);
+        if !narrowed.narrow(domain) {
+            return false;
+        }
+        if let Term::Size(_) = party.term {
+            return true;
+        }
+        match narrowed.interval().size() {
+            Some(_) => self.fixed(&Party { domain: narrowed.clone(), ..party.clone() }),
+            None => _ = self.constraints.insert(constraint),
+        }
+        self.known.insert(party.term.clone(), narrowed);
+        true
+    }
+
+    /// What is known of a party by now: an axis before may have narrowed it in the same pass.
+    fn current(&self, party: &Party) -> Domain {
+        self.known.get(&party.term).unwrap_or(&party.domain).clone()
+    }
+
+    /// Records that a symbol has only one size left, where that was not given.
+    fn fixed(&mut self, party: &Party) {
+        let Some(size) = party.size() else { return };
+        let Some(given) = self.given.get(&party.term) else { return };
+        if given.interval().size().is_none() {
+            self.constraints.insert(Constraint::Equal(party.term.clone(), Term::Size(size)));
+        }
+    }
+
+    /// The result dimension that is the party's own.
+    fn dim(&self, party: &Party) -> Dim {
+        match (&party.term, self.current(party).interval()) {
+            (Term::Symbol(name), range) if range.size().is_none() => {
+                Dim::Symbol(Symbol { name: name.clone(), range })
+            }
+            (_, range) => Dim::from(range),
+        }
+    }
+}
+
+impl Party {
+    /// The shape that the rule itself carries.
+    fn known(frame: &Frame<'_>, axis: usize, size: usize) -> Self {
+        let side = frame.base_side(axis, size);
+        Self { side, term: Term::Size(size), domain: Domain::from(size.into()) }
+    }
+}
+
+/// Whoever is certainly not 1: a known size before a symbol, a symbol before an unnamed axis.
+fn chief(parties: &[Party]) -> Option<&Party> {
+    let certain = parties.iter().filter(|party| !party.may_be_1());
+    certain.min_by_key(|party| match (party.size(), &party.term) {
+        (Some(_), _) => 0,
+        (None, Term::Symbol(_)) => 1,
+        (None, _) => 2,
+    })
+}
+
+/// What a dimension is called in constraints.
+fn term(operand: usize, axis: usize, dim: &Dim) -> Term {
+    match dim {
+        Dim::Symbol(symbol) => Term::Symbol(symbol.name.clone()),
+        Dim::Size(_) | Dim::Range(_) | Dim::Join(_) => match dim.size() {
+            Some(size) => Term::Size(size),
+            None => Term::Axis { operand, axis },
+        },
+    }
+}

@@ -1,0 +1,123 @@
+//! The rest of the public surface: texts of refusals, edits that do not apply, small questions.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use simulcast_core::{
+    CODES, Constraint, Cost, Edit, Interval, Names, Refusal, Rule, RuleKind, Side, Term,
+    broadcast_shapes, resolve, resolve_dims,
+};
+
+// [E_BROADCAST_ANY_ERR_0010]
+#[test]
+fn every_refusal_has_a_code_and_a_text() {
+    let side = |operand, size: usize| Side { operand, axis: 0, size: size.into() };
+    let all = [
+        Refusal::Clash { axis: 1, rank: 2, first: side(Some(0), 3), second: side(Some(1), 2) },
+        Refusal::Clash { axis: 1, rank: 2, first: side(None, 3), second: side(None, 2) },
+        Refusal::Rank { operand: 1, rank: 3, allowed: 2, at_most: true },
+        Refusal::Rank { operand: 1, rank: 3, allowed: 2, at_most: false },
+        Refusal::Axis { axis: 3, allowed: 0 },
+        Refusal::Axis { axis: 3, allowed: 1 },
+        Refusal::Axis { axis: -2, allowed: 3 },
+        Refusal::Duplicate { operand: 1, axis: 0 },
+        Refusal::NotIncreasing { position: 1 },
+        Refusal::Operands { expected: 1, given: 2 },
+        Refusal::Operands { expected: 2, given: 1 },
+        Refusal::AxisCount { expected: 2, given: 1 },
+        Refusal::Overflow,
+        Refusal::Buffer { needed: 2, given: 1 },
+        Refusal::Label { position: 1 },
+        Refusal::Overhang { operand: 1, axis: 1, size: Interval::new(2, None), rank: 2 },
+        Refusal::Index { index: 2, len: 2 },
+        Refusal::Bind { operand: 1, axis: Some(1) },
+        Refusal::Bind { operand: 1, axis: None },
+        Refusal::Unnamed { operand: 1, axis: 1 },
+    ];
+    let said: Vec<String> =
+        all.iter().map(|refusal| format!("{}: {refusal}", refusal.code())).collect();
+    insta::assert_snapshot!(said.join("\n"));
+    let mut codes: Vec<&str> = all.iter().map(Refusal::code).collect();
+    codes.dedup();
+    assert_eq!(codes, CODES.map(|(code, _)| code));
+}
+
+// [E_BROADCAST_ANY_ERR_0020]
+#[test]
+fn an_edit_that_does_not_apply_changes_nothing() {
+    let shapes = [vec![2, 1], vec![3]];
+    let edits = [
+        Edit::InsertAxes { operand: 2, axes: vec![0] },
+        Edit::Transpose { operand: 2, order: vec![1, 0] },
+        Edit::Transpose { operand: 0, order: vec![7, 7] },
+        Edit::DropAxis { operand: 2, axis: 0 },
+        Edit::DropAxis { operand: 0, axis: 5 },
+        Edit::StartAxis { axis: 1 },
+        Edit::UseRule(RuleKind::Paddle),
+    ];
+    for edit in edits {
+        assert_eq!(edit.apply(Rule::Numpy, &shapes), (Rule::Numpy, shapes.to_vec()), "{edit:?}");
+    }
+    let inserted = Edit::InsertAxes { operand: 1, axes: vec![9] }.apply(Rule::Numpy, &shapes);
+    assert_eq!(inserted.1[1], [3, 1], "beyond the end is at the end");
+}
+
+// [E_BROADCAST_ANY_ERR_0010]
+#[test]
+fn three_operands_are_listed_and_other_refusals_have_no_axis() {
+    let error = resolve(Rule::Numpy, &[[2], [3], [1]]).unwrap_err();
+    assert!(error.to_string().starts_with("E1: A (2,), B (3,) and C (1,) do not broadcast"));
+    let error = resolve(Rule::To { target: &[2] }, &[[1, 2]]).unwrap_err();
+    assert_eq!(error.axis(), None);
+}
+
+// [E_BROADCAST_ANY_ERR_0080]
+#[test]
+fn costs_are_counted_without_overflow() {
+    let plan = resolve(Rule::Numpy, &[&[8, 1, 6, 1][..], &[7, 1, 5]]).unwrap();
+    let cost = plan.cost().unwrap();
+    assert_eq!(cost, Cost { stored: 83, result: 1680 });
+    assert_eq!((cost.stored_bytes(4), cost.result_bytes(4)), (Ok(332), Ok(6720)));
+    assert!((cost.growth() - 20.24).abs() < 0.01);
+    let nothing = Cost { stored: 0, result: 0 };
+    assert!(nothing.growth().abs() < f64::EPSILON);
+    let most = Cost { stored: usize::MAX, result: usize::MAX };
+    assert_eq!(
+        (most.stored_bytes(2), most.result_bytes(2)),
+        (Err(Refusal::Overflow), Err(Refusal::Overflow))
+    );
+    let two = resolve(Rule::Numpy, &[[usize::MAX], [usize::MAX]]).unwrap();
+    assert_eq!(two.cost(), Err(Refusal::Overflow), "the operands together are too many");
+}
+
+// [E_BROADCAST_ANY_FUNC_0090]
+#[test]
+fn small_questions() {
+    assert_eq!(broadcast_shapes(&[&[2, 1][..], &[3], &[]]).unwrap(), [2, 3]);
+    assert_eq!(broadcast_shapes::<&[usize]>(&[]).unwrap(), [0; 0]);
+    assert!(broadcast_shapes(&[[2], [3]]).is_err());
+    let to = resolve(Rule::To { target: &[2, 3] }, &[[3]]).unwrap();
+    assert_eq!(to.target(), Some(&[2, 3][..]));
+    assert_eq!(resolve(Rule::Numpy, &[[3]]).unwrap().target(), None);
+    assert_eq!(to.rule().to_string(), "to");
+    assert!(!resolve(Rule::Numpy, &[[3]]).unwrap().is_repeated(0).unwrap());
+}
+
+// [E_BROADCAST_ANY_FUNC_2010]
+#[test]
+fn constraints_speak_of_operands_by_name() {
+    let dims = |text: &str| text.parse::<simulcast_core::ShapeText>().unwrap().dims;
+    let plan = resolve_dims(Rule::Unidirectional, &[dims("n,?"), dims("m,3")]).unwrap();
+    let names = Names::of(["image", "mask"]);
+    let said: Vec<String> = plan.constraints().iter().map(|c| c.describe(&names)).collect();
+    assert_eq!(said, ["axis 1 of image = 3", "m is 1 or n"]);
+    assert_eq!(plan.operands().len(), 2);
+    let agree = Constraint::Agree(vec![
+        Term::Size(2),
+        Term::Symbol("n".into()),
+        Term::Axis { operand: 0, axis: 1 },
+    ]);
+    assert_eq!(agree.to_string(), "2, n, axis 1 of operand 0: those that are not 1 are equal");
+    assert_eq!(Term::Axis { operand: 0, axis: 1 }.to_string(), "axis 1 of operand 0");
+    assert_eq!(agree.holds(|_| Some(2)), Some(true));
+    assert_eq!(agree.holds(|_| Some(3)), Some(false));
+}
