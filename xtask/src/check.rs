@@ -1,6 +1,5 @@
-//! Checks of the project against itself: requirements and tests, the style of the core.
+//! Checks of the project against itself, and what they read.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,39 +7,8 @@ use crate::run::root;
 
 const TAG: &str = "E_BROADCAST_";
 
-/// Every requirement has a test, and every test names requirements that exist.
-pub(crate) fn requirements() -> Result<String, String> {
-    let text = read(&root().join("spec/requirements.md"))?;
-    let mut defined = BTreeSet::new();
-    for line in text.lines().filter(|line| line.starts_with(&format!("| `{TAG}"))) {
-        for tag in tags(line).into_iter().take(1) {
-            if !defined.insert(tag.clone()) {
-                return Err(format!("{tag} is defined twice"));
-            }
-        }
-    }
-    let mut tested: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in rust_files(&root().join("crates"))? {
-        for (test, tag) in named_by_tests(&read(&file)?) {
-            let place = format!("{}: {test}", file.strip_prefix(root()).unwrap_or(&file).display());
-            tested.entry(tag).or_default().push(place);
-        }
-    }
-    for (tag, places) in &tested {
-        if !defined.contains(tag) {
-            return Err(format!("{} names {tag}, which is no requirement", places.join(", ")));
-        }
-    }
-    let untested: Vec<&String> = defined.iter().filter(|tag| !tested.contains_key(*tag)).collect();
-    if !untested.is_empty() {
-        return Err(format!("no test names {untested:?}"));
-    }
-    let tests: usize = tested.values().map(Vec::len).sum();
-    Ok(format!("{} requirements, named {tests} times", defined.len()))
-}
-
-/// The tags in the comments that stand directly above a test, with the test's name.
-fn named_by_tests(source: &str) -> Vec<(String, String)> {
+/// The names of tests with the tags in the comments that stand directly above them.
+pub(crate) fn named_by_tests(source: &str) -> Vec<(String, String)> {
     let (mut found, mut pending, mut in_test) = (Vec::new(), Vec::new(), false);
     for line in source.lines().map(str::trim) {
         if line.starts_with("//") {
@@ -59,7 +27,7 @@ fn named_by_tests(source: &str) -> Vec<(String, String)> {
     found
 }
 
-fn tags(line: &str) -> Vec<String> {
+pub(crate) fn tags(line: &str) -> Vec<String> {
     let part_of_tag = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     line.match_indices(TAG)
         .filter_map(|(at, _)| line.get(at..))
@@ -70,7 +38,7 @@ fn tags(line: &str) -> Vec<String> {
 /// No decision of the core joins conditions, so that branch coverage is as good as MC/DC.
 pub(crate) fn single_conditions() -> Result<String, String> {
     let mut lines = 0;
-    for file in rust_files(&root().join("crates/simulcast-core/src"))? {
+    for file in files(&root().join("crates/simulcast-core/src"), "rs")? {
         let source = read(&file)?;
         // What follows is tests.
         let source = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
@@ -95,12 +63,12 @@ pub(crate) fn rust_version() -> Result<String, String> {
 
 /// The names of the fuzz targets.
 pub(crate) fn fuzz_targets() -> Result<Vec<String>, String> {
-    let files = rust_files(&root().join("fuzz/fuzz_targets"))?;
+    let files = files(&root().join("fuzz/fuzz_targets"), "rs")?;
     Ok(files.iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect())
 }
 
-/// Every Rust file below a folder, in order.
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// Every file with that extension below a folder, in order.
+pub(crate) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -109,7 +77,7 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
             let path = entry.map_err(|error| error.to_string())?.path();
             match path.extension() {
                 _ if path.is_dir() => folders.push(path),
-                Some(extension) if extension == "rs" => files.push(path),
+                Some(own) if own == extension => files.push(path),
                 _ => {}
             }
         }

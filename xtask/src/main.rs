@@ -9,6 +9,7 @@ mod check;
 mod coverage;
 mod pictures;
 mod run;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ cargo xtask COMMAND
   lint              formatting, clippy and documentation, warnings denied
   msrv              build with the oldest Rust that Cargo.toml promises
   pictures          make the pictures of the documentation anew
+  trace             make spec/traceability.md anew
   coverage          lines, and branches on nightly, of simulcast-core
   fuzz [SECONDS]    each fuzz target for a while (10 seconds unless told)
   miri              the core's unit tests under Miri
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["lint"] => lint(),
         ["msrv"] => msrv(),
         ["pictures"] => pictures::write(),
+        ["trace"] => trace::write(),
         ["coverage"] => coverage::run(),
         ["fuzz"] => fuzz("10"),
         ["fuzz", seconds] => fuzz(seconds),
@@ -56,7 +59,7 @@ fn main() -> ExitCode {
 
 /// Everything there is to test.
 fn test() -> Result<(), String> {
-    Step::new("requirements and tests name each other").check(check::requirements)?;
+    Step::new("each requirement leads to code, tests and proofs").check(trace::check)?;
     Step::new("decisions of the core have one condition").check(check::single_conditions)?;
     Step::new("tests").run(cargo(["test", "--workspace", "--features", "simulcast-core/serde"]))?;
     Step::new("pictures of the documentation").check(pictures::check)?;

@@ -10,6 +10,7 @@ use crate::args::ExplainArgs;
 use crate::request::{Outcome, Request};
 use crate::{Failure, output};
 
+// Implements E_BROADCAST_ANY_FUNC_2220.
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let policy = policy(args)?;
     if args.request.shapes.is_empty() {

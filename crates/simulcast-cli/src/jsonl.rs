@@ -17,6 +17,7 @@ use crate::{Failure, output};
 /// Longer lines are refused, so that no line can take all the memory.
 const LONGEST: u64 = 64 << 20;
 
+// Implements E_BROADCAST_ANY_FUNC_2250.
 pub(crate) fn run() -> Result<(), Failure> {
     let mut input = io::stdin().lock();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());

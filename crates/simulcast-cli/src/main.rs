@@ -19,6 +19,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use args::{Cli, Command};
 
+// Implements E_BROADCAST_ANY_FUNC_2240.
 /// Why the command failed, and with which exit code.
 #[derive(Debug)]
 enum Failure {

@@ -8,6 +8,7 @@ use std::path::Path;
 /// Headers longer than this are refused; NumPy itself stops at 10,000 unless told otherwise.
 const LONGEST: u32 = 1 << 20;
 
+// Implements E_BROADCAST_ANY_FUNC_2210.
 /// The shape of the array in a `.npy` file.
 pub(crate) fn read_shape(path: &Path) -> Result<Vec<usize>, String> {
     let file = File::open(path).map_err(|error| plain(&error))?;

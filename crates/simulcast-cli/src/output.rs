@@ -22,6 +22,7 @@ pub(crate) fn failed(error: &io::Error) -> Failure {
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_2230.
 /// Writes a file under a temporary name beside it and renames it, so that nothing half-written is
 /// ever found under its name; `-` is standard output.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {

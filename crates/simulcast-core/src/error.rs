@@ -9,6 +9,7 @@ use crate::fix::{self, Fix};
 use crate::resolve::all_clashes;
 use crate::{Dims, Layout, Names, Refusal, Rule, RuleKind};
 
+// Implements E_BROADCAST_ANY_ERR_0010.
 /// Why shapes do not broadcast: every clashing axis, both ways of counting it, the sizes, the
 /// operands with their names and original shapes, and fixes that were checked to work.
 ///

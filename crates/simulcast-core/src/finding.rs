@@ -142,6 +142,7 @@ impl Default for Limits {
 }
 
 impl Plan {
+    // Implements E_BROADCAST_ANY_FUNC_2100.
     /// Everything suspicious about the broadcast.
     ///
     /// ```
@@ -193,6 +194,7 @@ impl Plan {
         found.push(Finding { code: FindingCode::SquareOuter, operands, axes, message, fixes });
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_2110.
     /// Two operands that each repeat along an axis where the other does not: a square pair if there
     /// is one, otherwise the first.
     fn growing_pair<'o>(&self, looked: &'o [Operand]) -> Option<Pair<'o>> {
@@ -343,6 +345,7 @@ impl Plan {
         }
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_2120.
     /// SC107: what the source documents' maximum refuses and the size rule does not. Looks at every
     /// operand, scalars too, so that raising it is exactly their reading.
     fn emptied(&self, found: &mut Vec<Finding>) {

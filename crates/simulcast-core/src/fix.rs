@@ -219,6 +219,7 @@ pub(crate) fn fixes<S: AsRef<[usize]>>(
     search(rule, shapes, &operands, |plan| !plan.is_square_outer())
 }
 
+// Implements E_BROADCAST_ANY_ERR_0020.
 /// Tries edits of `operands`, in that order, and then of the rule; keeps what resolves to a plan
 /// that `accept` likes.
 pub(crate) fn search<S: AsRef<[usize]>>(

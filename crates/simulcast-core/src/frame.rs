@@ -65,6 +65,7 @@ enum Lay<'a> {
 }
 
 impl<'a> Frame<'a> {
+    // Implements E_BROADCAST_ANY_ERR_0030, E_BROADCAST_ANY_ERR_0060.
     /// The frame of `rule` for `count` operands, of which number m has `rank(m)` axes.
     ///
     /// Repeated labels of a [`Rule::Named`] are left to [`Frame::check_distinct`].
@@ -111,6 +112,7 @@ impl<'a> Frame<'a> {
         }
     }
 
+    // Implements E_BROADCAST_ANY_ERR_0040.
     /// Refuses an operand that lays two axes on one result axis. `scratch` has the result's rank.
     pub(crate) fn check_distinct(
         &self,
@@ -161,6 +163,8 @@ impl<'a> Frame<'a> {
         Side { operand: None, axis: axis.saturating_sub(padding), size: size.into() }
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_0030, E_BROADCAST_ANY_FUNC_0070,
+    // E_BROADCAST_ANY_CONSTR_X_0010.
     /// One step of the loop: lays an axis of size `size` on the result's size `result`.
     #[inline]
     /// `false` is a clash.
@@ -230,6 +234,7 @@ fn listed(skip: &mut &[usize], sorted: bool, axis: usize) -> bool {
     false
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1000.
 /// OpenVINO "None", rules 1 and 2.
 fn exact<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Result<Frame<'a>, Refusal> {
     let allowed = if count == 0 { 0 } else { rank(0) };
@@ -247,12 +252,14 @@ fn exact<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Result<Frame<'a>, R
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_0010, E_BROADCAST_ANY_FUNC_0020.
 /// SONNX steps 1 and 2, OpenVINO "Numpy", rules 1 to 5.
 fn numpy<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Frame<'a> {
     let rank = (0..count).map(rank).max().unwrap_or(0);
     Frame { rank, base: Base::Ones, grow: true, stretch: true, lay: Lay::Right }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1100.
 /// ONNX: unidirectional, every later operand to the first.
 fn unidirectional<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Result<Frame<'a>, Refusal> {
     let allowed = if count == 0 { 0 } else { rank(0) };
@@ -270,6 +277,9 @@ fn unidirectional<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Result<Fra
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1200, E_BROADCAST_ANY_FUNC_1210, E_BROADCAST_ANY_FUNC_1220,
+// E_BROADCAST_ANY_FUNC_1230, E_BROADCAST_ANY_FUNC_1240, E_BROADCAST_ANY_FUNC_1250,
+// E_BROADCAST_ANY_FUNC_1260.
 /// OpenVINO "PDPD", rules 1 (rank), 3 and 4 (axis) and 5 (ones that hang over).
 fn pdpd<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusal> {
     let Some(default) = a.checked_sub(b) else {
@@ -287,6 +297,7 @@ fn pdpd<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusa
     Ok(Frame { rank: a, base: Base::First, grow: false, stretch: true, lay })
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1300.
 /// ONNX opsets 1 to 6: a single element lies anywhere, anything longer lies inside.
 fn legacy<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusal> {
     let frame = pdpd(axis, a, b)?;
@@ -298,6 +309,7 @@ fn legacy<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refu
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1400, E_BROADCAST_ANY_FUNC_1410.
 /// Paddle 3: the shorter onto the longer, then both stretch.
 fn paddle<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusal> {
     let rank = a.max(b);
@@ -320,12 +332,14 @@ fn paddle<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refu
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1500, E_BROADCAST_ANY_FUNC_1510.
 /// OpenVINO "Bidirectional", rules 1 to 4: the target is one more operand, without elements.
 fn bidirectional(target: &[usize], rank: usize) -> Frame<'_> {
     let rank = rank.max(target.len());
     Frame { rank, base: Base::Given(target), grow: true, stretch: true, lay: Lay::Right }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1600.
 /// NumPy `broadcast_to`.
 fn to(target: &[usize], rank: usize) -> Result<Frame<'_>, Refusal> {
     let allowed = target.len();
@@ -336,6 +350,7 @@ fn to(target: &[usize], rank: usize) -> Result<Frame<'_>, Refusal> {
     Ok(Frame { rank: allowed, base, grow: false, stretch: true, lay: Lay::Right })
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1700, E_BROADCAST_ANY_FUNC_1710.
 /// nGraph `Broadcast`: the shape of arg must match `shape` with `broadcast_axes` removed.
 fn axes<'a>(shape: &'a [usize], skip: &'a [usize], rank: usize) -> Result<Frame<'a>, Refusal> {
     if let Some(&axis) = skip.iter().max().filter(|&&axis| axis >= shape.len()) {
@@ -350,6 +365,7 @@ fn axes<'a>(shape: &'a [usize], skip: &'a [usize], rank: usize) -> Result<Frame<
     Ok(Frame { rank: shape.len(), base, grow: false, stretch: false, lay })
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1800.
 /// OpenVINO `Broadcast` in mode explicit, with strictly increasing axes.
 fn mapping<'a>(shape: &'a [usize], list: &'a [usize], rank: usize) -> Result<Frame<'a>, Refusal> {
     if list.len() != rank {
@@ -370,6 +386,7 @@ fn mapping<'a>(shape: &'a [usize], list: &'a [usize], rank: usize) -> Result<Fra
     Ok(Frame { rank: shape.len(), base, grow: false, stretch: true, lay })
 }
 
+// Implements E_BROADCAST_ANY_FUNC_1900, E_BROADCAST_ANY_ERR_0050.
 /// Axes meet by label; labels are numbered as they first appear, so they are the result's axes.
 fn named<'a>(
     labels: &'a [usize],

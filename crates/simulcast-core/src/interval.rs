@@ -82,6 +82,7 @@ impl Interval {
         Self { lo: self.lo.min(other.lo), hi }
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_0140.
     /// The possible common sizes of two aligned axes, or `None` where every pair clashes.
     #[must_use]
     pub fn join(self, other: Self) -> Option<Self> {

@@ -23,6 +23,7 @@ pub enum Alignment {
     Given,
 }
 
+// Implements E_BROADCAST_ANY_FUNC_0050, E_BROADCAST_ANY_CONSTR_X_0020.
 /// Which operand axis feeds which result axis, under one rule.
 ///
 /// ```
@@ -227,6 +228,7 @@ impl Plan {
         Ok(out)
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_0040, E_BROADCAST_ANY_FUNC_0080, E_BROADCAST_ANY_ERR_0070.
     /// The index, in an operand, of the element that the result shows at `index`: i' of the source
     /// documents, with `f` on each axis.
     ///
@@ -248,6 +250,7 @@ impl Plan {
             .collect())
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_0100.
     /// The row-major position, in an operand, of the element that the result shows at `index`.
     ///
     /// # Errors
@@ -262,6 +265,7 @@ impl Plan {
             .ok_or(Refusal::Overflow)
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_0110, E_BROADCAST_ANY_FUNC_1720.
     /// The result axes that a gradient must be summed over to come back to an operand: those it
     /// lacks and those it stretches along. Then a reshape to the operand's shape is all that is
     /// left, after a transposition where names reordered its axes.

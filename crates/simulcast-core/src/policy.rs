@@ -59,6 +59,7 @@ impl Level {
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_2130.
 /// A level, an action for each code, and limits for growth.
 ///
 /// The default lets everything pass and warns of the square outer alone: a warning that is mostly

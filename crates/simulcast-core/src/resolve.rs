@@ -174,6 +174,7 @@ fn overhang(frame: &Frame<'_>, side: Side) -> Refusal {
     Refusal::Overhang { operand: operand.unwrap_or(0), axis, size, rank: frame.rank }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_0090, E_BROADCAST_ANY_ERR_0090.
 /// Resolves shapes under a rule.
 ///
 /// Works for any number of operands and any rank, in time linear in the total number of sizes

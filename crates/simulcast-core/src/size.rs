@@ -16,6 +16,7 @@
 
 use crate::Refusal;
 
+// Implements E_BROADCAST_ANY_FUNC_0030, E_BROADCAST_ANY_FUNC_0060, E_BROADCAST_ANY_FUNC_0070.
 /// The common size of two aligned axes, or `None` where they clash (error `E1`).
 ///
 /// Commutative, associative and idempotent, with 1 as its neutral element; so the common size of
@@ -35,6 +36,7 @@ pub const fn join(a: usize, b: usize) -> Option<usize> {
     None
 }
 
+// Implements E_BROADCAST_ANY_ERR_0080.
 /// The number of elements of a shape: the product of its sizes, 1 for a scalar.
 ///
 /// A 0 among the sizes gives 0, however large the others are.

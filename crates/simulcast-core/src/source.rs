@@ -33,6 +33,7 @@ impl Source {
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_0100.
 /// Writes the strides of a view of the result's shape, given an operand's own; 0 where it repeats.
 ///
 /// # Errors

@@ -93,6 +93,7 @@ impl<'a> SymbolicPlan<'a> {
         resolve_dims(self.rule, &operands)
     }
 
+    // Implements E_BROADCAST_ANY_FUNC_2030.
     /// Checks shapes of known sizes against the symbolic ones and resolves them.
     ///
     /// # Errors
@@ -135,6 +136,7 @@ impl<'a> SymbolicPlan<'a> {
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_2020.
 /// Resolves shapes whose sizes may not be known.
 ///
 /// On known sizes it says what [`resolve`] says.
@@ -186,6 +188,7 @@ pub fn resolve_dims<'a>(
     Ok(SymbolicPlan { rule, operands, shape, constraints, layout: Some(layout) })
 }
 
+// Implements E_BROADCAST_ANY_FUNC_2040.
 /// A rank is unknown: what can be said without it.
 fn unranked<'a>(
     rule: Rule<'a>,

@@ -102,6 +102,7 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
+// Implements E_BROADCAST_ANY_FUNC_2200.
 impl FromStr for ShapeText {
     type Err = ParseError;
 

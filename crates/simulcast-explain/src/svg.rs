@@ -35,6 +35,7 @@ pub(crate) mod words;
 use crate::Subject;
 use canvas::{Canvas, Font, MARGIN};
 
+// Implements E_BROADCAST_ANY_FUNC_2260.
 /// A standalone SVG picture of a plan or an error.
 ///
 /// It refers to nothing outside itself, holds no script and no id, follows the reader's choice of

@@ -36,6 +36,7 @@ impl From<Plan> for Stored {
     }
 }
 
+// Implements E_BROADCAST_ANY_FUNC_2300.
 impl TryFrom<Stored> for Plan {
     type Error = String;
 

@@ -10,6 +10,7 @@ use super::{Constraint, Term};
 use crate::frame::{Base, Frame};
 use crate::{Dim, Interval, Layout, Refusal, Side, Symbol};
 
+// Implements E_BROADCAST_ANY_FUNC_2010.
 /// The result's dimensions and what must hold for them, or every axis on which nothing can fit.
 pub(super) fn solve(
     frame: &Frame<'_>,
