@@ -172,17 +172,24 @@ fn implemented(source: &str) -> Vec<(String, String)> {
         if reading {
             pending.extend(tags(line));
         } else if !(line.starts_with("///") || line.starts_with("#[")) {
-            let item = line.split(['(', '<', '{', ';']).next().unwrap_or(line).trim();
-            let name = item.rsplit(' ').next().unwrap_or(item).to_owned();
-            let name = if item.starts_with("impl") {
-                line.trim_end_matches(" {").to_owned()
-            } else {
-                name
-            };
+            let name = item_name(line);
             found.extend(pending.drain(..).map(|tag| (name.clone(), tag)));
         }
     }
     found
+}
+
+/// `join` of `pub const fn join(…`, the whole line of an `impl`.
+fn item_name(line: &str) -> String {
+    let mut words = line.split_whitespace();
+    let keyword =
+        words.find(|word| ["fn", "struct", "enum", "trait", "const", "mod"].contains(word));
+    let keyword =
+        if keyword == Some("const") && line.contains(" fn ") { words.next() } else { keyword };
+    match keyword.and_then(|_| words.next()) {
+        Some(name) => name.split(['(', '<', ':', ';']).next().unwrap_or(name).to_owned(),
+        None => line.trim_end_matches(" {").to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -208,7 +215,7 @@ mod tests {
 
     #[test]
     fn items_take_the_tags_above_them() {
-        let source = "// Implements E_BROADCAST_A_1,\n// E_BROADCAST_A_2.\n/// Doc.\n#[must_use]\npub const fn join(a: u8) {}\n\
+        let source = "// Implements E_BROADCAST_A_1,\n// E_BROADCAST_A_2.\n/// Doc.\n#[must_use]\npub(crate) const fn join(a: u8) {}\n\
             // [E_BROADCAST_A_3]\n#[test]\nfn t() {}\n// Implements E_BROADCAST_A_4.\nimpl From<A> for B {";
         let named: Vec<String> =
             implemented(source).iter().map(|(name, tag)| format!("{name} {tag}")).collect();
