@@ -235,7 +235,11 @@ fn symbol(text: &str) -> Result<Symbol, Reason> {
     let mut chars = text.chars();
     let letter = chars.next().is_some_and(|first| first.is_alphabetic() | (first == '_'));
     let rest = chars.all(|c| c.is_alphanumeric() | (c == '_'));
-    if letter & rest { Ok(Symbol::new(text)) } else { Err(Reason::Size) }
+    match letter & rest {
+        // `None` says that a size is not known, so it names none.
+        true if text != "None" => Ok(Symbol::new(text)),
+        _ => Err(Reason::Size),
+    }
 }
 
 /// A size or an interval; `None` for what begins with no digit.

@@ -90,6 +90,7 @@ fn what_is_no_shape_is_said_clearly() {
         "N@",
         "N@x",
         "N@3..2",
+        "None@9",
         "!=3",
         "a b:3",
         ":3",
