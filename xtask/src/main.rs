@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
 mod check;
+mod conformance;
 mod coverage;
 mod pictures;
 mod run;
@@ -23,6 +24,8 @@ cargo xtask COMMAND
   msrv              build with the oldest Rust that Cargo.toml promises
   pictures          make the pictures of the documentation anew
   trace             make spec/traceability.md anew
+  conformance       record the answers of other systems again, and show what changed
+                    (--accept keeps them, --dialects makes docs/dialects.md anew)
   coverage          lines, and branches on nightly, of simulcast-core
   fuzz [SECONDS]    each fuzz target for a while (10 seconds unless told)
   miri              the core's unit tests under Miri
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["msrv"] => msrv(),
         ["pictures"] => pictures::write(),
         ["trace"] => trace::write(),
+        ["conformance", ..] => conformance::run(&args[1..]),
         ["coverage"] => coverage::run(),
         ["fuzz"] => fuzz("10"),
         ["fuzz", seconds] => fuzz(seconds),

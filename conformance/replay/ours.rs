@@ -1,0 +1,116 @@
+//! What the core says to the same questions.
+
+use simulcast_core::{
+    Dim, Dims, Plan, Policy, Rule, RuleKind, elements, resolve, resolve_dims, resolve_into,
+};
+
+use crate::data::{Answer, Lists, Question};
+
+/// Calls `then` with the rule of a question; `None` where an axis is negative, which no rule that
+/// takes a list of axes accepts.
+fn with_rule<T>(question: &Question, then: impl FnOnce(Rule<'_>) -> T) -> Option<T> {
+    let axes: Vec<usize> =
+        question.axes.iter().map(|&axis| usize::try_from(axis).ok()).collect::<Option<_>>()?;
+    let (axis, shape, axes) = (question.axis, question.shape.as_deref().unwrap_or(&[]), &axes);
+    Some(then(match question.rule {
+        RuleKind::Exact => Rule::Exact,
+        RuleKind::Numpy => Rule::Numpy,
+        RuleKind::Unidirectional => Rule::Unidirectional,
+        RuleKind::Pdpd => Rule::Pdpd { axis },
+        RuleKind::Legacy => Rule::Legacy { axis },
+        RuleKind::Paddle => Rule::Paddle { axis },
+        RuleKind::Bidirectional => Rule::Bidirectional { target: shape },
+        RuleKind::To => Rule::To { target: shape },
+        RuleKind::Axes => Rule::Axes { shape, broadcast_axes: axes },
+        RuleKind::Mapping => Rule::Mapping { shape, axes_mapping: axes },
+        other => unreachable!("no system was asked for {other}"),
+    }))
+}
+
+/// The answer of the core. The three ways to ask it must agree.
+pub(crate) fn answer(question: &Question) -> Answer {
+    with_rule(question, |rule| match question.sizes() {
+        Some(sizes) => {
+            let mut buffer = [0; 64];
+            let into = resolve_into(rule, &sizes, &mut buffer).map(<[usize]>::to_vec);
+            match (into, plan(question)) {
+                (Ok(shape), Some(plan)) => {
+                    assert_eq!(plan.shape(), shape, "{question}");
+                    let dims = Dims::from(&shape[..]);
+                    let symbolic = resolve_dims(rule, &question.shapes);
+                    assert_eq!(symbolic.map(|plan| plan.shape().clone()), Ok(dims.clone()));
+                    let mut policy = Policy::default();
+                    policy.level = question.level.unwrap_or_default();
+                    match policy.judge(&plan).raised.is_empty() {
+                        true => Answer::Shape(dims),
+                        false => Answer::Refused,
+                    }
+                }
+                (Err(_), None) => Answer::Refused,
+                (into, plan) => panic!("{question}: {into:?}, {plan:?}"),
+            }
+        }
+        None => match resolve_dims(rule, &question.shapes) {
+            Ok(plan) => Answer::Shape(plain(plan.shape())),
+            Err(_) => Answer::Refused,
+        },
+    })
+    .unwrap_or(Answer::Refused)
+}
+
+/// The plan, where all sizes are known and the rule accepts them.
+pub(crate) fn plan(question: &Question) -> Option<Plan> {
+    let sizes = question.sizes()?;
+    with_rule(question, |rule| resolve(rule, &sizes).ok())?
+}
+
+fn plain(dims: &Dims) -> Dims {
+    match dims {
+        Dims::Ranked(dims) => {
+            dims.iter().map(|dim| Dim::from(dim.interval())).collect::<Vec<_>>().into()
+        }
+        Dims::Unranked => Dims::Unranked,
+    }
+}
+
+/// Every index of a shape, in row-major order.
+fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let shape = shape.to_vec();
+    (0..elements(&shape).unwrap_or(0)).map(move |mut position| {
+        let mut index = vec![0; shape.len()];
+        for (at, &size) in index.iter_mut().zip(&shape).rev() {
+            *at = position % size;
+            position /= size;
+        }
+        index
+    })
+}
+
+/// The position, in each operand, of each element of the result.
+pub(crate) fn from(plan: &Plan) -> Lists {
+    let offset =
+        |operand: usize, index: &Vec<usize>| plan.offset(operand, index).unwrap_or(usize::MAX);
+    (0..plan.operands())
+        .map(|operand| indices(plan.shape()).map(|index| offset(operand, &index) as i64).collect())
+        .collect()
+}
+
+/// The gradient of each operand where the result's is 0, 1, 2, ...: a sum over `sum_axes`, then a
+/// reshape.
+pub(crate) fn sums(plan: &Plan) -> Lists {
+    (0..plan.operands())
+        .map(|operand| {
+            let summed = plan.sum_axes(operand).unwrap_or_default();
+            let kept: Vec<usize> =
+                (0..plan.shape().len()).filter(|k| !summed.contains(k)).collect();
+            let sizes = plan.operand_shape(operand).unwrap_or_default();
+            let mut out = vec![0; elements(&sizes).unwrap_or(0)];
+            for (delta, index) in (0..).zip(indices(plan.shape())) {
+                let position =
+                    kept.iter().fold(0, |position, &k| position * plan.shape()[k] + index[k]);
+                out[position] += delta;
+            }
+            out
+        })
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! Replays the recorded answers of real systems, in `conformance/data`, against the core.
+//!
+//! Every answer that is not ours must be explained by a deviation listed in
+//! `conformance/deviations.json`, and every listed deviation must occur. `docs/dialects.md` is
+//! generated from the same comparison; `SIMULCAST_DIALECTS=write` writes it.
+
+#[path = "../../../conformance/replay/data.rs"]
+mod data;
+#[path = "../../../conformance/replay/deviation.rs"]
+mod deviation;
+#[path = "../../../conformance/replay/dialects.rs"]
+mod dialects;
+#[path = "../../../conformance/replay/ours.rs"]
+mod ours;
+#[path = "../../../conformance/replay/replay.rs"]
+mod replay;
+
+use std::{env, fs};
+
+use replay::Replay;
+
+// [E_BROADCAST_ANY_FUNC_2400]
+#[test]
+fn every_answer_is_ours_or_a_listed_deviation() {
+    let replay = Replay::get();
+    assert!(
+        replay.unexplained.is_empty(),
+        "{} answers that are neither ours nor listed:\n{}",
+        replay.unexplained.len(),
+        replay.unexplained.join("\n")
+    );
+    for (reason, found) in replay.reasons.deviations.iter().zip(&replay.explained) {
+        assert!(!found.is_empty(), "{} never occurs: take it off the list", reason.name);
+        assert!(!reason.why.is_empty(), "{} has no reason", reason.name);
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_2400]
+#[test]
+fn the_recording_is_large_enough_to_mean_something() {
+    let cases = || Replay::get().systems.iter().flat_map(|system| &system.cases);
+    assert!(cases().count() >= 20_000);
+    let valued = cases().filter(|case| case.from.is_some() || case.sums.is_some());
+    assert!(valued.count() >= 2_000);
+}
+
+// [E_BROADCAST_ANY_FUNC_2400]
+#[test]
+fn the_examples_of_the_documents_hold_and_were_asked() {
+    let replay = Replay::get();
+    for example in &replay.examples {
+        let question = &example.question;
+        assert_eq!(ours::answer(question), example.says, "{question}");
+        if let Some(plan) = ours::plan(question) {
+            assert!(example.from.as_ref().is_none_or(|from| *from == ours::from(&plan)));
+            assert!(example.sums.as_ref().is_none_or(|sums| *sums == ours::sums(&plan)));
+        }
+        let asked = replay.systems.iter().filter(|system| replay.said(system, question).is_some());
+        assert!(asked.count() >= 2, "{question}");
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_2400]
+#[test]
+fn the_page_of_dialects_is_current() {
+    let page = dialects::page(Replay::get()).unwrap();
+    let path = data::folder().join("../docs/dialects.md");
+    if env::var_os("SIMULCAST_DIALECTS").is_some_and(|what| what == "write") {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &page).unwrap();
+    }
+    let stored = fs::read_to_string(&path).unwrap_or_default();
+    assert!(stored == page, "docs/dialects.md is stale: run cargo xtask conformance --dialects");
+}

@@ -1,0 +1,238 @@
+//! `cargo xtask conformance`: asks the real systems again, and shows what changed.
+//!
+//! Each system has an environment of its own under `target/conformance`, made from the pinned
+//! packages in `conformance/record/requirements-SYSTEM.txt`; a first line `# python 3.7` names the
+//! interpreter where a system needs an old one. Answers go to `target/conformance/data` first:
+//!
+//! ```text
+//! cargo xtask conformance                 ask every system, show what changed
+//! cargo xtask conformance numpy jax       only these
+//! cargo xtask conformance --accept        and replace the recorded answers
+//! cargo xtask conformance --dialects      make docs/dialects.md anew, asking no one
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::{Step, cargo, command, output, root};
+
+/// How many changed answers are shown for each system.
+const SHOWN: usize = 20;
+
+/// What the words of the command ask for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Wish {
+    accept: bool,
+    dialects: bool,
+    systems: Vec<String>,
+}
+
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let all = systems()?;
+    let wish = wish(args, &all)?;
+    if !wish.dialects {
+        for system in &wish.systems {
+            record(system, wish.accept)?;
+        }
+    }
+    if wish.dialects || wish.accept {
+        return dialects();
+    }
+    Ok(())
+}
+
+fn wish(args: &[String], all: &[String]) -> Result<Wish, String> {
+    let mut wish = Wish::default();
+    for arg in args {
+        match arg.as_str() {
+            "--accept" => wish.accept = true,
+            "--dialects" => wish.dialects = true,
+            name if all.iter().any(|known| known == name) => wish.systems.push(name.into()),
+            name => {
+                return Err(format!("{name:?} is no system; there are {}", all.join(", ")));
+            }
+        }
+    }
+    if wish.systems.is_empty() {
+        wish.systems = all.to_vec();
+    }
+    Ok(wish)
+}
+
+/// Makes docs/dialects.md anew: the test that checks it writes it, with the core as a library.
+fn dialects() -> Result<(), String> {
+    let mut test = cargo(["test", "--quiet", "-p", "simulcast-core", "--test", "conformance"]);
+    test.env("SIMULCAST_DIALECTS", "write").args(["--", "the_page_of_dialects_is_current"]);
+    Step::new("docs/dialects.md").run(test)
+}
+
+/// The systems that have a recorder.
+fn systems() -> Result<Vec<String>, String> {
+    let folder = root().join("conformance/record");
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_prefix("from_")?.strip_suffix(".py")?.to_string()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Asks a system again and shows what changed; with `accept`, keeps it.
+fn record(system: &str, accept: bool) -> Result<(), String> {
+    let step = Step::new(&format!("ask {system}"));
+    let python = match environment(system) {
+        Ok(python) => python,
+        Err(why) => {
+            step.skipped(&why);
+            return Ok(());
+        }
+    };
+    let fresh = root().join("target/conformance/data");
+    fs::create_dir_all(&fresh).map_err(|error| error.to_string())?;
+    let fresh = fresh.join(format!("{system}.jsonl"));
+    let script = root().join(format!("conformance/record/from_{system}.py"));
+    let mut ask = command(&python.to_string_lossy(), [&script, &fresh]);
+    // Crashes are answers: the heap should look the same each time.
+    ask.env("PYTHONHASHSEED", "0").env("PYTHONDONTWRITEBYTECODE", "1");
+    step.run(ask)?;
+    let kept = root().join(format!("conformance/data/{system}.jsonl"));
+    let (old, new) = (fs::read_to_string(&kept).unwrap_or_default(), read(&fresh)?);
+    print!("{}", changes(&old, &new, SHOWN));
+    if accept && old != new {
+        fs::write(&kept, new).map_err(|error| format!("{}: {error}", kept.display()))?;
+        println!("   kept: conformance/data/{system}.jsonl");
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The interpreter of a system's environment, made where it is missing or its packages changed.
+fn environment(system: &str) -> Result<PathBuf, String> {
+    let list = root().join(format!("conformance/record/requirements-{system}.txt"));
+    let wanted = read(&list)?;
+    let home = root().join("target/conformance").join(system);
+    let (python, done) = (home.join("bin/python"), home.join("requirements.txt"));
+    if fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
+        return Ok(python);
+    }
+    let (interpreter, version) = interpreter(&wanted);
+    let python_with = |args: &[&str]| {
+        let mut command = command(&interpreter, args);
+        if !version.is_empty() {
+            // Where pyenv stands behind the name, it has to be told which one is meant.
+            command.env("PYENV_VERSION", &version);
+        }
+        command
+    };
+    if output(python_with(&["--version"])).is_err() {
+        return Err(format!("there is no {interpreter} here"));
+    }
+    output(python_with(&["-m", "venv", "--clear", "--without-pip"]).arg(&home))?;
+    let mut install = command("python3", ["-m", "pip", "--quiet", "--python"]);
+    output(install.arg(&home).args(["install", "--requirement"]).arg(&list))?;
+    fs::write(&done, wanted).map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+/// The interpreter that a list of packages asks for in its first line, and its version.
+fn interpreter(requirements: &str) -> (String, String) {
+    let first = requirements.lines().next().unwrap_or_default();
+    match first.strip_prefix("# python ") {
+        Some(version) => (format!("python{version}"), version.into()),
+        None => ("python3".into(), String::new()),
+    }
+}
+
+/// What differs between two recordings, case by case.
+fn changes(old: &str, new: &str, shown: usize) -> String {
+    let (old, new) = (by_question(old), by_question(new));
+    let mut lines = Vec::new();
+    for (question, answer) in &new {
+        match old.get(question) {
+            None => lines.push(format!("   + {question}{answer}\n")),
+            Some(before) if before != answer => {
+                lines.push(format!("   - {question}{before}\n   + {question}{answer}\n"));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = old.iter().filter(|(question, _)| !new.contains_key(*question));
+    lines.extend(gone.map(|(question, answer)| format!("   - {question}{answer}\n")));
+    if lines.is_empty() {
+        return format!("   nothing changed in {} lines\n", new.len());
+    }
+    let more = lines.len().saturating_sub(shown);
+    let mut text = format!("   {} of {} lines changed\n", lines.len(), new.len());
+    text.extend(lines.into_iter().take(shown));
+    if more > 0 {
+        text += &format!("   and {more} more\n");
+    }
+    text
+}
+
+/// Each line, cut where the answer begins.
+fn by_question(recording: &str) -> BTreeMap<&str, &str> {
+    let cut = |line: &str| line.find(",\"out\":").or_else(|| line.find(",\"versions\":"));
+    recording.lines().map(|line| line.split_at(cut(line).unwrap_or(line.len()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recorder_has_its_packages_and_its_data() {
+        let all = systems().unwrap();
+        assert!(all.iter().any(|name| name == "numpy"), "{all:?}");
+        for system in all {
+            let list = root().join(format!("conformance/record/requirements-{system}.txt"));
+            let pinned = |line: &str| line.starts_with('#') || line.contains("==");
+            assert!(read(&list).unwrap().lines().all(pinned), "{system}");
+            assert!(root().join(format!("conformance/data/{system}.jsonl")).exists(), "{system}");
+        }
+    }
+
+    #[test]
+    fn words_are_read() {
+        let all = ["jax".to_string(), "numpy".to_string()];
+        let read = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).into()).collect();
+            wish(&words, &all)
+        };
+        assert_eq!(read(&[]).unwrap().systems, all);
+        assert_eq!(read(&["numpy", "--accept"]).unwrap().systems, ["numpy"]);
+        assert!(read(&["numpy", "--accept"]).unwrap().accept);
+        assert!(read(&["--dialects"]).unwrap().dialects);
+        assert!(read(&["nympy"]).unwrap_err().contains("jax, numpy"));
+    }
+
+    #[test]
+    fn an_old_interpreter_is_asked_for_by_its_version() {
+        assert_eq!(interpreter("numpy==2.4.6\n"), ("python3".into(), String::new()));
+        assert_eq!(interpreter("# python 3.7\nx==1\n"), ("python3.7".into(), "3.7".into()));
+    }
+
+    #[test]
+    fn changes_are_shown_case_by_case() {
+        let old = "{\"system\":\"x\",\"versions\":{\"x\":\"1\"}}\n\
+                   {\"op\":\"a\",\"shapes\":[],\"out\":[]}\n\
+                   {\"op\":\"b\",\"shapes\":[],\"out\":[]}\n";
+        assert_eq!(changes(old, old, 9), "   nothing changed in 3 lines\n");
+        let new = "{\"system\":\"x\",\"versions\":{\"x\":\"2\"}}\n\
+                   {\"op\":\"a\",\"shapes\":[],\"out\":\"refused\"}\n\
+                   {\"op\":\"c\",\"shapes\":[],\"out\":[]}\n";
+        assert_eq!(
+            changes(old, new, 2),
+            "   4 of 3 lines changed\n   \
+             - {\"op\":\"a\",\"shapes\":[],\"out\":[]}\n   \
+             + {\"op\":\"a\",\"shapes\":[],\"out\":\"refused\"}\n   \
+             + {\"op\":\"c\",\"shapes\":[],\"out\":[]}\n   and 2 more\n"
+        );
+    }
+}
