@@ -51,7 +51,7 @@ fuzz_target!(|input: Input| {
     let names = Names::default();
     match resolve_dims(rule, &shapes) {
         Ok(plan) => {
-            let subject = Subject::Symbolic(&plan, &names);
+            let subject = Subject::Symbolic(&plan, &names, &[]);
             let _ = (text(&subject, TextOptions::default()), json(&subject), svg(&subject));
             let sizes = ["n", "m", "k", "l"].into_iter().zip(input.sizes.map(|size| usize::from(size % 5)));
             let sizes: Vec<(&str, usize)> = sizes.collect();

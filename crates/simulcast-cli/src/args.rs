@@ -88,7 +88,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct RequestArgs {
     /// The operands' shapes.
-    #[arg(value_name = "SHAPE", allow_negative_numbers = true)]
+    #[arg(value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
     /// The rule under which they meet.
     #[arg(long, short, default_value = "numpy")]

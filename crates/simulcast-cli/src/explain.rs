@@ -1,9 +1,9 @@
 //! `simulcast explain`: the table, the picture, the findings and the fixes.
 
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use simulcast_core::{Action, FindingCode, Level, Limits, Policy, Verdict};
+use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Names, Policy, Verdict};
 use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
 
 use crate::args::ExplainArgs;
@@ -13,36 +13,74 @@ use crate::{Failure, output};
 // Implements E_BROADCAST_ANY_FUNC_2220.
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let policy = policy(args)?;
+    let to_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    let outputs = [to_stdout(&args.svg), to_stdout(&args.html), args.json];
+    if outputs.iter().filter(|out| **out).count() > 1 {
+        return Err(Failure::Usage("only one of --svg -, --html - and --json can print".into()));
+    }
+    if args.max_growth.is_nan() {
+        return Err(Failure::Usage("--max-growth is not a number".into()));
+    }
     if args.request.shapes.is_empty() {
         return Err(Failure::Usage("give at least one shape, such as 8,1,6,1 7,1,5".into()));
     }
     let request = Request::new(&args.request)?;
     let outcome = request.resolve();
     let mut refused = None;
-    let findings = match &outcome {
-        Outcome::Plan(plan) => {
-            let Verdict { raised, warned } = policy.judge(plan);
-            refused = denied(&raised);
-            raised.into_iter().chain(warned).collect()
-        }
-        Outcome::Symbolic(_) => Vec::new(),
-        Outcome::Error(error) => {
-            refused = Some(error.to_string());
-            Vec::new()
-        }
-    };
+    let mut findings = Vec::new();
+    match &outcome {
+        Outcome::Plan(plan) => (refused, findings) = judged(policy.judge(plan)),
+        Outcome::Symbolic(plan) => match plan.representative(&request.names) {
+            Some(plan) => {
+                (refused, findings) = judged(symbolic(policy.judge(&plan), &request.names));
+            }
+            None if args.deny.is_empty() && policy.level == Level::Numpy => {}
+            None => {
+                let why = "--deny and --level need shapes whose ranks are known";
+                return Err(Failure::Usage(why.into()));
+            }
+        },
+        Outcome::Error(error) => refused = Some(error.to_string()),
+    }
     let subject = match &outcome {
         Outcome::Plan(plan) => Subject::Plan(plan, &findings),
-        Outcome::Symbolic(plan) => Subject::Symbolic(plan, &request.names),
+        Outcome::Symbolic(plan) => Subject::Symbolic(plan, &request.names, &findings),
         Outcome::Error(error) => Subject::Error(error),
     };
-    show(args, &subject)?;
-    match refused {
+    match (show(args, &subject), refused) {
+        // A reader that has seen enough changes nothing about the verdict.
+        (Err(Failure::Closed), Some(message)) => Err(Failure::Refused(message)),
+        (Err(failure), _) => Err(failure),
         // On a terminal the explanation has said it; elsewhere one line does.
-        Some(_) if said_on_terminal(args, &outcome) => Err(Failure::Refused(String::new())),
-        Some(message) => Err(Failure::Refused(message)),
-        None => Ok(()),
+        (Ok(()), Some(_)) if said_on_terminal(args, &outcome) => {
+            Err(Failure::Refused(String::new()))
+        }
+        (Ok(()), Some(message)) => Err(Failure::Refused(message)),
+        (Ok(()), None) => Ok(()),
     }
+}
+
+/// What a verdict denies, as text, and every finding that is shown.
+fn judged(Verdict { raised, warned }: Verdict) -> (Option<String>, Vec<Finding>) {
+    let said: Vec<String> = raised.iter().map(|finding| format!("denied: {finding}")).collect();
+    let refused = (!said.is_empty()).then(|| said.join("\n"));
+    (refused, raised.into_iter().chain(warned).collect())
+}
+
+/// A verdict on sizes that stand for symbols: growth says nothing, and fixes are given without the
+/// numbers.
+fn symbolic(mut verdict: Verdict, names: &Names) -> Verdict {
+    for found in [&mut verdict.raised, &mut verdict.warned] {
+        found.retain(|finding| finding.code != FindingCode::Growth);
+        for finding in found {
+            let fixes: Vec<String> =
+                finding.fixes.drain(..).map(|fix| fix.expression(names)).collect();
+            if !fixes.is_empty() {
+                finding.message = format!("{}; perhaps {}", finding.message, fixes.join(" or "));
+            }
+        }
+    }
+    verdict
 }
 
 /// Writes the files that were asked for, and the text unless one of them took its place.
@@ -65,14 +103,9 @@ fn show(args: &ExplainArgs, subject: &Subject<'_>) -> Result<(), Failure> {
     output::print(text(subject, TextOptions { color: true, ..plain }).as_bytes())
 }
 
-fn said_on_terminal(args: &ExplainArgs, outcome: &Outcome<'_>) -> bool {
+fn said_on_terminal(args: &ExplainArgs, outcome: &Outcome) -> bool {
     let is_text = !args.json && args.svg.is_none() && args.html.is_none();
     is_text && matches!(outcome, Outcome::Error(_)) && io::stdout().is_terminal()
-}
-
-fn denied(raised: &[simulcast_core::Finding]) -> Option<String> {
-    let said: Vec<String> = raised.iter().map(|finding| format!("denied: {finding}")).collect();
-    (!said.is_empty()).then(|| said.join("\n"))
 }
 
 /// The command shows every finding but rank promotion, which the table shows as a dot; it fails on

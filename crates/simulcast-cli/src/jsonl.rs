@@ -3,23 +3,23 @@
 //! For scripts and other languages; nothing that a line may say stops it. Answers leave out the
 //! fixes of an error, which would cost more than the answer itself.
 
-use std::io::{self, BufRead, BufWriter, Read as _, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 
 use serde_json::{Map, Value, json};
 use simulcast_core::{
-    Dim, Dims, NamedAxes, Refusal, Rule, RuleKind, ShapeText, resolve_dims, resolve_into,
+    Dim, Dims, NamedAxes, Names, OwnedRule, Refusal, Rule, RuleError, RuleKind, ShapeText, Symbol,
+    resolve_dims, resolve_into,
 };
-use simulcast_explain::{dims_json, refusal_json};
+use simulcast_explain::{constraint_json, dims_json, refusal_json};
 
-use crate::rule::{OwnedRule, unknown};
 use crate::{Failure, output};
 
 /// Longer lines are refused, so that no line can take all the memory.
-const LONGEST: u64 = 64 << 20;
+const LONGEST: u64 = 4 << 20;
 
 // Implements E_BROADCAST_ANY_FUNC_2250.
 pub(crate) fn run() -> Result<(), Failure> {
-    let mut input = io::stdin().lock();
+    let mut input = BufReader::with_capacity(1 << 16, io::stdin());
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let (mut line, mut buffer) = (Vec::new(), Vec::new());
     loop {
@@ -36,6 +36,10 @@ pub(crate) fn run() -> Result<(), Failure> {
         };
         serde_json::to_writer(&mut out, &reply).map_err(|error| output::failed(&error.into()))?;
         out.write_all(b"\n").map_err(|error| output::failed(&error))?;
+        // Whoever asks line by line is waiting for the answer.
+        if input.buffer().is_empty() {
+            out.flush().map_err(|error| output::failed(&error))?;
+        }
     }
     out.flush().map_err(|error| output::failed(&error))
 }
@@ -85,7 +89,7 @@ fn resolve(rule: &OwnedRule, shapes: &[Dims], buffer: &mut Vec<usize>) -> Value 
         return match resolve_dims(rule.rule(), shapes) {
             Ok(plan) => json!({
                 "shape": dims_json(plan.shape()),
-                "constraints": plan.constraints().iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "constraints": plan.constraints().iter().map(|c| constraint_json(c, &Names::default())).collect::<Vec<_>>(),
             }),
             Err(error) => refused(error.refusal()),
         };
@@ -116,7 +120,9 @@ impl From<String> for Unread {
 fn read(request: &Map<String, Value>) -> Result<(OwnedRule, Vec<Dims>), Unread> {
     let kind = match request.get("rule") {
         None => RuleKind::Numpy,
-        Some(Value::String(name)) => RuleKind::from_name(name).ok_or_else(|| unknown(name))?,
+        Some(Value::String(name)) => {
+            RuleKind::from_name(name).ok_or_else(|| RuleError::unknown(name).to_string())?
+        }
         Some(_) => return Err("rule is not a text".to_string().into()),
     };
     let (shapes, names) = read_shapes(request)?;
@@ -155,7 +161,7 @@ fn read_shapes(request: &Map<String, Value>) -> Result<(Vec<Dims>, Vec<Vec<Strin
         let (dims, own) = match shape {
             Value::Array(sizes) => {
                 let dims: Result<Vec<Dim>, String> = sizes.iter().map(read_dim).collect();
-                (Dims::from(dims?), Vec::new())
+                (Dims::from(dims?), vec![String::new(); sizes.len()])
             }
             Value::Null => (Dims::Unranked, Vec::new()),
             Value::String(text) => {
@@ -196,13 +202,15 @@ fn read_dim(value: &Value) -> Result<Dim, String> {
             (None, Some(-1)) => Ok(Dim::UNKNOWN),
             _ => Err(unread()),
         },
-        Value::String(text) => {
-            let shape: ShapeText = text.parse().map_err(|error| format!("{error}"))?;
-            match shape.dims.dims() {
-                Some([dim]) => Ok(dim.clone()),
-                _ => Err(unread()),
+        // An interval, or any text as the name of a symbol.
+        Value::String(text) => match text.parse::<ShapeText>() {
+            Ok(ShapeText { name: None, dims: Dims::Ranked(dims), axes })
+                if dims.len() == 1 && axes.iter().all(String::is_empty) =>
+            {
+                Ok(dims.into_iter().next().unwrap_or(Dim::UNKNOWN))
             }
-        }
+            _ => Ok(Dim::Symbol(Symbol::new(text.as_str()))),
+        },
         _ => Err(unread()),
     }
 }
@@ -226,8 +234,7 @@ fn read_axes(request: &Map<String, Value>, key: &str, rank: usize) -> Result<Vec
             usize::try_from(axis).map_err(|_| Unread::Bad(format!("{value} is not an axis")))
         }
         (None, Some(axis)) => {
-            let axis = isize::try_from(axis).unwrap_or(isize::MIN);
-            Err(Unread::Refused(Refusal::Axis { axis, allowed: rank }))
+            Err(Unread::Refused(Refusal::Axis { axis: axis.into(), allowed: rank }))
         }
         _ => Err(Unread::Bad(format!("{value} in {key} is not an axis"))),
     };

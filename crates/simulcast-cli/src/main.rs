@@ -9,9 +9,9 @@ mod jsonl;
 mod npy;
 mod output;
 mod request;
-mod rule;
 mod shape;
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -28,6 +28,8 @@ enum Failure {
     Refused(String),
     /// The command cannot be understood, or a file cannot be read or written: exit code 2.
     Usage(String),
+    /// Whoever reads the output has seen enough: exit code 0, and no word about it.
+    Closed,
 }
 
 impl From<io::Error> for Failure {
@@ -37,7 +39,7 @@ impl From<io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(std::env::args_os().map(shape_word));
     cli.color.write_global();
     let outcome = match cli.command {
         Command::Shape(args) => shape::run(&args),
@@ -51,15 +53,29 @@ fn main() -> ExitCode {
     };
     let (message, code) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,
-        // Whoever reads the output has seen enough.
-        Err(Failure::Usage(message)) if message == output::CLOSED => return ExitCode::SUCCESS,
+        Err(Failure::Closed) => return ExitCode::SUCCESS,
         Err(Failure::Refused(message)) => (message, 1),
         Err(Failure::Usage(message)) => (format!("error: {message}"), 2),
     };
     if !message.is_empty() {
-        let _ = writeln!(anstream::stderr(), "{message}");
+        // Names come from outside: nothing but text reaches the terminal.
+        let safe: String =
+            message.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
+        let _ = writeln!(anstream::stderr(), "{safe}");
     }
     ExitCode::from(code)
+}
+
+/// A shape may begin with -1, for a size that is not known; no option begins with a digit.
+fn shape_word(word: OsString) -> OsString {
+    match word.to_str() {
+        Some(text)
+            if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            format!("({text})").into()
+        }
+        _ => word,
+    }
 }
 
 /// The manual page of the command, or of one of its subcommands.

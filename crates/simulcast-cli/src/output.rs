@@ -6,9 +6,6 @@ use std::path::Path;
 
 use crate::Failure;
 
-/// The message of a closed standard output: `simulcast … | head` is no mistake.
-pub(crate) const CLOSED: &str = "standard output is closed";
-
 /// Prints bytes, in colour where the terminal has it.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
@@ -17,30 +14,42 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
 
 pub(crate) fn failed(error: &io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::Usage(CLOSED.into()),
+        io::ErrorKind::BrokenPipe => Failure::Closed,
         _ => Failure::Usage(format!("cannot write: {error}")),
     }
 }
 
 // Implements E_BROADCAST_ANY_FUNC_2230.
 /// Writes a file under a temporary name beside it and renames it, so that nothing half-written is
-/// ever found under its name; `-` is standard output.
+/// ever found under its name; `-` is standard output. A link is followed, and what is no plain file
+/// (a pipe, a device) is written to as it is.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         return print(text.as_bytes());
     }
     let fail =
         |error: io::Error| Failure::Usage(format!("cannot write {}: {error}", path.display()));
-    let Some(name) = path.file_name() else {
-        return Err(Failure::Usage(format!("{} is not the name of a file", path.display())));
+    let whole = match fs::metadata(path) {
+        Ok(known) if !known.is_file() => fs::write(path, text),
+        Ok(known) => fs::canonicalize(path).and_then(|path| replace(&path, text, Some(&known))),
+        Err(_) => replace(path, text, None),
     };
-    let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| {
+    whole.map_err(fail)
+}
+
+fn replace(path: &Path, text: &str, known: Option<&fs::Metadata>) -> io::Result<()> {
+    let temporary = path.with_file_name(format!(".simulcast-{}.tmp", std::process::id()));
+    let mut file = fs::File::create_new(&temporary)?;
+    let written = (|| {
+        if let Some(known) = known {
+            file.set_permissions(known.permissions())?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
         let _ = fs::remove_file(&temporary);
-        fail(error)
-    })
+    }
+    written
 }

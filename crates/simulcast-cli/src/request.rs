@@ -1,14 +1,14 @@
 //! A request: operands with their names, and a rule, from the words of the command line.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use simulcast_core::{
-    BroadcastError, Dim, Dims, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, ShapeText,
-    SymbolicPlan, resolve, resolve_dims,
+    BroadcastError, Dim, Dims, NamedAxes, Names, OwnedRule, Plan, Refusal, Rule, RuleKind,
+    ShapeText, SymbolicPlan, resolve, resolve_dims,
 };
 
 use crate::args::RequestArgs;
-use crate::rule::OwnedRule;
 use crate::{Failure, npy};
 
 /// Operands, their names, and the rule.
@@ -21,15 +21,16 @@ pub(crate) struct Request {
 
 /// What came of a request.
 #[derive(Debug)]
-pub(crate) enum Outcome<'a> {
+pub(crate) enum Outcome {
     Plan(Plan),
-    Symbolic(SymbolicPlan<'a>),
+    Symbolic(SymbolicPlan),
     Error(BroadcastError),
 }
 
 impl Request {
     pub(crate) fn new(args: &RequestArgs) -> Result<Self, Failure> {
-        let mut rule = OwnedRule::parse(&args.rule).map_err(Failure::Usage)?;
+        let mut rule: OwnedRule =
+            args.rule.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         let (mut shapes, mut names) = (Vec::new(), Names::default());
         for word in &args.shapes {
             let shape = operand(word).map_err(Failure::Usage)?;
@@ -38,8 +39,13 @@ impl Request {
             names.operands.push(shape.name.unwrap_or_default());
             shapes.push(shape.dims);
         }
+        let mut known = BTreeSet::new();
         for word in &args.sizes {
-            set(&mut shapes, word).map_err(Failure::Usage)?;
+            let (name, size) = symbol_size(word).map_err(Failure::Usage)?;
+            if !known.insert(name) {
+                return Err(Failure::Usage(format!("{name} is set twice")));
+            }
+            set(&mut shapes, name, size).map_err(Failure::Usage)?;
         }
         if rule.kind == RuleKind::Named {
             rule.axes = labels(&names).map_err(Failure::Usage)?;
@@ -48,20 +54,16 @@ impl Request {
     }
 
     /// Resolves the shapes: plainly where every size is known.
-    pub(crate) fn resolve(&self) -> Outcome<'_> {
+    pub(crate) fn resolve(&self) -> Outcome {
         let rule = self.rule.rule();
         let sizes: Option<Vec<Vec<usize>>> = self.shapes.iter().map(Dims::sizes).collect();
         let outcome = match sizes {
             Some(sizes) => {
                 resolve(rule, &sizes).map(|plan| Outcome::Plan(plan.with_names(self.names.clone())))
             }
-            None => self.symbolic(rule).map(Outcome::Symbolic),
+            None => resolve_dims(rule, &self.shapes).map(Outcome::Symbolic),
         };
         outcome.unwrap_or_else(|error| Outcome::Error(error.with_names(self.names.clone())))
-    }
-
-    fn symbolic<'a>(&self, rule: Rule<'a>) -> Result<SymbolicPlan<'a>, BroadcastError> {
-        resolve_dims(rule, &self.shapes)
     }
 }
 
@@ -85,12 +87,15 @@ fn operand(word: &str) -> Result<ShapeText, String> {
     })
 }
 
-/// `N=4`: the size of a symbol, wherever it stands.
-fn set(shapes: &mut [Dims], word: &str) -> Result<(), String> {
-    let parsed = word
-        .split_once('=')
-        .and_then(|(name, size)| Some((name.trim(), size.trim().parse().ok()?)));
-    let Some((name, size)) = parsed else { return Err(format!("{word:?} is not SYMBOL=SIZE")) };
+/// `N=4`: a symbol and its size.
+fn symbol_size(word: &str) -> Result<(&str, usize), String> {
+    let parsed = word.split_once('=');
+    let parsed = parsed.and_then(|(name, size)| Some((name.trim(), size.trim().parse().ok()?)));
+    parsed.ok_or_else(|| format!("{word:?} is not SYMBOL=SIZE"))
+}
+
+/// Puts a size in the place of a symbol, wherever it stands.
+fn set(shapes: &mut [Dims], name: &str, size: usize) -> Result<(), String> {
     let mut found = false;
     for dims in shapes {
         let Dims::Ranked(dims) = dims else { continue };

@@ -1,7 +1,8 @@
 //! `simulcast shape`: the result alone, for scripts.
 
+use serde_json::json;
 use simulcast_core::Dims;
-use simulcast_explain::{dims_json, error_json};
+use simulcast_explain::{SCHEMA, constraint_json, dims_json, error_json};
 
 use crate::args::ShapeArgs;
 use crate::request::{Outcome, Request};
@@ -15,21 +16,25 @@ pub(crate) fn run(args: &ShapeArgs) -> Result<(), Failure> {
     let (shape, constraints) = match request.resolve() {
         Outcome::Plan(plan) => (Dims::from(plan.shape()), None),
         Outcome::Symbolic(plan) => {
-            let needs = plan.constraints().iter().map(|c| c.describe(&request.names));
+            let needs = plan.constraints().iter().map(|c| constraint_json(c, &request.names));
             (plan.shape().clone(), Some(needs.collect::<Vec<_>>()))
         }
         Outcome::Error(error) => {
             if args.json {
-                let answer = serde_json::json!({ "error": error_json(&error) });
-                output::print(format!("{answer}\n").as_bytes())?;
+                let answer = json!({ "schema": SCHEMA, "error": error_json(&error) });
+                match output::print(format!("{answer}\n").as_bytes()) {
+                    Ok(()) | Err(Failure::Closed) => {}
+                    failure => return failure,
+                }
             }
             return Err(Failure::Refused(error.to_string()));
         }
     };
     let line = match (args.json, constraints) {
-        (true, None) => serde_json::json!({ "shape": dims_json(&shape) }).to_string(),
+        (true, None) => json!({ "schema": SCHEMA, "shape": dims_json(&shape) }).to_string(),
         (true, Some(needs)) => {
-            serde_json::json!({ "shape": dims_json(&shape), "constraints": needs }).to_string()
+            json!({ "schema": SCHEMA, "shape": dims_json(&shape), "constraints": needs })
+                .to_string()
         }
         (false, _) => bare(&shape),
     };

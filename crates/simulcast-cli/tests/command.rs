@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -58,7 +58,7 @@ fn jsonl(lines: &[u8]) -> (Vec<String>, i32) {
 // [E_BROADCAST_ANY_FUNC_2220]
 #[test]
 fn explanations() {
-    let calls: [&[&str]; 22] = [
+    let calls: [&[&str]; 23] = [
         &["explain", "8,1,6,1", "7,1,5"],
         &["explain", "pred:32,1", "target:32"],
         &["explain", "2,3,4", "2,4"],
@@ -69,6 +69,7 @@ fn explanations() {
         &["explain", "N,3,1", "M,1,4", "--set", "M=2"],
         &["explain", "N,3", "?,1", "2..8,1"],
         &["explain", "N@2..8", "5..9", "10"],
+        &["explain", "pred:N,1", "target:N"],
         &["explain", "...", "2,3"],
         &["explain", "--rule", "pdpd:1", "2,3,4,5", "3,4"],
         &["explain", "--rule", "pdpd", "2,3,4,5", "3,4"],
@@ -91,7 +92,8 @@ fn explanations() {
 // [E_BROADCAST_ANY_FUNC_2220]
 #[test]
 fn shapes_for_scripts() {
-    let calls: [&[&str]; 9] = [
+    let calls: [&[&str]; 10] = [
+        &["shape", "-1,3", "5,1"],
         &["shape", "8,1,6,1", "7,1,5"],
         &["shape", "()", "scalar"],
         &["shape"],
@@ -108,7 +110,7 @@ fn shapes_for_scripts() {
 // [E_BROADCAST_ANY_FUNC_2240]
 #[test]
 fn usage_errors_say_what_is_wrong_and_exit_with_2() {
-    let calls: [&[&str]; 14] = [
+    let calls: [&[&str]; 17] = [
         &["shape", "2,,3"],
         &["shape", "nosuch.npy"],
         &["shape", "--rule", "nosuch", "3"],
@@ -123,6 +125,9 @@ fn usage_errors_say_what_is_wrong_and_exit_with_2() {
         &["shape", "N@2..3", "--set", "N=4"],
         &["shape", "N", "--set", "M=4"],
         &["explain", "3", "--deny", "SC999"],
+        &["shape", "N", "--set", "N=2", "--set", "N=3"],
+        &["explain", "3", "--svg", "-", "--html", "-"],
+        &["explain", "3", "--max-growth", "nan"],
     ];
     let said = calls.map(transcript);
     for text in &said {
@@ -148,6 +153,13 @@ fn denied_findings_exit_with_1() {
     let Output { stdout, stderr, .. } = simulcast(&["explain", "32,1", "32", "--deny", "SC102"]);
     assert!(String::from_utf8(stdout).unwrap().contains("SC102"));
     assert!(String::from_utf8(stderr).unwrap().starts_with("denied: SC102: a column meets a row"));
+    // Symbols stand for sizes, and are judged like them.
+    assert_eq!(code(&["explain", "N,1", "N"]), 0);
+    assert_eq!(code(&["explain", "N,1", "N", "--deny", "SC102"]), 1);
+    assert_eq!(code(&["explain", "N,1", "M", "--deny", "SC102"]), 0);
+    assert_eq!(code(&["explain", "N,3", "3", "--level", "exact"]), 1);
+    assert_eq!(code(&["explain", "...", "3"]), 0);
+    assert_eq!(code(&["explain", "...", "3", "--deny", "SC102"]), 2, "there is nothing to judge");
     let hidden = simulcast(&["explain", "32,1", "32", "--allow", "SC102"]);
     assert!(!String::from_utf8(hidden.stdout).unwrap().contains("SC102"));
 }
@@ -189,6 +201,14 @@ fn pictures_are_written_whole_or_not_at_all() {
     let names: Vec<_> =
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "nothing else is left: {names:?}");
+    // A link is followed; a pipe stays a pipe.
+    let link = folder.join("link.svg");
+    std::os::unix::fs::symlink(&svg, &link).unwrap();
+    assert!(simulcast(&["explain", "5", "--svg", link.to_str().unwrap()]).status.success());
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&svg).unwrap().contains("(5,)"));
+    assert!(simulcast(&["explain", "5", "--svg", "/dev/null"]).status.success());
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
     let missing = folder.join("missing/b.svg");
     let output = simulcast(&["explain", "3", "--svg", missing.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
@@ -261,6 +281,8 @@ fn each_line_gets_an_answer_in_order() {
         r#"{"rule":"named","axes":[["b"],["b","b"]],"shapes":[[32],[3,3]]}"#,
         r#"{"rule":"numpy","shapes":[["N",3],[null,1],[4,1]]}"#,
         r#"{"rule":"numpy","shapes":[null,[3]]}"#,
+        r#"{"rule":"numpy","shapes":[["batch-size","2..8"],[1,1]]}"#,
+        r#"{"rule":"axes","shape":[2],"broadcast_axes":[18446744073709551615],"shapes":[[2]]}"#,
         r#"{"rule":"legacy","axis":1,"shapes":[[2,3,4],[3]]}"#,
     ];
     let (answers, code) = jsonl(requests.join("\n").as_bytes());
@@ -290,6 +312,45 @@ fn hostile_lines_do_not_stop_it() {
     assert_eq!(answers[5], r#"{"shape":[2]}"#);
 }
 
+// [E_BROADCAST_ANY_FUNC_2250]
+#[test]
+fn an_answer_comes_before_the_next_question() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
+        .args(["shape", "--jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut answers = std::io::BufReader::new(stdout).lines();
+    for size in 1..5 {
+        writeln!(stdin, r#"{{"shapes":[[{size}],[1]]}}"#).unwrap();
+        assert_eq!(answers.next().unwrap().unwrap(), format!(r#"{{"shape":[{size}]}}"#));
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+// [E_BROADCAST_ANY_FUNC_2220]
+#[test]
+fn a_closed_reader_does_not_change_the_verdict() {
+    for (args, code) in [
+        (&["explain", "2,3", "4"][..], 1),
+        (&["explain", "32,1", "32", "--deny", "SC102"], 1),
+        (&["shape", "--json", "2", "3"], 1),
+        (&["explain", "2,3", "3"], 0),
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
+    }
+}
+
 #[test]
 fn help_completions_and_manual_pages() {
     let help = String::from_utf8(simulcast(&["explain", "--help"]).stdout).unwrap();
@@ -315,6 +376,11 @@ fn colour_only_where_it_is_asked_for() {
     assert!(!plain.stdout.contains(&0x1b));
     let coloured = simulcast(&["explain", "2,3", "4", "--color", "always"]);
     assert!(coloured.stdout.contains(&0x1b));
+    let folder = folder("colour");
+    let file = folder.join("\u{1b}[31mred.npy");
+    fs::write(&file, b"\x93NUMPY\x01\x00\x10\x00{'shape': (2,3)}  ").unwrap();
+    let named = simulcast(&["explain", file.to_str().unwrap(), "4", "--color", "never"]);
+    assert!(!named.stdout.contains(&0x1b) && !named.stderr.contains(&0x1b));
     let hostile = simulcast(&["explain", "--rule", "named", "b\u{1b}[31m=3"]);
     assert_eq!(hostile.status.code(), Some(2));
     assert!(!hostile.stderr.contains(&0x1b));

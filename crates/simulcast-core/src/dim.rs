@@ -31,7 +31,7 @@ pub enum Dim {
     Range(Interval),
     /// A size with a name.
     Symbol(Symbol),
-    /// The common size of symbols: the one that is not 1, if there is one. Only in results.
+    /// The common size of symbols: the one that is not 1, if there is one.
     Join(Vec<Symbol>),
 }
 

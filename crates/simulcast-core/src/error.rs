@@ -7,7 +7,7 @@ use core::fmt;
 
 use crate::fix::{self, Fix};
 use crate::resolve::all_clashes;
-use crate::{Dims, Layout, Names, Refusal, Rule, RuleKind};
+use crate::{Dims, Interval, Layout, Names, OwnedRule, Refusal, Rule, RuleKind, Side};
 
 // Implements E_BROADCAST_ANY_ERR_0010.
 /// Why shapes do not broadcast: every clashing axis, both ways of counting it, the sizes, the
@@ -27,7 +27,7 @@ pub struct BroadcastError(Box<Inner>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inner {
-    rule: RuleKind,
+    rule: OwnedRule,
     shapes: Vec<Dims>,
     layout: Option<Layout>,
     refusal: Refusal,
@@ -48,7 +48,7 @@ impl BroadcastError {
         let layout =
             Layout::new(rule, shapes.len(), |m| shapes.get(m).map_or(0, |s| s.as_ref().len()));
         let shapes = shapes.iter().map(|shape| Dims::from(shape.as_ref())).collect();
-        Self::with(rule.kind(), shapes, layout.ok(), refusal, clashes, fixes)
+        Self::with(rule.into(), shapes, layout.ok(), refusal, clashes, fixes)
     }
 
     /// The error for symbolic shapes.
@@ -61,11 +61,20 @@ impl BroadcastError {
         };
         let rank = |m: usize| shapes.get(m).and_then(Dims::dims).map_or(0, <[_]>::len);
         let layout = Layout::new(rule, shapes.len(), rank).ok();
-        Self::with(rule.kind(), shapes.to_vec(), layout, refusal, clashes, Vec::new())
+        Self::with(rule.into(), shapes.to_vec(), layout, refusal, clashes, Vec::new())
+    }
+
+    /// The same error, said of the operands as they were given.
+    pub(crate) fn about(mut self, rule: Rule<'_>, shapes: &[Dims]) -> Self {
+        self.0.rule = rule.into();
+        self.0.shapes = shapes.to_vec();
+        self.0.layout = None;
+        self.0.fixes.clear();
+        self
     }
 
     fn with(
-        rule: RuleKind,
+        rule: OwnedRule,
         shapes: Vec<Dims>,
         layout: Option<Layout>,
         refusal: Refusal,
@@ -113,7 +122,39 @@ impl BroadcastError {
     /// The rule that refused.
     #[must_use]
     pub fn rule(&self) -> RuleKind {
-        self.0.rule
+        self.0.rule.kind
+    }
+
+    /// The rule with its parameters.
+    #[must_use]
+    pub fn owned_rule(&self) -> &OwnedRule {
+        &self.0.rule
+    }
+
+    /// The operands of the first clash, counted from 0.
+    #[must_use]
+    pub fn operands(&self) -> Vec<usize> {
+        match self.0.refusal {
+            Refusal::Clash { first, second, .. } => {
+                first.operand.into_iter().chain(second.operand).collect()
+            }
+            Refusal::Rank { operand, .. }
+            | Refusal::Duplicate { operand, .. }
+            | Refusal::Overhang { operand, .. }
+            | Refusal::Bind { operand, .. }
+            | Refusal::Unnamed { operand, .. } => alloc::vec![operand],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The sizes of the first clash.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<Interval> {
+        match self.0.refusal {
+            Refusal::Clash { first, second, .. } => alloc::vec![first.size, second.size],
+            Refusal::Overhang { size, .. } => alloc::vec![size],
+            _ => Vec::new(),
+        }
     }
 
     /// The shapes as they were given.
@@ -151,7 +192,8 @@ struct Described<'a>(&'a Refusal, &'a Names);
 
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.write(f, |f, operand| f.write_str(&self.1.operand(operand)))
+        let axis = |side: &Side| self.1.axis(side.operand?, side.axis);
+        self.0.write(f, |f, operand| f.write_str(&self.1.operand(operand)), axis)
     }
 }
 
@@ -178,7 +220,7 @@ impl fmt::Display for BroadcastError {
             }
         }
         let verb = if shapes.len() == 1 { "does" } else { "do" };
-        write!(f, " {verb} not broadcast under rule {rule}: ")?;
+        write!(f, " {verb} not broadcast under rule {}: ", rule.kind)?;
         match clashes.len() {
             0 => write!(f, "{}", Described(refusal, names))?,
             _ => {

@@ -5,14 +5,14 @@
 //! but growth and emptying. Of many operands, the first [`LOOKED_AT`] with distinct shapes are
 //! looked at, so that finding stays linear.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::fix::{self, Fix};
-use crate::{Alignment, Plan, Rule, RuleKind, Source, tuple};
+use crate::{Alignment, Plan, Source};
 
 /// Operands with distinct shapes that are compared with each other.
 pub const LOOKED_AT: usize = 32;
@@ -25,7 +25,7 @@ pub enum FindingCode {
     Repeat,
     /// `SC101`: two operands each repeat along an axis where the other does not.
     MutualGrowth,
-    /// `SC102`: a column meets a row of the same length, such as `(n, 1)` with `(n,)`.
+    /// `SC102`: a column meets a row of the same length: `(n, 1)` with `(n,)`.
     SquareOuter,
     /// `SC103`: an operand that is no scalar was given axes on the left.
     RankPromotion,
@@ -105,6 +105,7 @@ impl fmt::Display for FindingCode {
 
 /// A legal but suspicious broadcast.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The stable code.
     pub code: FindingCode,
@@ -161,7 +162,7 @@ impl Plan {
         let mut found = Vec::new();
         self.growing_pairs(&looked, &mut found);
         let square = found.iter().any(|f: &Finding| f.code == FindingCode::SquareOuter);
-        self.rank_promotion(&looked, &mut found);
+        self.rank_promotion(&mut found);
         if !square {
             self.ambiguous(&looked, &mut found);
         }
@@ -178,19 +179,16 @@ impl Plan {
         let (a, b) = (self.operand_name(p.number), self.operand_name(q.number));
         let (operands, axes) = (alloc::vec![p.number, q.number], alloc::vec![i, j]);
         if !square {
-            let message = format!("both operands grow: {a} along axis {i}, {b} along axis {j}");
+            let message = format!("both grow: {a} along axis {i}, {b} along axis {j}");
             let (code, fixes) = (FindingCode::MutualGrowth, Vec::new());
             found.push(Finding { code, operands, axes, message, fixes });
             return;
         }
-        let size = self.shape().get(i).copied().unwrap_or(0);
         let message = format!(
-            "a column meets a row of the same length {size}: {a} repeats along axis {i}, {b} along axis {j}"
+            "a column meets a row of the same length: {a} repeats along axis {i}, {b} along axis {j}"
         );
         let (short, long) = if p.rank < q.rank { (p, q) } else { (q, p) };
-        let fixes = self.search(&[short.number, long.number], |plan| {
-            plan.growing_pair(&Operand::distinct(plan)).is_none()
-        });
+        let fixes = self.search(&[short.number, long.number], |plan| !plan.is_growing());
         found.push(Finding { code: FindingCode::SquareOuter, operands, axes, message, fixes });
     }
 
@@ -200,7 +198,9 @@ impl Plan {
     fn growing_pair<'o>(&self, looked: &'o [Operand]) -> Option<Pair<'o>> {
         let rank = self.shape().len();
         let only = |a: &Operand, b: &Operand| -> Vec<usize> {
-            (0..rank).filter(|axis| a.repeats_at(*axis) & !b.repeats_at(*axis)).collect()
+            (0..rank)
+                .filter(|axis| (a.repeats_at(*axis), b.repeats_at(*axis)) == (true, false))
+                .collect()
         };
         let mut first = None;
         for (position, p) in looked.iter().enumerate() {
@@ -208,8 +208,8 @@ impl Plan {
                 let (by_p, by_q) = (only(p, q), only(q, p));
                 let (Some(&i), Some(&j)) = (by_p.first(), by_q.first()) else { continue };
                 let square = match self.alignment() {
-                    Alignment::Right if p.rank != q.rank => self.square(&by_p, &by_q),
-                    Alignment::Right | Alignment::Given => None,
+                    Alignment::Right => self.square((p, &by_p), (q, &by_q), looked),
+                    Alignment::Given => None,
                 };
                 if let Some(axes) = square {
                     return Some(Pair { p, q, axes, square: true });
@@ -220,78 +220,134 @@ impl Plan {
         first
     }
 
+    /// Whether two operands both grow.
+    pub(crate) fn is_growing(&self) -> bool {
+        self.growing_pair(&Operand::distinct(self)).is_some()
+    }
+
     /// Whether a column meets a row of the same length.
     pub(crate) fn is_square_outer(&self) -> bool {
         self.growing_pair(&Operand::distinct(self)).is_some_and(|pair| pair.square)
     }
 
-    /// Two axes of one size above 1, one from each list.
-    fn square(&self, by_p: &[usize], by_q: &[usize]) -> Option<(usize, usize)> {
+    /// The axes on which a column meets a row: the longer operand is the shorter one with ones after
+    /// it, `(n, 1)` with `(n,)`, and no third operand has both axes, as `(n, n)` would.
+    fn square(
+        &self,
+        (p, by_p): (&Operand, &[usize]),
+        (q, by_q): (&Operand, &[usize]),
+        looked: &[Operand],
+    ) -> Option<(usize, usize)> {
+        let shape = |operand: &Operand| self.operand_shape(operand.number).unwrap_or_default();
+        let (short, mut long) = match p.rank < q.rank {
+            true => (shape(p), shape(q)),
+            false => (shape(q), shape(p)),
+        };
+        let length = long.len();
+        while let Some(1) = long.last() {
+            long.pop();
+        }
+        let (true, true) = (long.len() < length, long.ends_with(&short)) else { return None };
         let size = |axis: &usize| self.shape().get(*axis).copied().unwrap_or(0);
-        let pairs = by_p.iter().flat_map(|i| by_q.iter().map(move |j| (*i, *j)));
-        pairs.filter(|(i, _)| size(i) > 1).find(|(i, j)| size(i) == size(j))
+        let rows: BTreeMap<usize, usize> = by_q.iter().map(|axis| (size(axis), *axis)).collect();
+        let found = by_p.iter().filter(|i| size(i) > 1);
+        let (i, j) = found.map(|i| Some((*i, *rows.get(&size(i))?))).find_map(|pair| pair)?;
+        let has_both = |operand: &Operand| match (operand.repeats_at(i), operand.repeats_at(j)) {
+            (false, false) => true,
+            (true, _) | (_, true) => false,
+        };
+        (!looked.iter().any(has_both)).then_some((i, j))
     }
 
-    /// Edits of right-aligned operands that resolve to a plan that `accept` likes.
+    /// Edits of operands that resolve to a plan that `accept` likes.
     fn search(&self, operands: &[usize], accept: impl Fn(&Plan) -> bool) -> Vec<Fix> {
-        let shapes: Result<Vec<_>, _> =
-            (0..self.operands()).map(|m| self.operand_shape(m)).collect();
-        let (Ok(shapes), RuleKind::Numpy) = (shapes, self.rule()) else { return Vec::new() };
-        let mut fixes = fix::search(Rule::Numpy, &shapes, operands, accept);
+        let mut fixes =
+            fix::search(self.owned_rule().rule(), &self.operand_shapes(), operands, accept);
         fixes.retain(|fix| !matches!(fix.edit(), fix::Edit::Transpose { .. }));
         fixes
     }
 
-    /// SC103: JAX's rule.
-    fn rank_promotion(&self, looked: &[Operand], found: &mut Vec<Finding>) {
-        if self.alignment() == Alignment::Given {
-            return;
+    /// One edit, where it resolves.
+    fn verified(&self, edit: fix::Edit) -> Option<Fix> {
+        fix::verify(self.owned_rule().rule(), &self.operand_shapes(), edit, |_| true)
+    }
+
+    fn operand_shapes(&self) -> Vec<Vec<usize>> {
+        (0..self.operands()).map(|m| self.operand_shape(m).unwrap_or_default()).collect()
+    }
+
+    /// SC103: JAX's rule, where nobody said where the operand belongs.
+    fn rank_promotion(&self, found: &mut Vec<Finding>) {
+        match self.alignment() {
+            Alignment::Right => found.extend(self.padded()),
+            Alignment::Given => {}
         }
+    }
+
+    /// The first operand that is no scalar and lacks an axis of the result.
+    pub(crate) fn padded(&self) -> Option<Finding> {
         let rank = self.shape().len();
-        let Some(operand) = looked.iter().find(|operand| operand.rank < rank) else { return };
-        let added = rank.saturating_sub(operand.rank);
-        let name = self.operand_name(operand.number);
+        let own = |operand: usize| self.axes(operand).map_or(0, <[_]>::len);
+        let operand = (0..self.operands()).find(|&m| (1..rank).contains(&own(m)))?;
+        let added = rank.saturating_sub(own(operand));
         let plural = if added == 1 { "axis" } else { "axes" };
-        found.push(Finding {
+        let sources = self.sources(operand).unwrap_or_default();
+        let axes = (0..).zip(sources).filter(|(_, source)| *source == Source::Added);
+        Some(Finding {
             code: FindingCode::RankPromotion,
-            operands: alloc::vec![operand.number],
-            axes: (0..added).collect(),
+            operands: alloc::vec![operand],
+            axes: axes.map(|(axis, _)| axis).collect(),
             message: format!(
-                "{name} has rank {} and was given {added} {plural} on the left",
-                operand.rank
+                "{} has rank {} and was given {added} {plural}",
+                self.operand_name(operand),
+                own(operand)
             ),
             fixes: Vec::new(),
-        });
+        })
     }
 
     /// SC104: the sizes other than 1 of an operand would meet equal ones at another offset.
     fn ambiguous(&self, looked: &[Operand], found: &mut Vec<Finding>) {
-        if self.alignment() == Alignment::Given {
+        let rank = self.shape().len();
+        let searched = match self.alignment() {
+            Alignment::Given => 0..0,
+            Alignment::Right => 0..fix::SEARCHED_RANK.saturating_add(1),
+        };
+        if !searched.contains(&rank) {
             return;
         }
-        let rank = self.shape().len();
         for operand in looked {
             let shape = self.operand_shape(operand.number).unwrap_or_default();
             let right = rank.saturating_sub(shape.len());
-            if shape.iter().all(|&size| size == 1) {
+            let fits_from = |start: &usize| {
+                let places = self.shape().iter().skip(*start);
+                shape.iter().zip(places).all(|(own, size)| [1, *size].contains(own))
+            };
+            let starts: Vec<usize> = match shape.iter().all(|&size| size == 1) {
+                true => continue,
+                false => (0..right).filter(fits_from).collect(),
+            };
+            if starts.is_empty() {
                 continue;
             }
-            let fits = |start: &usize| {
-                let places = self.shape().iter().skip(*start);
-                shape.iter().zip(places).all(|(&own, &size)| (own == 1) | (own == size))
-            };
-            let Some(start) = (0..right).rev().find(fits) else { continue };
-            let name = self.operand_name(operand.number);
-            let fixes = self.search(&[operand.number], |plan| plan.shape() == self.shape());
+            // Trailing axes of size 1 move the operand to the left.
+            let fixes = starts.iter().rev().filter_map(|start| {
+                let trailing = right.saturating_sub(*start);
+                let axes = (shape.len()..shape.len().saturating_add(trailing)).collect();
+                let edit = fix::Edit::InsertAxes { operand: operand.number, axes };
+                self.verified(edit).filter(|fix| fix.result() == self.shape())
+            });
+            let said: Vec<String> = starts.iter().map(|start| format!("{start}")).collect();
             found.push(Finding {
                 code: FindingCode::AmbiguousAlignment,
                 operands: alloc::vec![operand.number],
-                axes: alloc::vec![right, start],
                 message: format!(
-                    "{name} {} lies on axis {right} and would fit from axis {start} too",
-                    tuple(&shape)
+                    "{} lies on axis {right} and would fit from axis {} too",
+                    self.operand_name(operand.number),
+                    said.join(", ")
                 ),
-                fixes,
+                fixes: fixes.take(4).collect(),
+                axes: core::iter::once(right).chain(starts.iter().copied()).collect(),
             });
             return;
         }
@@ -299,25 +355,19 @@ impl Plan {
 
     /// SC105: by factor, or by bytes.
     fn growth(&self, limits: &Limits, found: &mut Vec<Finding>) {
-        let Ok(cost) = self.cost() else {
-            found.push(Finding {
-                code: FindingCode::Growth,
-                operands: Vec::new(),
-                axes: Vec::new(),
-                message: "the number of elements of the result overflows".into(),
-                fixes: Vec::new(),
-            });
-            return;
-        };
-        let bytes = cost.result_bytes(limits.element).unwrap_or(usize::MAX);
-        let message = match limits.bytes {
-            _ if cost.growth() > limits.growth => {
-                format!("the result has {:.1} times the elements of the operands", cost.growth())
+        let cost = self.cost();
+        let bytes = cost.result_bytes(limits.element);
+        let message = match (cost.growth(), cost.result, limits.bytes, bytes) {
+            (_, None, ..) => "the result has too many elements to count".into(),
+            (Some(growth), ..) if growth > limits.growth => {
+                format!("the result has {growth:.1} times the elements of the operands")
             }
-            Some(limit) if bytes > limit => {
+            (_, _, Some(limit), Some(bytes)) if bytes <= limit => return,
+            (_, _, Some(limit), Some(bytes)) => {
                 format!("the result takes {bytes} bytes, more than {limit}")
             }
-            _ => return,
+            (_, _, Some(limit), None) => format!("the result takes more than {limit} bytes"),
+            (_, _, None, _) => return,
         };
         let (operands, axes, fixes) = (Vec::new(), Vec::new(), Vec::new());
         found.push(Finding { code: FindingCode::Growth, operands, axes, message, fixes });
@@ -329,13 +379,12 @@ impl Plan {
             for (axis, source) in operand.sources.iter().enumerate() {
                 let Source::Stretched(own) = *source else { continue };
                 let Some(name) = self.names().axis(operand.number, own) else { continue };
-                let size = self.shape().get(axis).copied().unwrap_or(0);
                 found.push(Finding {
                     code: FindingCode::NamedStretch,
                     operands: alloc::vec![operand.number],
                     axes: alloc::vec![axis],
                     message: format!(
-                        "axis {name} of {} has size 1 and stretches to {size}",
+                        "axis {name} of {} has size 1 and stretches",
                         self.operand_name(operand.number)
                     ),
                     fixes: Vec::new(),

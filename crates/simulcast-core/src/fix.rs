@@ -193,7 +193,7 @@ impl Edit {
 /// At most this many fixes are suggested.
 const SUGGESTED: usize = 3;
 /// Ranks above this are not searched: nobody writes such an index expression by hand.
-const SEARCHED_RANK: usize = 16;
+pub(crate) const SEARCHED_RANK: usize = 16;
 /// About how many sizes the search may look at altogether, so that it stays a small constant.
 const BUDGET: usize = 200_000;
 
@@ -210,13 +210,18 @@ pub(crate) fn fixes<S: AsRef<[usize]>>(
         Refusal::Rank { operand, .. } | Refusal::Overhang { operand, .. } => {
             alloc::vec![*operand]
         }
-        Refusal::Axis { .. } => Vec::new(),
+        // The operand that was laid from that axis, under the rules that have one.
+        Refusal::Axis { .. } => alloc::vec![1],
         _ => return Vec::new(),
     };
     let rank = |operand: &usize| shapes.get(*operand).map_or(0, |shape| shape.as_ref().len());
     operands.sort_by_key(rank);
-    // A fix that leads straight into the next mistake is none.
-    search(rule, shapes, &operands, |plan| !plan.is_square_outer())
+    // A fix that makes the operands grow is rarely what was meant, and a square outer never.
+    let calm = search(rule, shapes, &operands, |plan| !plan.is_growing());
+    match calm.is_empty() {
+        true => search(rule, shapes, &operands, |plan| !plan.is_square_outer()),
+        false => calm,
+    }
 }
 
 // Implements E_BROADCAST_ANY_ERR_0020.
@@ -234,13 +239,7 @@ pub(crate) fn search<S: AsRef<[usize]>>(
     for edit in candidates(rule, shapes, operands) {
         let Some(left) = tries.checked_sub(1) else { break };
         tries = left;
-        let (edited, changed) = edit.apply(rule, shapes);
-        let Ok(plan) = try_resolve(edited, &changed) else { continue };
-        if !accept(&plan) {
-            continue;
-        }
-        let shape = edit.operand().and_then(|operand| changed.get(operand).cloned());
-        let fix = Fix { result: plan.shape().to_vec(), edit, shape };
+        let Some(fix) = verify(rule, shapes, edit, &accept) else { continue };
         if !found.iter().any(|known| fix.same_operand_shape(known)) {
             found.push(fix);
         }
@@ -249,6 +248,19 @@ pub(crate) fn search<S: AsRef<[usize]>>(
         }
     }
     found
+}
+
+/// The edit with what comes out of it, where it resolves to a plan that `accept` likes.
+pub(crate) fn verify<S: AsRef<[usize]>>(
+    rule: Rule<'_>,
+    shapes: &[S],
+    edit: Edit,
+    accept: impl Fn(&Plan) -> bool,
+) -> Option<Fix> {
+    let (edited, changed) = edit.apply(rule, shapes);
+    let plan = try_resolve(edited, &changed).ok().filter(accept)?;
+    let shape = edit.operand().and_then(|operand| changed.get(operand).cloned());
+    Some(Fix { result: plan.shape().to_vec(), edit, shape })
 }
 
 /// Every edit worth trying, the likeliest first.
@@ -310,6 +322,9 @@ fn insertions<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], operand: usize) -
     let own = without.get_mut(operand).map(core::mem::take).unwrap_or_default();
     let Ok(others) = try_resolve(rule, &without) else { return Vec::new() };
     let others = others.shape();
+    if others.len() > SEARCHED_RANK {
+        return Vec::new();
+    }
     let leftmost = places(own.iter(), others.iter());
     let rightmost = places(own.iter().rev(), others.iter().rev()).map(|mut places| {
         let last = others.len().saturating_sub(1);
@@ -344,15 +359,13 @@ fn places<'a>(
     .collect()
 }
 
-/// All axes reversed, then each two axes exchanged.
+/// Each two axes exchanged.
 fn orders(rank: usize) -> impl Iterator<Item = Vec<usize>> {
-    let reversed = (rank > 2).then(|| (0..rank).rev().collect());
-    let swaps = (0..rank).flat_map(move |a| {
+    (0..rank).flat_map(move |a| {
         (a.saturating_add(1)..rank).map(move |b| {
             let mut order: Vec<usize> = (0..rank).collect();
             order.swap(a, b);
             order
         })
-    });
-    reversed.into_iter().chain(swaps)
+    })
 }

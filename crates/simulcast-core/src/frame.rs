@@ -34,6 +34,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) stretch: bool,
     /// Where operands' axes are laid.
     lay: Lay<'a>,
+    /// What a clash or an overhang really means, where it means that the axis was badly chosen.
+    pub(crate) instead: Option<Refusal>,
 }
 
 /// The sizes that a result begins with.
@@ -166,8 +168,8 @@ impl<'a> Frame<'a> {
     // Implements E_BROADCAST_ANY_FUNC_0030, E_BROADCAST_ANY_FUNC_0070,
     // E_BROADCAST_ANY_CONSTR_X_0010.
     /// One step of the loop: lays an axis of size `size` on the result's size `result`.
-    #[inline]
     /// `false` is a clash.
+    #[inline]
     pub(crate) fn meet(&self, result: &mut usize, size: usize) -> bool {
         if size == *result {
             return true;
@@ -248,6 +250,7 @@ fn exact<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Result<Frame<'a>, R
             grow: false,
             stretch: false,
             lay: Lay::Right,
+            instead: None,
         }),
     }
 }
@@ -256,7 +259,7 @@ fn exact<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Result<Frame<'a>, R
 /// SONNX steps 1 and 2, OpenVINO "Numpy", rules 1 to 5.
 fn numpy<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Frame<'a> {
     let rank = (0..count).map(rank).max().unwrap_or(0);
-    Frame { rank, base: Base::Ones, grow: true, stretch: true, lay: Lay::Right }
+    Frame { rank, base: Base::Ones, grow: true, stretch: true, lay: Lay::Right, instead: None }
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1100.
@@ -273,6 +276,7 @@ fn unidirectional<'a>(count: usize, rank: impl Fn(usize) -> usize) -> Result<Fra
             grow: false,
             stretch: true,
             lay: Lay::Right,
+            instead: None,
         }),
     }
 }
@@ -290,20 +294,30 @@ fn pdpd<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusa
         None | Some(-1) => default,
         Some(axis) => match usize::try_from(axis) {
             Ok(start) if start <= a => start,
-            _ => return Err(Refusal::Axis { axis, allowed: a.saturating_add(1) }),
+            _ => {
+                let allowed = a.saturating_add(1);
+                return Err(Refusal::Axis { axis: axis as i128, allowed });
+            }
         },
     };
     let lay = Lay::From { operand: 1, start };
-    Ok(Frame { rank: a, base: Base::First, grow: false, stretch: true, lay })
+    Ok(Frame { rank: a, base: Base::First, grow: false, stretch: true, lay, instead: None })
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1300.
+/// An axis as a refusal carries it: wide enough for every axis that can be asked for.
+const fn wide(axis: usize) -> i128 {
+    axis as i128
+}
+
 /// ONNX opsets 1 to 6: a single element lies anywhere, anything longer lies inside.
 fn legacy<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusal> {
     let frame = pdpd(axis, a, b)?;
     match frame.lay {
         Lay::From { start, .. } if start > a.saturating_sub(b) => {
-            Ok(Frame { lay: Lay::Dropped { operand: 1 }, ..frame })
+            let allowed = a.saturating_sub(b).saturating_add(1);
+            let instead = Some(Refusal::Axis { axis: wide(start), allowed });
+            Ok(Frame { lay: Lay::Dropped { operand: 1 }, instead, ..frame })
         }
         _ => Ok(frame),
     }
@@ -314,21 +328,26 @@ fn legacy<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refu
 fn paddle<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusal> {
     let rank = a.max(b);
     let spare = a.abs_diff(b);
-    let both = Frame { rank, base: Base::Ones, grow: true, stretch: true, lay: Lay::Right };
+    let both =
+        Frame { rank, base: Base::Ones, grow: true, stretch: true, lay: Lay::Right, instead: None };
     let axis = match axis {
         None | Some(-1) => return Ok(both),
         Some(axis) => axis,
     };
-    let allowed = rank.min(spare.saturating_add(1));
+    let allowed = rank.min(spare.saturating_add(1)).max(1);
+    let silly = Refusal::Axis { axis: axis as i128, allowed };
     match usize::try_from(axis) {
         // Equal ranks: with an axis that is neither -1 nor 0, Paddle accepts equal shapes only.
         Ok(0) if spare == 0 => Ok(both),
-        _ if spare == 0 => Ok(Frame { base: Base::First, grow: false, stretch: false, ..both }),
+        _ if spare == 0 => {
+            let instead = Some(silly);
+            Ok(Frame { base: Base::First, grow: false, stretch: false, instead, ..both })
+        }
         Ok(start) if start < allowed => {
             let operand = if a < b { 0 } else { 1 };
             Ok(Frame { lay: Lay::From { operand, start }, ..both })
         }
-        _ => Err(Refusal::Axis { axis, allowed }),
+        _ => Err(silly),
     }
 }
 
@@ -336,7 +355,14 @@ fn paddle<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refu
 /// OpenVINO "Bidirectional", rules 1 to 4: the target is one more operand, without elements.
 fn bidirectional(target: &[usize], rank: usize) -> Frame<'_> {
     let rank = rank.max(target.len());
-    Frame { rank, base: Base::Given(target), grow: true, stretch: true, lay: Lay::Right }
+    Frame {
+        rank,
+        base: Base::Given(target),
+        grow: true,
+        stretch: true,
+        lay: Lay::Right,
+        instead: None,
+    }
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1600.
@@ -347,14 +373,14 @@ fn to(target: &[usize], rank: usize) -> Result<Frame<'_>, Refusal> {
         return Err(Refusal::Rank { operand: 0, rank, allowed, at_most: true });
     }
     let base = Base::Given(target);
-    Ok(Frame { rank: allowed, base, grow: false, stretch: true, lay: Lay::Right })
+    Ok(Frame { rank: allowed, base, grow: false, stretch: true, lay: Lay::Right, instead: None })
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1700, E_BROADCAST_ANY_FUNC_1710.
 /// nGraph `Broadcast`: the shape of arg must match `shape` with `broadcast_axes` removed.
 fn axes<'a>(shape: &'a [usize], skip: &'a [usize], rank: usize) -> Result<Frame<'a>, Refusal> {
     if let Some(&axis) = skip.iter().max().filter(|&&axis| axis >= shape.len()) {
-        return Err(Refusal::Axis { axis: axis.cast_signed(), allowed: shape.len() });
+        return Err(Refusal::Axis { axis: wide(axis), allowed: shape.len() });
     }
     let (mut left, sorted) = (skip, skip.is_sorted());
     let kept = (0..shape.len()).filter(|&axis| !listed(&mut left, sorted, axis)).count();
@@ -362,7 +388,7 @@ fn axes<'a>(shape: &'a [usize], skip: &'a [usize], rank: usize) -> Result<Frame<
         return Err(Refusal::Rank { operand: 0, rank, allowed: kept, at_most: false });
     }
     let (base, lay) = (Base::Given(shape), Lay::Unlisted(skip));
-    Ok(Frame { rank: shape.len(), base, grow: false, stretch: false, lay })
+    Ok(Frame { rank: shape.len(), base, grow: false, stretch: false, lay, instead: None })
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1800.
@@ -372,7 +398,7 @@ fn mapping<'a>(shape: &'a [usize], list: &'a [usize], rank: usize) -> Result<Fra
         return Err(Refusal::AxisCount { expected: rank, given: list.len() });
     }
     if let Some(&axis) = list.iter().find(|&&axis| axis >= shape.len()) {
-        return Err(Refusal::Axis { axis: axis.cast_signed(), allowed: shape.len() });
+        return Err(Refusal::Axis { axis: wide(axis), allowed: shape.len() });
     }
     for (position, (&before, &axis)) in (1..).zip(list.iter().zip(list.iter().skip(1))) {
         if before == axis {
@@ -383,7 +409,7 @@ fn mapping<'a>(shape: &'a [usize], list: &'a [usize], rank: usize) -> Result<Fra
         }
     }
     let (base, lay) = (Base::Given(shape), Lay::Listed(list));
-    Ok(Frame { rank: shape.len(), base, grow: false, stretch: true, lay })
+    Ok(Frame { rank: shape.len(), base, grow: false, stretch: true, lay, instead: None })
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1900, E_BROADCAST_ANY_ERR_0050.
@@ -405,5 +431,5 @@ fn named<'a>(
         rank = rank.max(label.saturating_add(1));
     }
     let lay = Lay::Labels(labels);
-    Ok(Frame { rank, base: Base::Ones, grow: true, stretch: true, lay })
+    Ok(Frame { rank, base: Base::Ones, grow: true, stretch: true, lay, instead: None })
 }

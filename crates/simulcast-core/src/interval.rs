@@ -17,7 +17,6 @@ use core::fmt;
 ///
 /// Never empty: an end below `lo` is raised to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interval {
     lo: usize,
     hi: Option<usize>,

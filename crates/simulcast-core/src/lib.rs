@@ -28,7 +28,7 @@
 //! - Nothing panics, wraps or allocates beyond a constant times its input. The crate has no
 //!   `unsafe`, and its lints forbid indexing and unchecked arithmetic.
 //! - Without the `alloc` feature there remain [`resolve_into`], [`sources_into`],
-//!   [`view_strides_into`] and [`row_major_into`], which never allocate.
+//!   [`view_strides_into`], [`row_major_into`] and [`offset_through`], which never allocate.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -91,7 +91,7 @@ pub use refusal::{CODES, Refusal, Side};
 pub use resolve::{resolve_into, sources_into};
 pub use rule::{Rule, RuleKind};
 pub use size::{elements, join};
-pub use source::{Source, row_major_into, view_strides_into};
+pub use source::{Source, offset_through, row_major_into, view_strides_into};
 
 #[cfg(feature = "alloc")]
 pub use {
@@ -104,6 +104,7 @@ pub use {
     plan::{Alignment, Cost, Plan},
     policy::{Action, Level, Policy, Verdict},
     resolve::{broadcast_shapes, resolve},
+    rule::{OwnedRule, RuleError},
     symbolic::{Constraint, SymbolicPlan, Term, resolve_dims},
     text::{ParseError, ShapeText},
 };

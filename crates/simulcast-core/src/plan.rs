@@ -10,7 +10,7 @@ mod stored;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Names, Refusal, Rule, RuleKind, Source, elements, view_strides_into};
+use crate::{Names, OwnedRule, Refusal, Rule, RuleKind, Source, elements, view_strides_into};
 
 /// How the operands of a shape-resolving rule came to lie where they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,15 +43,13 @@ pub enum Alignment {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "stored::Stored", into = "stored::Stored"))]
 pub struct Plan {
-    rule: RuleKind,
+    rule: OwnedRule,
     alignment: Alignment,
     shape: Vec<usize>,
     /// Of all operands, one after another: the size, and the result axis; `None` is a dropped 1.
     axes: Vec<(usize, Option<usize>)>,
     /// Where the axes of each operand end in `axes`.
     ends: Vec<usize>,
-    /// The shape that the rule itself carried.
-    target: Option<Vec<usize>>,
     names: Names,
 }
 
@@ -78,26 +76,18 @@ impl Plan {
             | Rule::Mapping { .. }
             | Rule::Named { .. } => Alignment::Given,
         };
-        let target = match rule {
-            Rule::Bidirectional { target: shape }
-            | Rule::To { target: shape }
-            | Rule::Axes { shape, .. }
-            | Rule::Mapping { shape, .. } => Some(shape.to_vec()),
-            Rule::Exact
-            | Rule::Numpy
-            | Rule::Unidirectional
-            | Rule::Pdpd { .. }
-            | Rule::Legacy { .. }
-            | Rule::Paddle { .. }
-            | Rule::Named { .. } => None,
+        // The labels of named axes stand in `axes` already.
+        let rule = match rule {
+            Rule::Named { .. } => OwnedRule::new(RuleKind::Named),
+            rule => OwnedRule::from(rule),
         };
-        Self { rule: rule.kind(), alignment, shape, axes, ends, target, names: Names::default() }
+        Self { rule, alignment, shape, axes, ends, names: Names::default() }
     }
 
     /// The shape that the rule itself carried, if any; it ends where the result ends.
     #[must_use]
     pub fn target(&self) -> Option<&[usize]> {
-        self.target.as_deref()
+        self.rule.target()
     }
 
     /// The plan with names for its operands and their axes, which findings and texts then use.
@@ -116,7 +106,13 @@ impl Plan {
     /// The rule that was resolved.
     #[must_use]
     pub fn rule(&self) -> RuleKind {
-        self.rule
+        self.rule.kind
+    }
+
+    /// The rule with its parameters, but for the labels of `named`.
+    #[must_use]
+    pub fn owned_rule(&self) -> &OwnedRule {
+        &self.rule
     }
 
     /// Whether axes were counted from the right, or the caller said where they belong.
@@ -173,7 +169,7 @@ impl Plan {
         let mut sources = alloc::vec![Source::Added; self.shape.len()];
         for (axis, &(size, target)) in self.axes(operand)?.iter().enumerate() {
             let Some(target) = target else { continue };
-            // Never else: targets are below the result\'s rank.
+            // Never else: targets are below the result's rank.
             if let (Some(source), Some(&result)) = (sources.get_mut(target), self.shape.get(target))
             {
                 *source = Source::of(axis, size, result);
@@ -294,17 +290,14 @@ impl Plan {
     }
 
     /// What the broadcast costs.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::Overflow`] where a number of elements does not fit in `usize`.
-    pub fn cost(&self) -> Result<Cost, Refusal> {
-        let mut stored = 0_usize;
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        let mut stored = Some(0_usize);
         for operand in 0..self.operands() {
-            let own = elements(&self.operand_shape(operand)?)?;
-            stored = stored.checked_add(own).ok_or(Refusal::Overflow)?;
+            let own = elements(&self.operand_shape(operand).unwrap_or_default());
+            stored = stored.zip(own.ok()).and_then(|(stored, own)| stored.checked_add(own));
         }
-        Ok(Cost { stored, result: self.elements()? })
+        Cost { stored, result: self.elements().ok() }
     }
 
     /// The name of an operand: the caller's, or a letter.
@@ -314,41 +307,36 @@ impl Plan {
     }
 }
 
-/// What a broadcast costs, in elements.
+/// What a broadcast costs, in elements; `None` is more than fits in `usize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cost {
     /// The elements that all operands together store.
-    pub stored: usize,
+    pub stored: Option<usize>,
     /// The elements of the result.
-    pub result: usize,
+    pub result: Option<usize>,
 }
 
 impl Cost {
-    /// How many times larger the result is than what is stored; 0 where nothing is stored.
+    /// How many times larger the result is than what is stored; `None` where nothing is stored, or
+    /// either is too many to count.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people, not for arithmetic")]
-    pub fn growth(&self) -> f64 {
-        if self.stored == 0 {
-            return 0.0;
+    pub fn growth(&self) -> Option<f64> {
+        match (self.stored, self.result) {
+            (Some(stored @ 1..), Some(result)) => Some(result as f64 / stored as f64),
+            _ => None,
         }
-        self.result as f64 / self.stored as f64
     }
 
-    /// The bytes of the result, for elements of that size.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::Overflow`] where it does not fit in `usize`.
-    pub fn result_bytes(&self, element: usize) -> Result<usize, Refusal> {
-        self.result.checked_mul(element).ok_or(Refusal::Overflow)
+    /// The bytes of the result, for elements of that size; `None` where that overflows.
+    #[must_use]
+    pub fn result_bytes(&self, element: usize) -> Option<usize> {
+        self.result?.checked_mul(element)
     }
 
-    /// The bytes of all operands together, for elements of that size.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::Overflow`] where it does not fit in `usize`.
-    pub fn stored_bytes(&self, element: usize) -> Result<usize, Refusal> {
-        self.stored.checked_mul(element).ok_or(Refusal::Overflow)
+    /// The bytes of all operands together, for elements of that size; `None` where that overflows.
+    #[must_use]
+    pub fn stored_bytes(&self, element: usize) -> Option<usize> {
+        self.stored?.checked_mul(element)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A policy is a value; there is no global state.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -19,6 +20,16 @@ pub enum Action {
 }
 
 impl Action {
+    /// `allow`, `warn` or `raise`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Raise => "raise",
+        }
+    }
+
     /// The action of that name: `allow`, `warn` or `raise`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -46,6 +57,17 @@ pub enum Level {
 }
 
 impl Level {
+    /// `exact`, `scalar-only`, `same-rank` or `numpy`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::ScalarOnly => "scalar-only",
+            Self::SameRank => "same-rank",
+            Self::Numpy => "numpy",
+        }
+    }
+
     /// The level of that name: `exact`, `scalar-only`, `same-rank` or `numpy`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -80,8 +102,8 @@ pub struct Policy {
     pub level: Level,
     /// The limits for [`FindingCode::Growth`].
     pub limits: Limits,
-    warn: Vec<FindingCode>,
-    raise: Vec<FindingCode>,
+    /// What is not here is allowed.
+    actions: BTreeMap<FindingCode, Action>,
 }
 
 impl Default for Policy {
@@ -103,25 +125,18 @@ impl Policy {
     /// One action for every code.
     #[must_use]
     pub fn all(action: Action) -> Self {
-        let this = Self {
-            level: Level::Numpy,
-            limits: Limits::default(),
-            warn: Vec::new(),
-            raise: Vec::new(),
-        };
+        let this =
+            Self { level: Level::Numpy, limits: Limits::default(), actions: BTreeMap::new() };
         FindingCode::ALL.into_iter().fold(this, |policy, code| policy.with(code, action))
     }
 
     /// The policy with another action for one code.
     #[must_use]
     pub fn with(mut self, code: FindingCode, action: Action) -> Self {
-        self.warn.retain(|known| *known != code);
-        self.raise.retain(|known| *known != code);
         match action {
-            Action::Allow => {}
-            Action::Warn => self.warn.push(code),
-            Action::Raise => self.raise.push(code),
-        }
+            Action::Allow => self.actions.remove(&code),
+            Action::Warn | Action::Raise => self.actions.insert(code, action),
+        };
         self
     }
 
@@ -132,15 +147,14 @@ impl Policy {
         self
     }
 
-    /// The action for a code. The level [`Level::SameRank`] raises rank promotion.
+    /// The action for a code. What a level forbids is always raised.
     #[must_use]
     pub fn action(&self, code: FindingCode) -> Action {
         match (self.level, code) {
-            (_, FindingCode::Repeat) => Action::Raise,
-            (Level::SameRank, FindingCode::RankPromotion) => Action::Raise,
-            _ if self.raise.contains(&code) => Action::Raise,
-            _ if self.warn.contains(&code) => Action::Warn,
-            _ => Action::Allow,
+            (_, FindingCode::Repeat) | (Level::SameRank, FindingCode::RankPromotion) => {
+                Action::Raise
+            }
+            _ => self.actions.get(&code).copied().unwrap_or(Action::Allow),
         }
     }
 
@@ -148,7 +162,13 @@ impl Policy {
     #[must_use]
     pub fn judge(&self, plan: &Plan) -> Verdict {
         let mut verdict = Verdict::default();
-        for finding in self.repeats(plan).into_iter().chain(plan.findings(&self.limits)) {
+        let mut found = plan.findings(&self.limits);
+        if self.level == Level::SameRank {
+            // Wherever the operand was laid: the level speaks of ranks alone.
+            found.retain(|finding| finding.code != FindingCode::RankPromotion);
+            found.extend(plan.padded());
+        }
+        for finding in self.repeats(plan).into_iter().chain(found) {
             match self.action(finding.code) {
                 Action::Allow => {}
                 Action::Warn => verdict.warned.push(finding),

@@ -47,7 +47,7 @@ pub enum Refusal {
     /// `E3`: an axis that does not exist.
     Axis {
         /// The axis as given.
-        axis: isize,
+        axis: i128,
         /// How many axes are allowed, from 0 on.
         allowed: usize,
     },
@@ -115,6 +115,10 @@ pub enum Refusal {
         operand: usize,
         /// The axis in that operand's own shape; `None` where the rank itself differs.
         axis: Option<usize>,
+        /// The size, or the rank, that was given.
+        given: usize,
+        /// What is allowed there.
+        allowed: Interval,
     },
     /// `E14`: an axis without a name, where axes meet by name.
     Unnamed {
@@ -170,21 +174,31 @@ impl Refusal {
 /// The text without names: operands are numbered, as no names are known here.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, |f, operand| write!(f, "operand {operand}"))
+        self.write(f, |f, operand| write!(f, "operand {operand}"), |_| None)
     }
 }
 
 impl core::error::Error for Refusal {}
 
 impl Refusal {
-    /// Writes the text with operands named by `name`.
-    pub(crate) fn write<N>(&self, f: &mut fmt::Formatter<'_>, name: N) -> fmt::Result
+    /// Writes the text with operands named by `name`, and axes by `axis_name`.
+    pub(crate) fn write<'n, N, A>(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: N,
+        axis_name: A,
+    ) -> fmt::Result
     where
         N: Fn(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
+        A: Fn(&Side) -> Option<&'n str>,
     {
         match *self {
             Self::Clash { axis, rank, first, second } => {
-                write!(f, "axis {axis} (-{}): ", rank.saturating_sub(axis))?;
+                let from_end = rank.saturating_sub(axis);
+                match axis_name(&first).or(axis_name(&second)) {
+                    Some(name) => write!(f, "axis {name} ({axis}, -{from_end}): ")?,
+                    None => write!(f, "axis {axis} (-{from_end}): ")?,
+                }
                 match first.operand {
                     Some(operand) => name(f, operand)?,
                     None => f.write_str("the target")?,
@@ -228,7 +242,7 @@ impl Refusal {
                 f.write_str("the number of elements does not fit in the machine's integers")
             }
             Self::Buffer { needed, given } => {
-                write!(f, "the slice has room for {given} values, {needed} are needed")
+                write!(f, "a slice has {given} values where {needed} are needed")
             }
             Self::Label { position } => {
                 write!(f, "label {position} is not numbered in the order of first appearance")
@@ -239,14 +253,14 @@ impl Refusal {
                 write!(f, ", of size {size}, hangs over the end of a shape of rank {rank}")
             }
             Self::Index { index, len } => write!(f, "position {index} is out of range for {len}"),
-            Self::Bind { operand, axis: Some(axis) } => {
+            Self::Bind { operand, axis: Some(axis), given, allowed } => {
                 write!(f, "axis {axis} of ")?;
                 name(f, operand)?;
-                f.write_str(" has a size that its symbol or interval does not allow")
+                write!(f, " has size {given}, and {allowed} is allowed")
             }
-            Self::Bind { operand, axis: None } => {
+            Self::Bind { operand, axis: None, given, allowed } => {
                 name(f, operand)?;
-                f.write_str(" has another rank than its symbolic shape")
+                write!(f, " has rank {given}, and {allowed} is allowed")
             }
             Self::Unnamed { operand, axis } => {
                 write!(f, "axis {axis} of ")?;

@@ -51,7 +51,8 @@ pub fn resolve_into<'o, S: AsRef<[usize]>>(
 ///
 /// # Errors
 ///
-/// As [`resolve_into`], and [`Refusal::Index`] where there is no such operand.
+/// As [`resolve_into`], and [`Refusal::Index`] where there is no such operand; [`Refusal::Clash`]
+/// where `result` is not what the shapes resolve to.
 ///
 /// ```
 /// use simulcast_core::{Rule, Source, resolve_into, sources_into};
@@ -84,8 +85,17 @@ pub fn sources_into<S: AsRef<[usize]>>(
     for (axis, &size) in shape.iter().enumerate() {
         let Some(target) = targets.step() else { continue };
         // Never else: targets are below the result's rank.
-        if let (Some(source), Some(&result)) = (out.get_mut(target), result.get(target)) {
-            *source = Source::of(axis, size, result);
+        let (Some(source), Some(&result)) = (out.get_mut(target), result.get(target)) else {
+            continue;
+        };
+        if *source != Source::Added {
+            return Err(Refusal::Duplicate { operand, axis });
+        }
+        *source = Source::of(axis, size, result);
+        if let (Source::Stretched(_), 0 | 2..) = (*source, size) {
+            let first = Side { operand: None, axis: target, size: result.into() };
+            let second = Side { operand: Some(operand), axis, size: size.into() };
+            return Err(Refusal::Clash { axis: target, rank: frame.rank, first, second });
         }
     }
     Ok(())
@@ -155,6 +165,9 @@ fn refuse<S: AsRef<[usize]>>(
     second: Side,
     target: Option<usize>,
 ) -> Refusal {
+    if let Some(refusal) = frame.instead {
+        return refusal;
+    }
     let Some((axis, &size)) = target.and_then(|axis| Some((axis, out.get(axis)?))) else {
         return overhang(frame, second);
     };
@@ -174,7 +187,7 @@ fn overhang(frame: &Frame<'_>, side: Side) -> Refusal {
     Refusal::Overhang { operand: operand.unwrap_or(0), axis, size, rank: frame.rank }
 }
 
-// Implements E_BROADCAST_ANY_FUNC_0090, E_BROADCAST_ANY_ERR_0090.
+// Implements E_BROADCAST_ANY_FUNC_0090, E_BROADCAST_ANY_FUNC_2400, E_BROADCAST_ANY_ERR_0090.
 /// Resolves shapes under a rule.
 ///
 /// Works for any number of operands and any rank, in time linear in the total number of sizes
@@ -269,7 +282,11 @@ pub(crate) fn all_clashes<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Ve
             found.extend((own != 1).then(|| overhang(&frame, side)));
             return ControlFlow::Continue(());
         };
+        let before = *size;
         let fits = frame.meet(size, own);
+        if before != *size {
+            *first = Some(side);
+        }
         if own == *size {
             first.get_or_insert(side);
         }

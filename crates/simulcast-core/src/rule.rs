@@ -16,7 +16,13 @@
 //!
 //! A rule borrows its parameters, so that it works without `alloc` and costs nothing to pass.
 
+#[cfg(feature = "alloc")]
+mod owned;
+
 use core::fmt;
+
+#[cfg(feature = "alloc")]
+pub use owned::{OwnedRule, RuleError};
 
 /// How operands are brought to one shape.
 ///
@@ -162,6 +168,12 @@ impl RuleKind {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether an axis of size 1 stretches under the rule.
+    #[must_use]
+    pub const fn stretches(self) -> bool {
+        !matches!(self, Self::Exact | Self::Axes)
     }
 
     /// How many operands the rule takes; `None` for any number.

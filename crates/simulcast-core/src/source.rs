@@ -72,6 +72,33 @@ pub fn view_strides_into(
     Ok(())
 }
 
+/// The offset of the element at `index`, through strides.
+///
+/// # Errors
+///
+/// [`Refusal::Buffer`] where the two have different lengths, [`Refusal::Overflow`] where the offset
+/// does not fit in `isize`.
+///
+/// ```
+/// use simulcast_core::offset_through;
+///
+/// assert_eq!(offset_through(&[0, -5, 1], &[7, 2, 3]), Ok(-7));
+/// ```
+pub fn offset_through(strides: &[isize], index: &[usize]) -> Result<isize, Refusal> {
+    if strides.len() != index.len() {
+        return Err(Refusal::Buffer { needed: strides.len(), given: index.len() });
+    }
+    strides
+        .iter()
+        .zip(index)
+        .try_fold(0_isize, |offset, (&stride, &at)| match (stride, isize::try_from(at)) {
+            (0, _) => Some(offset),
+            (_, Ok(at)) => offset.checked_add(stride.checked_mul(at)?),
+            (_, Err(_)) => None,
+        })
+        .ok_or(Refusal::Overflow)
+}
+
 /// Writes the strides of a row-major array of that shape, in elements; zeros where it is empty.
 ///
 /// # Errors
@@ -118,6 +145,16 @@ mod tests {
         assert_eq!(refused, Err(Refusal::Buffer { needed: 2, given: 1 }));
         let refused = view_strides_into(&sources, &[1, 1], &mut [0; 1]);
         assert_eq!(refused, Err(Refusal::Buffer { needed: 2, given: 1 }));
+    }
+
+    // [E_BROADCAST_ANY_ERR_0080]
+    #[test]
+    fn offsets_never_wrap() {
+        assert_eq!(offset_through(&[-3, 0, 2], &[1, usize::MAX, 5]), Ok(7));
+        assert_eq!(offset_through(&[isize::MAX, 1], &[1, 1]), Err(Refusal::Overflow));
+        assert_eq!(offset_through(&[isize::MAX], &[2]), Err(Refusal::Overflow));
+        assert_eq!(offset_through(&[1], &[usize::MAX]), Err(Refusal::Overflow));
+        assert_eq!(offset_through(&[1], &[]), Err(Refusal::Buffer { needed: 1, given: 0 }));
     }
 
     // [E_BROADCAST_ANY_ERR_0080]

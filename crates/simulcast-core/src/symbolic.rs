@@ -13,31 +13,36 @@
 //! | `n`, `m` | `bcast(n, m)` | n and m are equal or one is 1 |
 //! | `n` above 1, `m` | `n` | m is 1 or n |
 //!
-//! A symbol is never taken to differ from 1 unless its interval says so.
+//! A symbol is never taken to differ from 1 unless its interval says so. Results are operands of the
+//! next resolution: `bcast(n, m)` is the common size of its symbols, whose agreement was recorded
+//! where it came up.
 
 mod constraint;
 mod solver;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 pub use constraint::{Constraint, Term};
 
 use crate::frame::Frame;
-use crate::{BroadcastError, Dim, Dims, Layout, Plan, Refusal, Rule, Symbol, resolve};
+use crate::{
+    BroadcastError, Dim, Dims, Interval, Layout, Names, OwnedRule, Plan, Refusal, Rule, Symbol,
+    join, resolve,
+};
 use solver::solve;
 
 /// The outcome of [`resolve_dims`]: the result's dimensions, and what must hold for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SymbolicPlan<'a> {
-    rule: Rule<'a>,
+pub struct SymbolicPlan {
+    rule: OwnedRule,
     operands: Vec<Dims>,
     shape: Dims,
     constraints: Vec<Constraint>,
     layout: Option<Layout>,
 }
 
-impl<'a> SymbolicPlan<'a> {
+impl SymbolicPlan {
     /// The result's dimensions.
     #[must_use]
     pub fn shape(&self) -> &Dims {
@@ -46,7 +51,7 @@ impl<'a> SymbolicPlan<'a> {
 
     /// The operands' dimensions, as given.
     #[must_use]
-    pub fn operands(&self) -> &[Dims] {
+    pub fn shapes(&self) -> &[Dims] {
         &self.operands
     }
 
@@ -63,10 +68,10 @@ impl<'a> SymbolicPlan<'a> {
         self.layout.as_ref()
     }
 
-    /// The rule.
+    /// The rule with its parameters.
     #[must_use]
-    pub fn rule(&self) -> Rule<'a> {
-        self.rule
+    pub fn owned_rule(&self) -> &OwnedRule {
+        &self.rule
     }
 
     /// Replaces symbols by sizes and resolves again.
@@ -79,18 +84,16 @@ impl<'a> SymbolicPlan<'a> {
         for (operand, dims) in operands.iter_mut().enumerate() {
             let Dims::Ranked(dims) = dims else { continue };
             for (axis, dim) in dims.iter_mut().enumerate() {
-                let Dim::Symbol(Symbol { name, range }) = dim else { continue };
-                let Some(&(_, size)) = sizes.iter().find(|(known, _)| known == name) else {
-                    continue;
-                };
-                if !range.contains(size) {
-                    let refusal = Refusal::Bind { operand, axis: Some(axis) };
-                    return Err(BroadcastError::symbolic(self.rule, &self.operands, &[refusal]));
+                match with_sizes(dim, sizes) {
+                    Ok(known) => *dim = known,
+                    Err((given, allowed)) => {
+                        let refusal = Refusal::Bind { operand, axis: Some(axis), given, allowed };
+                        return Err(self.refused(refusal));
+                    }
                 }
-                *dim = Dim::Size(size);
             }
         }
-        resolve_dims(self.rule, &operands)
+        resolve_dims(self.rule.rule(), &operands)
     }
 
     // Implements E_BROADCAST_ANY_FUNC_2030.
@@ -102,9 +105,13 @@ impl<'a> SymbolicPlan<'a> {
     /// rank allows, otherwise the rule's own.
     pub fn bind<S: AsRef<[usize]>>(&self, shapes: &[S]) -> Result<Plan, BroadcastError> {
         match self.mismatch(shapes) {
-            Some(refusal) => Err(BroadcastError::symbolic(self.rule, &self.operands, &[refusal])),
-            None => resolve(self.rule, shapes),
+            Some(refusal) => Err(self.refused(refusal)),
+            None => resolve(self.rule.rule(), shapes),
         }
+    }
+
+    fn refused(&self, refusal: Refusal) -> BroadcastError {
+        BroadcastError::symbolic(self.rule.rule(), &self.operands, &[refusal])
     }
 
     /// The first place where sizes are not what symbols, intervals and ranks allow.
@@ -117,22 +124,118 @@ impl<'a> SymbolicPlan<'a> {
         for (operand, (dims, shape)) in self.operands.iter().zip(shapes).enumerate() {
             let (Some(dims), shape) = (dims.dims(), shape.as_ref()) else { continue };
             if dims.len() != shape.len() {
-                return Some(Refusal::Bind { operand, axis: None });
+                let (given, allowed) = (shape.len(), dims.len().into());
+                return Some(Refusal::Bind { operand, axis: None, given, allowed });
             }
-            for (axis, (dim, &size)) in dims.iter().zip(shape).enumerate() {
+            for (axis, (dim, &given)) in dims.iter().zip(shape).enumerate() {
                 let agreed = match dim {
-                    Dim::Symbol(Symbol { name, .. }) => *known.entry(name).or_insert(size) == size,
-                    Dim::Size(_) | Dim::Range(_) | Dim::Join(_) => true,
+                    Dim::Symbol(Symbol { name, .. }) => *known.entry(name).or_insert(given),
+                    Dim::Size(_) | Dim::Range(_) | Dim::Join(_) => given,
                 };
-                if !agreed {
-                    return Some(Refusal::Bind { operand, axis: Some(axis) });
-                }
-                if !dim.interval().contains(size) {
-                    return Some(Refusal::Bind { operand, axis: Some(axis) });
+                let allowed = match agreed == given {
+                    true => dim.interval(),
+                    false => Interval::from(agreed),
+                };
+                if !allowed.contains(given) {
+                    return Some(Refusal::Bind { operand, axis: Some(axis), given, allowed });
                 }
             }
         }
         None
+    }
+
+    /// A plan over sizes that stand for the symbols: symbols that meet on an axis get one size,
+    /// others different ones, none of them 1 or a size that occurs. What is suspicious about it is
+    /// suspicious about the symbols; its numbers mean nothing.
+    ///
+    /// `None` where a rank is unknown or no such sizes satisfy the constraints.
+    #[must_use]
+    pub fn representative(&self, names: &Names) -> Option<Plan> {
+        let layout = self.layout.as_ref()?;
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        let mut shapes: Vec<Vec<usize>> = Vec::new();
+        // The size that each symbol got, and that each result axis has.
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut results: BTreeMap<usize, usize> = BTreeMap::new();
+        for dims in &self.operands {
+            taken.extend(dims.dims()?.iter().filter_map(Dim::size));
+        }
+        if let Some(target) = self.rule.target() {
+            taken.extend(target);
+            let padding = layout.rank.saturating_sub(target.len());
+            results.extend((padding..).zip(target.iter().copied()).filter(|(_, size)| *size != 1));
+        }
+        for (dims, targets) in self.operands.iter().zip(&layout.targets) {
+            for (dim, target) in dims.dims()?.iter().zip(targets) {
+                if let (Some(size @ (0 | 2..)), Some(target)) = (dim.size(), target) {
+                    results.insert(*target, size);
+                }
+            }
+        }
+        for (dims, targets) in self.operands.iter().zip(&layout.targets) {
+            let mut shape = Vec::new();
+            for (dim, target) in dims.dims()?.iter().zip(targets) {
+                let named = match dim {
+                    Dim::Symbol(symbol) => Some(symbol.name.as_str()),
+                    Dim::Size(_) | Dim::Range(_) | Dim::Join(_) => None,
+                };
+                let known = named.and_then(|name| sizes.get(name)).copied().or(dim.size());
+                let result = target.and_then(|target| results.get(&target)).copied();
+                let result = result.filter(|size| dim.interval().contains(*size));
+                let size = known.or(result).unwrap_or_else(|| fresh(dim.interval(), &mut taken));
+                if let Some(name) = named {
+                    sizes.insert(name, size);
+                }
+                if let (Some(target), 0 | 2..) = (target, size) {
+                    results.insert(*target, size);
+                }
+                shape.push(size);
+            }
+            shapes.push(shape);
+        }
+        Some(resolve(self.rule.rule(), &shapes).ok()?.with_names(names.clone()))
+    }
+}
+
+/// A size in the interval that is above 1 and was not taken yet, or the next best.
+fn fresh(range: Interval, taken: &mut BTreeSet<usize>) -> usize {
+    let from = range.lo().max(5);
+    let size = (from..=usize::MAX).find(|size| !taken.contains(size)).unwrap_or(from);
+    taken.insert(size);
+    match range.hi() {
+        Some(hi) => size.min(hi),
+        None => size,
+    }
+}
+
+/// A dimension with sizes for its symbols; a size outside a symbol's interval, or sizes of a join
+/// that do not agree, are the error.
+fn with_sizes(dim: &Dim, sizes: &[(&str, usize)]) -> Result<Dim, (usize, Interval)> {
+    let size_of = |symbol: &Symbol| {
+        let known = sizes.iter().find(|(name, _)| *name == symbol.name).map(|(_, size)| *size);
+        match known {
+            Some(size) if !symbol.range.contains(size) => Err((size, symbol.range)),
+            known => Ok(known),
+        }
+    };
+    match dim {
+        Dim::Size(_) | Dim::Range(_) => Ok(dim.clone()),
+        Dim::Symbol(symbol) => Ok(size_of(symbol)?.map_or_else(|| dim.clone(), Dim::Size)),
+        Dim::Join(symbols) => {
+            let (mut common, mut open) = (1, Vec::new());
+            for symbol in symbols {
+                match size_of(symbol)? {
+                    Some(size) => common = join(common, size).ok_or((size, common.into()))?,
+                    None => open.push(symbol.clone()),
+                }
+            }
+            Ok(match (common, open.as_slice()) {
+                (1, []) => Dim::Size(1),
+                (1, [only]) => Dim::Symbol(only.clone()),
+                (1, _) => Dim::Join(open),
+                (common, _) => Dim::Size(common),
+            })
+        }
     }
 }
 
@@ -157,71 +260,109 @@ impl<'a> SymbolicPlan<'a> {
 /// assert!(plan.substitute(&[("W", 5)]).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn resolve_dims<'a>(
-    rule: Rule<'a>,
-    shapes: &[Dims],
-) -> Result<SymbolicPlan<'a>, BroadcastError> {
+pub fn resolve_dims(rule: Rule<'_>, shapes: &[Dims]) -> Result<SymbolicPlan, BroadcastError> {
     let fail = |refusals: &[Refusal]| BroadcastError::symbolic(rule, shapes, refusals);
     let ranked: Vec<&[Dim]> = shapes.iter().filter_map(Dims::dims).collect();
     if ranked.len() < shapes.len() {
-        return unranked(rule, shapes, &ranked);
-    }
-    // Known sizes alone: the plain way gives the better error, with fixes.
-    if let Some(sizes) = shapes.iter().map(Dims::sizes).collect::<Option<Vec<_>>>() {
-        let plan = resolve(rule, &sizes)?;
-        let shape = Dims::from(plan.shape());
-        let layout = Layout::new(rule, sizes.len(), |m| sizes.get(m).map_or(0, Vec::len)).ok();
-        return Ok(SymbolicPlan {
-            rule,
-            operands: shapes.to_vec(),
-            shape,
-            constraints: Vec::new(),
-            layout,
-        });
+        return unranked(rule, shapes);
     }
     let rank = |operand: usize| ranked.get(operand).map_or(0, |dims| dims.len());
+    // Known sizes alone: the plain way gives the better error, with fixes.
+    let sizes: Option<Vec<Vec<usize>>> = shapes.iter().map(Dims::sizes).collect();
+    if let Some(sizes) = &sizes {
+        resolve(rule, sizes)?;
+    }
     let frame = Frame::new(rule, ranked.len(), rank).map_err(|refusal| fail(&[refusal]))?;
     let layout = Layout::new(rule, ranked.len(), rank).map_err(|refusal| fail(&[refusal]))?;
     let (dims, constraints) =
         solve(&frame, &layout, &ranked).map_err(|refusals| fail(&refusals))?;
     let (operands, shape) = (shapes.to_vec(), Dims::Ranked(dims));
-    Ok(SymbolicPlan { rule, operands, shape, constraints, layout: Some(layout) })
+    Ok(SymbolicPlan { rule: rule.into(), operands, shape, constraints, layout: Some(layout) })
 }
 
 // Implements E_BROADCAST_ANY_FUNC_2040.
 /// A rank is unknown: what can be said without it.
-fn unranked<'a>(
-    rule: Rule<'a>,
-    shapes: &[Dims],
-    ranked: &[&[Dim]],
-) -> Result<SymbolicPlan<'a>, BroadcastError> {
-    let known = |rule| -> Result<SymbolicPlan<'_>, BroadcastError> {
-        let shapes: Vec<Dims> = ranked.iter().map(|dims| Dims::from(dims.to_vec())).collect();
-        resolve_dims(rule, &shapes)
+///
+/// Where an operand of unknown rank cannot matter, a neutral one takes its place, so that operands
+/// keep their numbers and those of known rank are held to each other.
+fn unranked(rule: Rule<'_>, shapes: &[Dims]) -> Result<SymbolicPlan, BroadcastError> {
+    if let Some(refusal) = parameters(rule, shapes.len()) {
+        return Err(BroadcastError::symbolic(rule, shapes, &[refusal]));
+    }
+    let first = shapes.first().cloned().unwrap_or(Dims::Unranked);
+    let scalar = Dims::Ranked(Vec::new());
+    let (held, neutral) = match (rule, &first) {
+        // Equal to any other operand, so to the first whose rank is known.
+        (Rule::Exact, _) => {
+            let known = shapes.iter().find(|dims| dims.dims().is_some());
+            (Some(rule), known.cloned().unwrap_or(scalar))
+        }
+        (Rule::Numpy, _) | (Rule::Unidirectional, Dims::Ranked(_)) => (Some(rule), scalar),
+        // All meet the unknown first operand, and so each other.
+        (Rule::Unidirectional, Dims::Unranked) => (Some(Rule::Numpy), scalar),
+        _ => (None, scalar),
     };
-    let plan = |shape: Dims, constraints: Vec<Constraint>| SymbolicPlan {
-        rule,
+    let put = |dims: &Dims| match dims {
+        Dims::Ranked(_) => dims.clone(),
+        Dims::Unranked => neutral.clone(),
+    };
+    let neutral: Vec<Dims> = shapes.iter().map(put).collect();
+    let known = match held {
+        Some(held) => {
+            Some(resolve_dims(held, &neutral).map_err(|error| error.about(rule, shapes))?)
+        }
+        None => None,
+    };
+    let any_known = shapes.iter().any(|dims| dims.dims().is_some());
+    let shape = match (rule, &known) {
+        (Rule::Exact, Some(known)) if any_known => known.shape.clone(),
+        (Rule::Unidirectional | Rule::Pdpd { .. } | Rule::Legacy { .. }, _) => first,
+        (
+            Rule::To { target: shape } | Rule::Axes { shape, .. } | Rule::Mapping { shape, .. },
+            _,
+        ) => Dims::from(shape),
+        _ => Dims::Unranked,
+    };
+    let constraints = known.map_or_else(Vec::new, |known| known.constraints);
+    Ok(SymbolicPlan {
+        rule: rule.into(),
         operands: shapes.to_vec(),
         shape,
         constraints,
         layout: None,
+    })
+}
+
+/// What is wrong with a rule's parameters and the number of operands, whatever the ranks.
+fn parameters(rule: Rule<'_>, count: usize) -> Option<Refusal> {
+    // The rank that the parameters ask for; ranks that others ask for are never too small.
+    let rank = match rule {
+        Rule::Axes { shape, broadcast_axes } => {
+            let distinct: BTreeSet<usize> = broadcast_axes.iter().copied().collect();
+            shape.len().saturating_sub(distinct.len())
+        }
+        Rule::Mapping { axes_mapping, .. } => axes_mapping.len(),
+        Rule::Pdpd { axis } | Rule::Legacy { axis } | Rule::Paddle { axis } => {
+            axis.and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0)
+        }
+        Rule::Exact
+        | Rule::Numpy
+        | Rule::Unidirectional
+        | Rule::Bidirectional { .. }
+        | Rule::To { .. }
+        | Rule::Named { .. } => 0,
     };
-    match rule {
-        // The operands whose ranks are known must agree among themselves all the same.
-        Rule::Exact => match ranked.first() {
-            Some(_) => known(rule).map(|sub| plan(sub.shape, sub.constraints)),
-            None => Ok(plan(Dims::Unranked, Vec::new())),
-        },
-        Rule::Numpy => known(rule).map(|sub| plan(Dims::Unranked, sub.constraints)),
-        Rule::To { target: shape } | Rule::Axes { shape, .. } | Rule::Mapping { shape, .. } => {
-            Ok(plan(Dims::from(shape), Vec::new()))
+    let rank = |operand: usize| match (rule, operand) {
+        // With a scalar for B, no axis up to A's rank is wrong.
+        (Rule::Pdpd { .. } | Rule::Legacy { .. } | Rule::Paddle { .. }, 0) => {
+            rank.saturating_add(1)
         }
-        Rule::Unidirectional | Rule::Pdpd { .. } | Rule::Legacy { .. } => {
-            let first = shapes.first().cloned().unwrap_or(Dims::Unranked);
-            Ok(plan(first, Vec::new()))
-        }
-        Rule::Paddle { .. } | Rule::Bidirectional { .. } | Rule::Named { .. } => {
-            Ok(plan(Dims::Unranked, Vec::new()))
-        }
+        (Rule::Pdpd { .. } | Rule::Legacy { .. } | Rule::Paddle { .. }, _) => 0,
+        _ => rank,
+    };
+    match (rule, Frame::new(rule, count, rank)) {
+        // Labels need ranks, and there are none to count.
+        (Rule::Named { .. }, _) | (_, Ok(_)) => None,
+        (_, Err(refusal)) => Some(refusal),
     }
 }

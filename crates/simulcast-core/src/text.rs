@@ -3,6 +3,7 @@
 //! | text | means |
 //! |---|---|
 //! | `8,1,6,1` `(8, 1, 6, 1)` `[8,1,6,1]` `8x1x6x1` `8 1 6 1` `torch.Size([8, 1, 6, 1])` | sizes |
+//! | `Nx3x1` `BxCxHxW` `b c h w` | sizes and symbols |
 //! | `()` `[]` `scalar` | rank 0 |
 //! | `N,3,1` | a symbol; `N@2..8` limits it to an interval |
 //! | `?` `None` `-1`, `2..8` `2..` `..8` | an unknown size, an interval |
@@ -127,7 +128,10 @@ impl FromStr for ShapeText {
             Body::Bare("...") | Body::Bracketed("...") => {
                 return Ok(Self { name, dims: Dims::Unranked, axes: Vec::new() });
             }
-            Body::Bare(body) | Body::Bracketed(body) => split(body),
+            Body::Bare(body) | Body::Bracketed(body) => match split(body) {
+                Some(parts) => parts,
+                None => return fail(body, Reason::EmptyAxis),
+            },
         };
         let (mut dims, mut axes) = (Vec::new(), Vec::new());
         for part in parts {
@@ -181,38 +185,67 @@ fn unwrap(text: &str) -> Unwrapped<'_> {
     }
 }
 
-/// The parts between commas, or between `x`, or between spaces.
-fn split(body: &str) -> Vec<&str> {
+/// The parts between commas, or between `x`, or between spaces; `None` for a stray `x`.
+fn split(body: &str) -> Option<Vec<&str>> {
     if body.contains(',') {
         let body = body.strip_suffix(',').unwrap_or(body);
-        return body.split(',').map(str::trim).collect();
+        return Some(body.split(',').map(str::trim).collect());
     }
-    let parts: Vec<&str> = body.split_whitespace().collect();
-    let crosses = |part: &&str| matches!(*part, "x" | "X" | "×" | "*");
-    let (sizes, between): (Vec<_>, Vec<_>) =
-        parts.iter().zip([false, true].iter().cycle()).partition(|(_, odd)| !**odd);
-    let alternate = between.len().saturating_add(1) == sizes.len();
-    let crossed = between.iter().all(|(part, _)| crosses(part));
-    match (between.len(), alternate, crossed) {
-        (1.., true, true) => return sizes.into_iter().map(|(part, _)| *part).collect(),
-        (1.., _, _) => return parts,
-        _ => {}
+    let words: Vec<&str> = body.split_whitespace().collect();
+    if words.len() > 1 {
+        return split_words(words);
     }
-    let parts: Vec<&str> = body.split(['x', 'X', '×']).map(str::trim).collect();
-    let is_number = |part: &&str| part.parse::<usize>().is_ok();
-    let is_short = |part: &&str| is_number(part) | matches!(part.len(), 1);
-    match (parts.iter().any(is_number), parts.iter().all(is_short)) {
-        (true, true) => parts,
-        _ => alloc::vec![body],
+    // `8x1`, `Nx3`, `BxCxHxW`, but not the symbols `axb` and `dx1`.
+    let parts: Vec<&str> = body.split(['x', '×']).collect();
+    if parts.iter().all(|part| is_factor(part)) {
+        return Some(parts);
+    }
+    // `8X1`; a name in capitals may have an X of its own.
+    let numbers: Vec<&str> = body.split('X').collect();
+    match numbers.iter().all(|part| part.parse::<usize>().is_ok()) {
+        true => Some(numbers),
+        false => Some(alloc::vec![body]),
+    }
+}
+
+/// `8 1 6 1`, `8 x 1 x 6 x 1`, `b c h w`, `x y`.
+fn split_words(words: Vec<&str>) -> Option<Vec<&str>> {
+    let crosses = |word: &&str| ["x", "X", "×", "*"].contains(word);
+    let between = words.iter().skip(1).step_by(2);
+    if between.clone().all(crosses) {
+        let last = words.last().filter(|word| !crosses(word));
+        return last.map(|_| words.iter().copied().step_by(2).collect());
+    }
+    let digits = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+    match (words.iter().any(crosses), words.iter().any(digits)) {
+        (true, true) => None,
+        _ => Some(words),
+    }
+}
+
+/// A number, `?`, or a name in capitals.
+fn is_factor(part: &str) -> bool {
+    match part.chars().next() {
+        None => false,
+        Some('?') => part.len() == 1,
+        Some('0'..='9') => part.chars().all(|c| c.is_ascii_digit()),
+        Some(_) => part.chars().all(|c| matches!(c, 'A'..='Z' | '0'..='9')),
     }
 }
 
 fn is_name_char(c: char) -> bool {
-    c.is_alphanumeric() | matches!(c, '_' | '.' | '-' | '/')
+    match c {
+        '_' | '.' | '-' | '/' => true,
+        c => c.is_alphanumeric(),
+    }
 }
 
+/// Something with a letter in it, so that no number passes for a name.
 fn is_name(text: &str) -> bool {
-    text.chars().all(is_name_char) & !text.is_empty()
+    match text.chars().all(is_name_char) {
+        true => text.chars().any(|c| !c.is_ascii_digit()),
+        false => false,
+    }
 }
 
 fn parse_dim(text: &str) -> Result<Dim, Reason> {
@@ -232,12 +265,16 @@ fn parse_dim(text: &str) -> Result<Dim, Reason> {
 }
 
 fn symbol(text: &str) -> Result<Symbol, Reason> {
-    let mut chars = text.chars();
-    let letter = chars.next().is_some_and(|first| first.is_alphabetic() | (first == '_'));
-    let rest = chars.all(|c| c.is_alphanumeric() | (c == '_'));
-    match letter & rest {
+    let begins = |first: char| first.is_alphabetic().then_some(()).or((first == '_').then_some(()));
+    let begins = text.chars().next().and_then(begins);
+    let goes_on = |c: char| match c {
+        '_' => true,
+        c => c.is_alphanumeric(),
+    };
+    match (begins, text.chars().all(goes_on), text) {
         // `None` says that a size is not known, so it names none.
-        true if text != "None" => Ok(Symbol::new(text)),
+        (_, _, "None") => Err(Reason::Size),
+        (Some(()), true, _) => Ok(Symbol::new(text)),
         _ => Err(Reason::Size),
     }
 }
@@ -265,6 +302,9 @@ fn parse_interval(text: &str) -> Result<Option<Interval>, Reason> {
 fn parse_size(text: &str) -> Result<Option<usize>, Reason> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return Ok(None);
+    }
+    if text.ends_with('_') {
+        return Err(Reason::Size);
     }
     let digits: String = text.chars().filter(|&c| c != '_').collect();
     if !digits.chars().all(|c| c.is_ascii_digit()) {

@@ -5,7 +5,7 @@
 mod common;
 
 use common::all_shapes;
-use simulcast_core::{BroadcastError, NamedAxes, Names, Rule, resolve};
+use simulcast_core::{BroadcastError, NamedAxes, Names, Refusal, Rule, resolve};
 
 /// Applies every fix of an error and resolves again.
 fn check(rule: Rule<'_>, shapes: &[Vec<usize>]) -> usize {
@@ -93,6 +93,39 @@ fn texts_name_the_axis_the_sizes_and_a_fix() {
 
 // [E_BROADCAST_ANY_ERR_0010]
 #[test]
+fn the_operands_that_clash_are_named_and_no_others() {
+    let shapes = all_shapes(2, 3);
+    for a in &shapes {
+        for b in &shapes {
+            for c in &shapes {
+                let Err(error) = resolve(Rule::Numpy, &[a, b, c]) else { continue };
+                assert_eq!(error.clashes().first(), Some(error.refusal()), "{a:?} {b:?} {c:?}");
+                assert_eq!(error.operands().len(), 2);
+                for clash in error.clashes() {
+                    let Refusal::Clash { first, second, .. } = clash else { panic!("{clash:?}") };
+                    for side in [first, second] {
+                        let shape = [a, b, c][side.operand.unwrap()];
+                        assert_eq!(side.size.size(), Some(shape[side.axis]));
+                        assert_ne!(side.size.size(), Some(1), "{a:?} {b:?} {c:?}");
+                    }
+                    assert_ne!(first.size, second.size);
+                }
+            }
+        }
+    }
+    let error = resolve(Rule::Numpy, &[[1], [3], [4]]).unwrap_err();
+    assert_eq!((error.operands(), error.sizes()), (vec![1, 2], vec![3.into(), 4.into()]));
+    let error = resolve(Rule::Pdpd { axis: Some(1) }, &[&[2][..], &[2]]).unwrap_err();
+    assert_eq!((error.operands(), error.sizes()), (vec![1], vec![2.into()]));
+    let error = resolve(Rule::To { target: &[2] }, &[[1, 2]]).unwrap_err();
+    assert_eq!((error.operands(), error.sizes()), (vec![0], vec![]));
+    let error = resolve(Rule::To { target: &[2] }, &[[1], [2]]).unwrap_err();
+    assert_eq!((error.operands(), error.sizes()), (vec![], vec![]));
+    assert_eq!(error.owned_rule().to_string(), "to:2");
+}
+
+// [E_BROADCAST_ANY_ERR_0010]
+#[test]
 fn names_take_the_place_of_letters() {
     let error = resolve(Rule::Numpy, &[&[2, 3, 4][..], &[2, 4]]).unwrap_err();
     let error = error.with_names(Names::of(["image", "mask"]));
@@ -111,6 +144,9 @@ fn one_name_with_two_sizes_is_e1() {
     let error = resolve(axes.rule(), &[&[32, 3][..], &[4]]).unwrap_err();
     assert_eq!((error.code(), error.axis(), error.rule().name()), ("E1", Some(1), "named"));
     assert!(error.fixes().is_empty());
+    let axes = vec![vec!["b".into(), "c".into()], vec!["c".into()]];
+    let named = error.clone().with_names(Names { operands: vec![], axes });
+    assert_eq!(named.describe(named.refusal()), "axis c (1, -1): A has 3, B has 4");
     assert_eq!(error.layout().unwrap().targets, [vec![Some(0), Some(1)], vec![Some(1)]]);
 }
 

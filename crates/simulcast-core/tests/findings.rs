@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{all_shapes, step_1};
+use common::{all_shapes, indices, step_1};
 use simulcast_core::{
     Action, Finding, FindingCode, Level, Limits, NamedAxes, Names, Plan, Policy, Rule, resolve,
 };
@@ -39,7 +39,11 @@ fn a_column_meets_a_row_of_the_same_length() {
 fn what_is_meant_does_not_warn() {
     // A table of pairs, written out; a bias; a scalar; a batch; equal shapes; channels; an outer
     // product of two lengths; one element; nothing.
-    let fine: [&[&[usize]]; 11] = [
+    // A matrix scaled on both sides; pairs along an inner axis; channels against pixels.
+    let fine: [&[&[usize]]; 14] = [
+        &[&[5, 1], &[5, 5], &[5]],
+        &[&[100, 1, 3], &[100, 3]],
+        &[&[8, 3, 1, 1], &[8, 8]],
         &[&[32, 1], &[1, 32]],
         &[&[32, 10], &[10]],
         &[&[32, 10], &[]],
@@ -82,11 +86,14 @@ fn each_code_has_its_case() {
     assert_eq!(codes(&plan(&[&[5, 3], &[3]])), ["SC103"]);
     assert_eq!(codes(&plan(&[&[3, 3], &[3]])), ["SC103", "SC104"]);
     assert_eq!(codes(&plan(&[&[1, 3, 2, 3], &[3]])), ["SC103", "SC104"]);
+    let starts = finding(&plan(&[&[3, 3, 3, 3], &[3]]), FindingCode::AmbiguousAlignment).unwrap();
+    assert_eq!((starts.axes, starts.fixes.len()), (vec![3, 0, 1, 2], 3));
     assert_eq!(codes(&plan(&[&[3, 3], &[1]])), ["SC103"], "ones fit everywhere alike");
     assert_eq!(codes(&plan(&[&[100, 1], &[1, 100]])), ["SC101", "SC105"]);
     assert_eq!(codes(&plan(&[&[0], &[1]])), ["SC107"]);
     assert_eq!(codes(&plan(&[&[0], &[]])), ["SC107"]);
     assert_eq!(codes(&plan(&[&[2, 0], &[2, 0], &[2, 1]])), ["SC107"]);
+    assert_eq!(codes(&plan(&[&[1 << 40, 1 << 40, 1], &[1, 1, 0]])), ["SC101", "SC107"]);
     let huge = [[1 << 40, 1], [1, 1 << 40]];
     assert!(codes(&resolve(Rule::Numpy, &huge).unwrap()).contains(&"SC105"));
     let named = |axes: [&[&str]; 2], shapes: [&[usize]; 2]| {
@@ -161,10 +168,19 @@ fn levels_say_how_much_is_accepted_at_all() {
     assert_eq!(raised(Level::SameRank, ones), none);
     assert_eq!(raised(Level::SameRank, scalar), none);
     assert_eq!(raised(Level::SameRank, padded), ["SC103"]);
+    let given = resolve(Rule::Pdpd { axis: Some(1) }, &[&[2, 3, 4][..], &[3]]).unwrap();
+    let verdict = Policy::all(Action::Allow).at(Level::SameRank).judge(&given);
+    assert_eq!(verdict.raised[0].code, FindingCode::RankPromotion, "wherever it was laid");
+    let many: Vec<Vec<usize>> =
+        indices(&[2; 6]).iter().map(|i| i.iter().map(|k| 1 + 2 * k).collect()).collect();
+    let many = [many, vec![vec![3]]].concat();
+    let last = resolve(Rule::Numpy, &many).unwrap();
+    let verdict = Policy::all(Action::Allow).at(Level::SameRank).judge(&last);
+    assert_eq!(verdict.raised[0].operands, [64], "every operand is looked at");
     assert_eq!(raised(Level::Numpy, padded), none);
     assert_eq!(raised(Level::Exact, &[]), none);
     for name in ["exact", "scalar-only", "same-rank", "numpy"] {
-        assert!(Level::from_name(name).is_some());
+        assert_eq!(Level::from_name(name).map(Level::name), Some(name));
     }
     assert_eq!(Level::from_name("Exact"), None);
 }
@@ -185,7 +201,7 @@ fn actions_are_one_a_code() {
     for (name, action) in
         [("allow", Action::Allow), ("warn", Action::Warn), ("raise", Action::Raise)]
     {
-        assert_eq!(Action::from_name(name), Some(action));
+        assert_eq!((Action::from_name(name), action.name()), (Some(action), name));
     }
     assert_eq!(Action::from_name("deny"), None);
     for code in FindingCode::ALL {

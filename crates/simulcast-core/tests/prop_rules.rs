@@ -266,6 +266,10 @@ fn questions_that_have_no_answer_are_refused() {
     assert_eq!(refused.unwrap_err().code(), "E9");
     let refused = sources_into(Rule::To { target: &[1] }, &[[2, 3]], 0, &[2], &mut out);
     assert_eq!(refused.unwrap_err().code(), "E2");
+    let refused = sources_into(Rule::Numpy, &[[2]], 0, &[7], &mut out);
+    assert_eq!(refused.unwrap_err().code(), "E1", "a result that is none of these shapes");
+    let refused = sources_into(Rule::Named { labels: &[0, 0] }, &[[2, 2]], 0, &[2], &mut out);
+    assert_eq!(refused.unwrap_err().code(), "E4");
     let huge = resolve(Rule::Numpy, &[[usize::MAX, usize::MAX]]).unwrap();
     let last = [usize::MAX - 1, usize::MAX - 1];
     assert_eq!(huge.offset(0, &last).unwrap_err().code(), "E8");

@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use simulcast_core::{Dim, Dims, Interval, Rule, ShapeText, Symbol, Term, resolve, resolve_dims};
+use simulcast_core::{
+    Constraint, Dim, Dims, Interval, Limits, Names, Plan, Rule, ShapeText, Symbol, Term, resolve,
+    resolve_dims,
+};
 
 fn dims(text: &str) -> Dims {
     text.parse::<ShapeText>().unwrap().dims
@@ -64,6 +67,7 @@ fn value(term: &Term, shapes: &[Dims], sizes: &[Vec<usize>]) -> Option<usize> {
             let axis = shape.dims().unwrap().iter().position(|dim| is(&dim))?;
             Some(sizes[axis])
         }),
+        _ => unreachable!("no join is given here"),
     }
 }
 
@@ -280,7 +284,7 @@ fn sizes_are_checked_when_they_become_known() {
     let unranked = resolve_dims(Rule::Numpy, &[dims("..."), dims("n,3")]).unwrap();
     assert_eq!(unranked.substitute(&[("n", 2)]).unwrap().shape(), &Dims::Unranked);
     assert_eq!(unranked.bind(&[&[4, 2, 3][..], &[2, 3]]).unwrap().shape(), [4, 2, 3]);
-    assert_eq!(unranked.rule(), Rule::Numpy);
+    assert_eq!(unranked.owned_rule().rule(), Rule::Numpy);
     assert!(unranked.layout().is_none());
 }
 
@@ -298,6 +302,28 @@ fn an_unknown_rank_leaves_what_the_rule_fixes() {
     assert_eq!(shape(Rule::Bidirectional { target: &[2, 3] }, &["..."]), "(...)");
     assert_eq!(shape(Rule::Pdpd { axis: None }, &["2,n", "..."]), "(2, n)");
     assert_eq!(shape(Rule::Unidirectional, &["...", "2"]), "(...)");
+    assert_eq!(shape(Rule::Unidirectional, &["2,n", "..."]), "(2, n)");
+    assert_eq!(shape(Rule::Paddle { axis: Some(1) }, &["2,n", "..."]), "(...)");
+    assert_eq!(shape(Rule::Mapping { shape: &[2, 3], axes_mapping: &[1] }, &["..."]), "(2, 3)");
+    assert_eq!(shape(Rule::Named { labels: &[0] }, &["...", "n"]), "(...)");
+    let refused = |rule: Rule<'_>, shapes: &[&str]| {
+        let operands: Vec<Dims> = shapes.iter().map(|text| dims(text)).collect();
+        resolve_dims(rule, &operands).unwrap_err()
+    };
+    assert_eq!(refused(Rule::Pdpd { axis: None }, &["...", "2,3", "4"]).code(), "E6");
+    assert_eq!(refused(Rule::Pdpd { axis: Some(-2) }, &["...", "2,3"]).code(), "E3");
+    assert_eq!(
+        refused(Rule::Mapping { shape: &[2, 3], axes_mapping: &[1, 0] }, &["..."]).code(),
+        "E5"
+    );
+    assert_eq!(refused(Rule::Axes { shape: &[2, 3], broadcast_axes: &[7] }, &["..."]).code(), "E3");
+    assert_eq!(refused(Rule::Unidirectional, &["2,3", "...", "4"]).code(), "E1");
+    assert_eq!(refused(Rule::Unidirectional, &["...", "3", "4"]).code(), "E1");
+    let error = refused(Rule::Numpy, &["...", "2", "3"]);
+    assert_eq!(error.operands(), [1, 2], "operands keep their numbers");
+    assert_eq!(error.shapes()[0], Dims::Unranked);
+    let plan = resolve_dims(Rule::Numpy, &[dims("..."), dims("?"), dims("4")]).unwrap();
+    assert_eq!(plan.constraints()[0].to_string(), "axis 0 of operand 1 is 1 or 4");
 }
 
 // [E_BROADCAST_ANY_FUNC_2010]
@@ -308,4 +334,81 @@ fn a_constraint_over_unknown_sizes_is_undecided() {
         assert_eq!(constraint.holds(|_| None), None);
         assert_eq!(constraint.holds(|_| Some(1)), Some(true));
     }
+}
+
+// [E_BROADCAST_ANY_FUNC_2010]
+#[test]
+fn results_are_operands_of_the_next_resolution() {
+    let first = resolve_dims(Rule::Numpy, &[dims("n"), dims("m")]).unwrap().shape().clone();
+    let shape = |rule: Rule<'_>, other: &str| {
+        let plan = resolve_dims(rule, &[first.clone(), dims(other)]).unwrap();
+        let said: Vec<String> = plan.constraints().iter().map(ToString::to_string).collect();
+        (plan.shape().to_string(), said.join("; "))
+    };
+    let agree = "m and n are equal or one is 1";
+    assert_eq!(shape(Rule::Numpy, "1"), ("(bcast(m, n),)".into(), agree.into()));
+    assert_eq!(shape(Rule::Numpy, "n"), ("(bcast(m, n),)".into(), agree.into()));
+    assert_eq!(shape(Rule::Numpy, "4"), ("(4,)".into(), "m is 1 or 4; n is 1 or 4".into()));
+    let three = "k, m, n: those that are not 1 are equal";
+    assert_eq!(shape(Rule::Numpy, "k"), ("(bcast(k, m, n),)".into(), three.into()));
+    assert_eq!(shape(Rule::Exact, "4"), ("(4,)".into(), "bcast(m, n) = 4".into()));
+    let itself = resolve_dims(Rule::Exact, &[first.clone(), first.clone()]).unwrap();
+    assert_eq!((itself.shape(), itself.constraints()), (&first, &[][..]));
+    // Sizes for some of its symbols, or for all.
+    let next = resolve_dims(Rule::Numpy, std::slice::from_ref(&first)).unwrap();
+    let with =
+        |sizes: &[(&str, usize)]| next.substitute(sizes).map(|plan| plan.shape().to_string());
+    assert_eq!(with(&[("n", 4)]).unwrap(), "(4,)");
+    assert_eq!(with(&[("n", 1)]).unwrap(), "(m,)");
+    assert_eq!(with(&[("n", 1), ("m", 1)]).unwrap(), "(1,)");
+    assert_eq!(with(&[("n", 3), ("m", 1)]).unwrap(), "(3,)");
+    assert_eq!(with(&[("n", 3), ("m", 4)]).unwrap_err().code(), "E13");
+    let wide =
+        resolve_dims(Rule::Numpy, &[dims("n"), dims("m"), dims("k")]).unwrap().shape().clone();
+    let wide = resolve_dims(Rule::Numpy, &[wide]).unwrap();
+    assert_eq!(wide.substitute(&[("k", 1)]).unwrap().shape().to_string(), "(bcast(m, n),)");
+    assert_eq!(wide.bind(&[[7]]).unwrap().shape(), [7]);
+    let equal = Constraint::Equal(Term::Join(vec!["m".into(), "n".into()]), Term::Size(4));
+    let value = |m, n| {
+        move |term: &Term| match term {
+            Term::Symbol(name) if name == "m" => m,
+            _ => n,
+        }
+    };
+    assert_eq!(equal.holds(value(Some(1), Some(4))), Some(true));
+    assert_eq!(equal.holds(value(Some(1), Some(3))), Some(false));
+    assert_eq!(equal.holds(value(Some(1), None)), None);
+}
+
+// [E_BROADCAST_ANY_ERR_0090]
+#[test]
+fn a_chain_of_symbols_takes_linear_time() {
+    let name = |k: usize| Dim::Symbol(Symbol::new(format!("a{k}")));
+    let chain: Vec<Dim> = (0..20_000).map(name).collect();
+    let shifted: Vec<Dim> = (1..20_000).map(name).chain([Dim::Size(4)]).collect();
+    let plan = resolve_dims(Rule::Exact, &[Dims::from(chain), Dims::from(shifted)]).unwrap();
+    assert_eq!(plan.constraints().len(), 20_000);
+}
+
+// [E_BROADCAST_ANY_FUNC_2100]
+#[test]
+fn symbols_have_a_representative_plan() {
+    let representative = |rule: Rule<'_>, shapes: &[&str]| {
+        let operands: Vec<Dims> = shapes.iter().map(|text| dims(text)).collect();
+        resolve_dims(rule, &operands).unwrap().representative(&Names::default())
+    };
+    let codes = |plan: &Plan| -> Vec<&'static str> {
+        plan.findings(&Limits::default()).iter().map(|finding| finding.code.as_str()).collect()
+    };
+    let square = representative(Rule::Numpy, &["N,1", "N"]).unwrap();
+    assert!(codes(&square).contains(&"SC102"));
+    let outer = representative(Rule::Numpy, &["N,1", "M"]).unwrap();
+    assert_eq!(codes(&outer), ["SC101", "SC103"]);
+    let meeting = representative(Rule::Numpy, &["N,3", "M,1", "?,3"]).unwrap();
+    assert_eq!(meeting.operand_shape(0), meeting.operand_shape(2));
+    assert!(representative(Rule::Numpy, &["...", "N"]).is_none());
+    let small = representative(Rule::To { target: &[7] }, &["n@0..1"]).unwrap();
+    assert_eq!(small.operand_shape(0).unwrap(), [1], "no size but 1 fits");
+    let given = representative(Rule::To { target: &[7] }, &["n"]).unwrap();
+    assert_eq!(given.operand_shape(0).unwrap(), [7]);
 }

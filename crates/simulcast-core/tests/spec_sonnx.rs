@@ -105,7 +105,7 @@ fn a_result_too_large_to_count_still_has_a_shape() {
     let plan = resolve(Rule::Numpy, &[a, b]).unwrap();
     assert_eq!(plan.shape(), [1 << 40, 1 << 40]);
     assert_eq!(plan.elements().unwrap_err().code(), "E8");
-    assert_eq!(plan.cost().unwrap_err().code(), "E8");
+    assert_eq!(plan.cost().result, None);
 }
 
 // [E_BROADCAST_ANY_FUNC_0090]

@@ -25,8 +25,9 @@ fn a_plan_comes_back_as_it_was() {
 fn a_plan_that_cannot_be_is_refused() {
     let text = |operands: &str| {
         format!(
-            r#"{{"rule":"numpy","alignment":"right","shape":[2,3],"operands":[{operands}],
-                "target":null,"names":{{"operands":[],"axes":[]}}}}"#
+            r#"{{"version":1,"rule":{{"kind":"numpy","axis":null,"shape":[],"axes":[]}},"alignment":"right",
+                "shape":[2,3],"operands":[{{"shape":[2,1],"feeds":[0,1]}},{operands}],
+                "names":{{"operands":[],"axes":[]}}}}"#
         )
     };
     let read = |operands: &str| serde_json::from_str::<Plan>(&text(operands));
@@ -37,8 +38,11 @@ fn a_plan_that_cannot_be_is_refused() {
         (r#"{"shape":[4],"feeds":[1]}"#, "does not fit"),
         (r#"{"shape":[4],"feeds":[null]}"#, "does not fit"),
         (r#"{"shape":[1,1],"feeds":[0,0]}"#, "twice"),
+        (r#"{"shape":[2],"feeds":[0]}"#, "comes from no operand"),
     ] {
         let error = read(operands).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
+    let other = text(r#"{"shape":[3],"feeds":[1]}"#).replace("\"version\":1", "\"version\":2");
+    assert!(serde_json::from_str::<Plan>(&other).unwrap_err().to_string().contains("version 2"));
 }

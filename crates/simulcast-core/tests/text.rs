@@ -49,6 +49,12 @@ fn symbols_intervals_and_names() {
     assert_eq!(shown("Nx3x1"), "(N, 3, 1)");
     assert_eq!(shown("b c h w"), "(b, c, h, w)");
     assert_eq!(shown("batch"), "(batch,)");
+    assert_eq!(shown("BxCxHxW"), "(B, C, H, W)");
+    assert_eq!(shown("Nx32xHW"), "(N, 32, HW)");
+    assert_eq!(shown("?x3"), "(?, 3)");
+    assert_eq!(shown("dx1"), "(dx1,)", "a symbol, as in dx1,3");
+    assert_eq!(shown("MAX"), "(MAX,)");
+    assert_eq!(shown("x y"), "(x, y)");
     assert_eq!(shown("axb"), "(axb,)", "no number in it, so no cross");
     assert_eq!(shown("x"), "(x,)");
     assert_eq!(shown("x,y"), "(x, y)");
@@ -95,6 +101,11 @@ fn what_is_no_shape_is_said_clearly() {
         "a b:3",
         ":3",
         "b==3",
+        "2 x 3 x",
+        "1 2 x 3",
+        "2:3",
+        "3=4",
+        "1_",
         "2;3",
         "a-b",
         "=3,",

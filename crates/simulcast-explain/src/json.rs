@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 use simulcast_core::{
-    BroadcastError, Dim, Dims, Edit, Finding, Fix, Interval, Names, Plan, Refusal, Side, Source,
-    SymbolicPlan, elements, row_major_into,
+    BroadcastError, Constraint, Dim, Dims, Edit, Finding, Fix, Interval, Names, OwnedRule, Plan,
+    Refusal, RuleKind, Side, Source, SymbolicPlan, Term, elements, row_major_into,
 };
 
 use crate::Subject;
@@ -30,10 +30,11 @@ pub const SCHEMA: u32 = 1;
 pub fn json(subject: &Subject<'_>) -> Value {
     match subject {
         Subject::Plan(plan, findings) => plan_json(plan, findings),
-        Subject::Symbolic(plan, names) => symbolic_json(plan, names),
+        Subject::Symbolic(plan, names, findings) => symbolic_json(plan, names, findings),
         Subject::Error(error) => json!({
             "schema": SCHEMA,
             "rule": error.rule().name(),
+            "parameters": parameters_json(error.owned_rule()),
             "operands": error.shapes().iter().enumerate().map(|(operand, dims)| json!({
                 "name": error.names().operand(operand),
                 "shape": dims_json(dims),
@@ -44,18 +45,15 @@ pub fn json(subject: &Subject<'_>) -> Value {
 }
 
 fn plan_json(plan: &Plan, findings: &[Finding]) -> Value {
-    let cost = plan.cost().ok();
+    let cost = plan.cost();
     json!({
         "schema": SCHEMA,
         "rule": plan.rule().name(),
+        "parameters": parameters_json(plan.owned_rule()),
         "operands": (0..plan.operands()).map(|operand| operand_json(plan, operand)).collect::<Vec<_>>(),
         "target": plan.target(),
         "result": { "shape": plan.shape(), "elements": plan.elements().ok() },
-        "cost": cost.map(|cost| json!({
-            "stored": cost.stored,
-            "result": cost.result,
-            "growth": cost.growth(),
-        })),
+        "cost": { "stored": cost.stored, "result": cost.result, "growth": cost.growth() },
         "findings": findings.iter().map(|finding| finding_json(finding, plan.names())).collect::<Vec<_>>(),
     })
 }
@@ -79,17 +77,65 @@ fn operand_json(plan: &Plan, operand: usize) -> Value {
     })
 }
 
-fn symbolic_json(plan: &SymbolicPlan<'_>, names: &Names) -> Value {
+fn symbolic_json(plan: &SymbolicPlan, names: &Names, findings: &[Finding]) -> Value {
     json!({
         "schema": SCHEMA,
-        "rule": plan.rule().kind().name(),
-        "operands": plan.operands().iter().enumerate().map(|(operand, dims)| json!({
+        "rule": plan.owned_rule().kind.name(),
+        "parameters": parameters_json(plan.owned_rule()),
+        "operands": plan.shapes().iter().enumerate().map(|(operand, dims)| json!({
             "name": names.operand(operand),
             "shape": dims_json(dims),
         })).collect::<Vec<_>>(),
         "result": { "shape": dims_json(plan.shape()) },
-        "constraints": plan.constraints().iter().map(|c| c.describe(names)).collect::<Vec<_>>(),
+        "constraints": plan.constraints().iter().map(|c| constraint_json(c, names)).collect::<Vec<_>>(),
+        "symbols": symbols_json(plan.shapes()),
+        "findings": findings.iter().map(|finding| finding_json(finding, names)).collect::<Vec<_>>(),
     })
+}
+
+/// The parameters of a rule, by the names that requests use.
+fn parameters_json(rule: &OwnedRule) -> Value {
+    match rule.kind {
+        RuleKind::Pdpd | RuleKind::Paddle | RuleKind::Legacy => json!({ "axis": rule.axis }),
+        RuleKind::To | RuleKind::Bidirectional => json!({ "target": rule.shape }),
+        RuleKind::Axes => json!({ "shape": rule.shape, "broadcast_axes": rule.axes }),
+        RuleKind::Mapping => json!({ "shape": rule.shape, "axes_mapping": rule.axes }),
+        _ => json!({}),
+    }
+}
+
+/// A constraint as text and as data.
+#[must_use]
+pub fn constraint_json(constraint: &Constraint, names: &Names) -> Value {
+    let term = |term: &Term| match term {
+        Term::Size(size) => json!(size),
+        Term::Symbol(name) => json!(name),
+        Term::Join(names) => json!({ "join": names }),
+        Term::Axis { operand, axis } => json!({ "operand": operand, "axis": axis }),
+        _ => Value::Null,
+    };
+    let text = constraint.describe(names);
+    match constraint {
+        Constraint::Equal(a, b) => json!({ "text": text, "equal": [term(a), term(b)] }),
+        Constraint::OneOr(a, b) => json!({ "text": text, "one_or": [term(a), term(b)] }),
+        Constraint::Agree(terms) => {
+            json!({ "text": text, "agree": terms.iter().map(term).collect::<Vec<_>>() })
+        }
+        _ => json!({ "text": text }),
+    }
+}
+
+/// The intervals of the symbols that have one.
+fn symbols_json(shapes: &[Dims]) -> Value {
+    let mut map = Map::new();
+    for dim in shapes.iter().filter_map(Dims::dims).flatten() {
+        if let Dim::Symbol(symbol) = dim
+            && symbol.range != Interval::UNKNOWN
+        {
+            map.insert(symbol.name.clone(), interval_json(symbol.range));
+        }
+    }
+    map.into()
 }
 
 /// An error: its code, its text, every clash and every fix.
@@ -125,8 +171,26 @@ pub fn refusal_json(refusal: &Refusal) -> Map<String, Value> {
             map.insert("rank".into(), (*rank).into());
             map.insert("allowed".into(), (*allowed).into());
         }
-        Refusal::Axis { axis, .. } => {
-            map.insert("axis".into(), (*axis).into());
+        Refusal::Axis { axis, allowed } => {
+            map.insert("axis".into(), json!(axis));
+            map.insert("allowed".into(), (*allowed).into());
+        }
+        Refusal::Duplicate { operand, axis } | Refusal::Unnamed { operand, axis } => {
+            map.insert("operand".into(), (*operand).into());
+            map.insert("operand_axis".into(), (*axis).into());
+        }
+        Refusal::NotIncreasing { position } | Refusal::Label { position } => {
+            map.insert("position".into(), (*position).into());
+        }
+        Refusal::Operands { expected, given } | Refusal::AxisCount { expected, given } => {
+            map.insert("expected".into(), (*expected).into());
+            map.insert("given".into(), (*given).into());
+        }
+        Refusal::Bind { operand, axis, given, allowed } => {
+            map.insert("operand".into(), (*operand).into());
+            map.insert("operand_axis".into(), json!(axis));
+            map.insert("given".into(), (*given).into());
+            map.insert("allowed".into(), interval_json(*allowed));
         }
         Refusal::Overhang { operand, axis, size, .. } => {
             map.insert("operand".into(), (*operand).into());

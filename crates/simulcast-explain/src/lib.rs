@@ -22,7 +22,7 @@ mod text;
 use simulcast_core::{BroadcastError, Finding, Names, Plan, SymbolicPlan};
 
 pub use html::{fragment, page};
-pub use json::{SCHEMA, dims_json, error_json, json, refusal_json};
+pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_json};
 pub use svg::svg;
 pub use table::{Cell, Mark, ROWS, Row, Table};
 pub use text::{TextOptions, text};
@@ -32,8 +32,9 @@ pub use text::{TextOptions, text};
 pub enum Subject<'a> {
     /// Shapes that broadcast, with what is suspicious about them.
     Plan(&'a Plan, &'a [Finding]),
-    /// Shapes of sizes that are not all known, which broadcast as far as can be said.
-    Symbolic(&'a SymbolicPlan<'a>, &'a Names),
+    /// Shapes of sizes that are not all known, which broadcast as far as can be said; with what is
+    /// suspicious about them.
+    Symbolic(&'a SymbolicPlan, &'a Names, &'a [Finding]),
     /// Shapes that do not.
     Error(&'a BroadcastError),
 }
@@ -44,7 +45,7 @@ impl Subject<'_> {
     pub fn table(&self) -> Option<Table> {
         match self {
             Self::Plan(plan, _) => Some(Table::of_plan(plan)),
-            Self::Symbolic(plan, names) => Table::of_symbolic(plan, names),
+            Self::Symbolic(plan, names, _) => Table::of_symbolic(plan, names),
             Self::Error(error) => Table::of_error(error),
         }
     }

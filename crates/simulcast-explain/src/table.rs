@@ -121,8 +121,8 @@ impl Table {
 
     /// The table of a plan over symbols, where every rank is known.
     #[must_use]
-    pub fn of_symbolic(plan: &SymbolicPlan<'_>, names: &Names) -> Option<Self> {
-        let mut table = Self::of_layout(plan.layout()?, plan.operands(), names, &BTreeSet::new());
+    pub fn of_symbolic(plan: &SymbolicPlan, names: &Names) -> Option<Self> {
+        let mut table = Self::of_layout(plan.layout()?, plan.shapes(), names, &BTreeSet::new());
         let result = plan.shape().dims()?;
         for row in &mut table.rows {
             for (cell, dim) in row.cells.iter_mut().zip(result) {
@@ -172,7 +172,7 @@ impl Table {
     }
 }
 
-/// Numbers, or the names that operands give to the axes where all that name one agree.
+/// Numbers, or the names that operands give to the axes; the first operand that names one decides.
 fn axis_names(
     rank: usize,
     names: &Names,

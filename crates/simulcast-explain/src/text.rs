@@ -50,7 +50,7 @@ pub fn text(subject: &Subject<'_>, options: TextOptions) -> String {
     let mut page = Page { options, out: String::new() };
     match subject {
         Subject::Plan(plan, findings) => page.plan(plan, findings),
-        Subject::Symbolic(plan, names) => page.symbolic(plan, names),
+        Subject::Symbolic(plan, names, findings) => page.symbolic(plan, names, findings),
         Subject::Error(error) => page.error(error),
     }
     page.out
@@ -75,28 +75,29 @@ impl Page {
         let table = Table::of_plan(plan);
         let columns = self.table(&table);
         self.result(&table, &columns, &repeats(plan, &table.axes));
-        self.line("rule", FAINT, plan.rule().name());
+        self.line("rule", FAINT, &plan.owned_rule().to_string());
         self.line("stored", FAINT, &cost(plan));
         self.findings(findings, plan.names());
     }
 
-    fn symbolic(&mut self, plan: &SymbolicPlan<'_>, names: &Names) {
+    fn symbolic(&mut self, plan: &SymbolicPlan, names: &Names, findings: &[Finding]) {
         match Table::of_symbolic(plan, names) {
             Some(table) => {
                 let columns = self.table(&table);
                 self.result(&table, &columns, "");
             }
             None => {
-                for (operand, dims) in plan.operands().iter().enumerate() {
+                for (operand, dims) in plan.shapes().iter().enumerate() {
                     self.line(&names.operand(operand), STRONG, &dims.to_string());
                 }
                 self.line("result", STRONG, &plan.shape().to_string());
             }
         }
-        self.line("rule", FAINT, plan.rule().kind().name());
+        self.line("rule", FAINT, &plan.owned_rule().to_string());
         for constraint in plan.constraints() {
             self.line("needs", NOTE, &constraint.describe(names));
         }
+        self.findings(findings, names);
     }
 
     fn error(&mut self, error: &BroadcastError) {
@@ -114,15 +115,13 @@ impl Page {
             }
         }
         let reason = match error.refusal() {
-            Refusal::Clash { .. } if error.rule().name() == "exact" => {
-                "sizes must be equal".to_string()
-            }
-            Refusal::Clash { .. } => {
+            Refusal::Clash { .. } if error.rule().stretches() => {
                 "sizes must be equal, or the one that stretches must be 1".to_string()
             }
+            Refusal::Clash { .. } => "sizes must be equal".to_string(),
             other => error.describe(other),
         };
-        self.line("rule", FAINT, error.rule().name());
+        self.line("rule", FAINT, &error.owned_rule().to_string());
         self.line("error", ERROR, &format!("{}: {reason}", error.code()));
         for fix in error.fixes() {
             self.line("help", HELP, &fix.describe(error.names()));
@@ -223,7 +222,7 @@ impl Page {
 
     fn line(&mut self, label: &str, style: Style, text: &str) {
         let label = self.paint(style, &pad(label, 6));
-        let line = format!("  {label}   {text}");
+        let line = format!("  {label}   {}", printable(text, self.options.unicode));
         let _ = writeln!(self.out, "{}", line.trim_end());
     }
 
@@ -306,22 +305,18 @@ fn cost(plan: &Plan) -> String {
         parts.push(format!("{} {values}", plan.operand_name(operand)));
     }
     if plan.operands() > shown {
-        parts.push("…".into());
+        parts.push(format!("and {} more", plan.operands() - shown));
     }
     let stored = parts.join(", ");
-    match plan.cost() {
-        Err(_) => format!("{stored} values; the result has too many to count"),
-        Ok(cost) if cost.stored == 0 || cost.result == 0 => {
-            format!("{stored} values; result {}", grouped(cost.result))
-        }
-        Ok(cost) => {
-            let times = format!("{:.1}", cost.growth());
+    let cost = plan.cost();
+    let result = cost.result.map_or("too many to count".into(), grouped);
+    match cost.growth() {
+        Some(growth) if growth > 1.0 => {
+            let times = format!("{growth:.1}");
             let times = times.strip_suffix(".0").unwrap_or(&times);
-            format!(
-                "{stored} values; result {} ({times} times what is stored)",
-                grouped(cost.result)
-            )
+            format!("{stored} values; result {result} ({times} times what is stored)")
         }
+        _ => format!("{stored} values; result {result}"),
     }
 }
 

@@ -233,7 +233,7 @@ fn hostile(check: impl Fn(&Subject<'_>)) {
     check(&Subject::Error(&error.with_names(names.clone())));
     let symbol = Dim::Symbol(Symbol::new(HOSTILE.repeat(500)));
     let dims = [vec![symbol], vec![Dim::Size(4)]].map(Dims::from);
-    check(&Subject::Symbolic(&resolve_dims(Rule::Numpy, &dims).unwrap(), &names));
+    check(&Subject::Symbolic(&resolve_dims(Rule::Numpy, &dims).unwrap(), &names, &[]));
 }
 
 // [E_BROADCAST_ANY_ERR_0090]
@@ -315,7 +315,7 @@ fn errors_and_symbols_say_what_is_wrong_and_what_is_needed() {
 
     let dims = ["N,3,1", "M,1,4"].map(|text| text.parse::<ShapeText>().unwrap().dims);
     let plan = resolve_dims(Rule::Numpy, &dims).unwrap();
-    let elements = read(&svg(&Subject::Symbolic(&plan, &Names::default())));
+    let elements = read(&svg(&Subject::Symbolic(&plan, &Names::default(), &[])));
     let has = |text: &str| elements.iter().any(|e| e.text == text);
     assert!(has("bcast(M, N)") && has("1 → 4") && has("M and N are equal or one is 1"));
 }

@@ -5,7 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Alignment, Plan};
-use crate::{Names, RuleKind};
+use crate::{Names, OwnedRule};
+
+const VERSION: u32 = 1;
 
 /// One operand: its axes, each with its size and the result axis that it feeds.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -16,11 +18,12 @@ struct Operand {
 
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Stored {
-    rule: RuleKind,
+    /// The version of this format.
+    version: u32,
+    rule: OwnedRule,
     alignment: Alignment,
     shape: Vec<usize>,
     operands: Vec<Operand>,
-    target: Option<Vec<usize>>,
     names: Names,
 }
 
@@ -31,8 +34,8 @@ impl From<Plan> for Stored {
             Operand { shape, feeds }
         });
         let operands = operands.collect();
-        let Plan { rule, alignment, shape, target, names, .. } = plan;
-        Self { rule, alignment, shape, operands, target, names }
+        let Plan { rule, alignment, shape, names, .. } = plan;
+        Self { version: VERSION, rule, alignment, shape, operands, names }
     }
 }
 
@@ -41,7 +44,18 @@ impl TryFrom<Stored> for Plan {
     type Error = String;
 
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored { rule, alignment, shape, operands, target, names } = stored;
+        let Stored { version, rule, alignment, shape, operands, names } = stored;
+        if version != VERSION {
+            return Err(["version ", &version.to_string(), " is not known"].concat());
+        }
+        // Each size of the result must come from somewhere.
+        let mut given: Vec<bool> = shape.iter().map(|&size| size == 1).collect();
+        if let Some(target) = rule.target() {
+            for ((given, size), own) in given.iter_mut().zip(&shape).rev().zip(target.iter().rev())
+            {
+                *given |= size == own;
+            }
+        }
         let (mut axes, mut ends) = (Vec::new(), Vec::new());
         for (number, operand) in operands.into_iter().enumerate() {
             let fail = |what: &str| Err(["operand ", &number.to_string(), " ", what].concat());
@@ -55,11 +69,17 @@ impl TryFrom<Stored> for Plan {
                     None => Some(1),
                 };
                 let fits = match result {
-                    Some(result) => (size == 1) | (size == result),
+                    Some(_) if size == 1 => true,
+                    Some(result) => size == result,
                     None => false,
                 };
                 if !fits {
                     return fail("has a size that does not fit the result");
+                }
+                if let (Some(given), Some(result)) =
+                    (feeds.and_then(|axis| given.get_mut(axis)), result)
+                {
+                    *given |= size == result;
                 }
                 if !feeds.is_none_or(|axis| fed.insert(axis)) {
                     return fail("feeds a result axis twice");
@@ -68,6 +88,9 @@ impl TryFrom<Stored> for Plan {
             }
             ends.push(axes.len());
         }
-        Ok(Self { rule, alignment, shape, axes, ends, target, names })
+        if given.contains(&false) {
+            return Err("a size of the result comes from no operand".to_string());
+        }
+        Ok(Self { rule, alignment, shape, axes, ends, names })
     }
 }

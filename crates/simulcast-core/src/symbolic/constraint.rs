@@ -6,15 +6,18 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::Names;
+use crate::{Names, join};
 
 /// A size that a constraint speaks of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Term {
     /// A known size.
     Size(usize),
     /// The size that a symbol stands for.
     Symbol(String),
+    /// The common size of these symbols.
+    Join(Vec<String>),
     /// The size of an axis that has no name.
     Axis {
         /// The operand, counted from 0.
@@ -35,6 +38,7 @@ impl Term {
         match self {
             Self::Size(size) => size.to_string(),
             Self::Symbol(name) => name.clone(),
+            Self::Join(names) => format!("bcast({})", names.join(", ")),
             Self::Axis { operand, axis } => format!("axis {axis} of {}", name(*operand)),
         }
     }
@@ -42,6 +46,7 @@ impl Term {
 
 /// What must hold for the sizes, once they are known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Constraint {
     /// Both are equal.
     Equal(Term, Term),
@@ -57,6 +62,10 @@ impl Constraint {
         let size = |term: &Term| match term {
             Term::Size(size) => Some(*size),
             Term::Symbol(_) | Term::Axis { .. } => size(term),
+            Term::Join(names) => {
+                let mut sizes = names.iter().map(|name| size(&Term::Symbol(name.clone())));
+                sizes.try_fold(1, |common, size| join(common, size?))
+            }
         };
         match self {
             Self::Equal(a, b) => Some(size(a)? == size(b)?),

@@ -1,9 +1,10 @@
 //! The solver: what meets on each axis, and what follows for symbols.
 //!
 //! One pass over all axes narrows what is known of the symbols and records constraints; passes are
-//! repeated until nothing more is learnt. What is known only ever shrinks, so that has an end.
+//! repeated until nothing more is learnt, or often enough.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Constraint, Term};
@@ -19,17 +20,25 @@ pub(super) fn solve(
 ) -> Result<(Vec<Dim>, Vec<Constraint>), Vec<Refusal>> {
     let mut solver = Solver::new(shapes).map_err(|refusal| alloc::vec![refusal])?;
     let meetings = meetings(frame, layout, shapes);
-    loop {
-        let before = solver.known.clone();
-        let (dims, refusals) = solver.pass(frame, &meetings);
+    let mut dims = Vec::new();
+    for _ in 0..PASSES {
+        solver.learnt = false;
+        let (now, refusals) = solver.pass(frame, &meetings);
         if !refusals.is_empty() {
             return Err(refusals);
         }
-        if solver.known == before {
-            return Ok((dims, solver.constraints.into_iter().collect()));
+        dims = now;
+        if !solver.learnt {
+            break;
         }
     }
+    Ok((dims, solver.constraints.into_iter().collect()))
 }
+
+/// How often all axes are looked at. Each pass records constraints that stand for themselves, so
+/// stopping early leaves less known of the result and nothing untrue; and a chain of symbols, each
+/// equal to the next, cannot make the work quadratic.
+const PASSES: usize = 16;
 
 /// What meets on a result axis, the base first where there is one.
 type Meeting<'d> = Vec<(Side, &'d Dim)>;
@@ -121,6 +130,8 @@ struct Solver {
     known: BTreeMap<Term, Domain>,
     given: BTreeMap<Term, Domain>,
     constraints: BTreeSet<Constraint>,
+    /// Whether this pass has narrowed anything.
+    learnt: bool,
 }
 
 impl Solver {
@@ -134,13 +145,21 @@ impl Solver {
                 if let Term::Size(_) = term {
                     continue;
                 }
+                if let Dim::Join(symbols) = dim {
+                    for Symbol { name, range } in symbols {
+                        let part = Domain::from(*range);
+                        known.entry(Term::Symbol(name.clone())).or_insert(part);
+                    }
+                }
                 let entry = known.entry(term).or_insert_with(|| domain.clone());
                 if !entry.narrow(&domain) {
-                    return Err(Refusal::Bind { operand, axis: Some(axis) });
+                    let allowed = entry.range;
+                    let given = dim.interval().lo();
+                    return Err(Refusal::Bind { operand, axis: Some(axis), given, allowed });
                 }
             }
         }
-        Ok(Self { given: known.clone(), known, constraints: BTreeSet::new() })
+        Ok(Self { given: known.clone(), known, constraints: BTreeSet::new(), learnt: false })
     }
 
     /// One pass over all axes with what is known so far.
@@ -155,7 +174,8 @@ impl Solver {
                     if !self.equal(&party, &one) {
                         let Side { operand, axis, size } = party.side;
                         let operand = operand.unwrap_or(0);
-                        refusals.push(Refusal::Overhang { operand, axis, size, rank: frame.rank });
+                        let overhang = Refusal::Overhang { operand, axis, size, rank: frame.rank };
+                        refusals.push(frame.instead.unwrap_or(overhang));
                     }
                 }
                 break;
@@ -167,13 +187,19 @@ impl Solver {
                 parties.insert(0, Party::known(frame, axis, own.copied().unwrap_or(1)));
             }
             let solved = match frame.grow {
-                true => self.join(&parties),
+                true => {
+                    let parts: Vec<Party> = parties.iter().flat_map(|p| self.parts(p)).collect();
+                    self.join(&parts)
+                }
                 false => self.onto(frame.stretch, &parties),
             };
             match solved {
                 Ok(dim) => dims.push(dim),
-                Err((first, second)) => {
-                    refusals.push(Refusal::Clash { axis, rank: frame.rank, first, second });
+                Err((a, b)) => {
+                    // In the order of the operands, as people read them.
+                    let (first, second) = if b.operand < a.operand { (b, a) } else { (a, b) };
+                    let clash = Refusal::Clash { axis, rank: frame.rank, first, second };
+                    refusals.push(frame.instead.unwrap_or(clash));
                 }
             }
         }
@@ -187,6 +213,17 @@ impl Solver {
             Party { side: Side { size: domain.interval(), ..side }, term, domain }
         };
         meeting.iter().map(party).collect()
+    }
+
+    /// A join as the symbols that meet in it; anything else as it is.
+    fn parts(&self, party: &Party) -> Vec<Party> {
+        let Term::Join(symbols) = &party.term else { return alloc::vec![party.clone()] };
+        let part = |name: &String| {
+            let term = Term::Symbol(name.clone());
+            let domain = self.known.get(&term).cloned().unwrap_or(Domain::from(Interval::UNKNOWN));
+            Party { side: Side { size: domain.interval(), ..party.side }, term, domain }
+        };
+        symbols.iter().map(part).collect()
     }
 
     /// All stretch and the result grows: the size rule.
@@ -228,7 +265,7 @@ impl Solver {
                 Term::Symbol(name) => {
                     Some(Symbol { name: name.clone(), range: party.domain.interval() })
                 }
-                Term::Size(_) | Term::Axis { .. } => None,
+                Term::Size(_) | Term::Axis { .. } | Term::Join(_) => None,
             })
             .collect();
         if open.is_empty() {
@@ -297,8 +334,8 @@ impl Solver {
             return false;
         }
         self.constraints.insert(Constraint::Equal(party.term.clone(), chief.term.clone()));
-        self.known.insert(party.term.clone(), ours.clone());
-        self.known.insert(chief.term.clone(), ours);
+        self.learn(&party.term, ours.clone());
+        self.learn(&chief.term, ours);
         true
     }
 
@@ -322,8 +359,15 @@ impl Solver {
             Some(_) => self.fixed(&Party { domain: narrowed.clone(), ..party.clone() }),
             None => _ = self.constraints.insert(constraint),
         }
-        self.known.insert(party.term.clone(), narrowed);
+        self.learn(&party.term, narrowed);
         true
+    }
+
+    fn learn(&mut self, term: &Term, domain: Domain) {
+        if self.known.get(term) != Some(&domain) {
+            self.known.insert(term.clone(), domain);
+            self.learnt = true;
+        }
     }
 
     /// What is known of a party by now: an axis before may have narrowed it in the same pass.
@@ -345,6 +389,14 @@ impl Solver {
         match (&party.term, self.current(party).interval()) {
             (Term::Symbol(name), range) if range.size().is_none() => {
                 Dim::Symbol(Symbol { name: name.clone(), range })
+            }
+            (Term::Join(names), range) if range.size().is_none() => {
+                let symbol = |name: &String| {
+                    let known = self.known.get(&Term::Symbol(name.clone()));
+                    let range = known.map_or(Interval::UNKNOWN, Domain::interval);
+                    Symbol { name: name.clone(), range }
+                };
+                Dim::Join(names.iter().map(symbol).collect())
             }
             (_, range) => Dim::from(range),
         }
@@ -373,7 +425,12 @@ fn chief(parties: &[Party]) -> Option<&Party> {
 fn term(operand: usize, axis: usize, dim: &Dim) -> Term {
     match dim {
         Dim::Symbol(symbol) => Term::Symbol(symbol.name.clone()),
-        Dim::Size(_) | Dim::Range(_) | Dim::Join(_) => match dim.size() {
+        Dim::Join(symbols) => {
+            let names: BTreeSet<String> =
+                symbols.iter().map(|symbol| symbol.name.clone()).collect();
+            Term::Join(names.into_iter().collect())
+        }
+        Dim::Size(_) | Dim::Range(_) => match dim.size() {
             Some(size) => Term::Size(size),
             None => Term::Axis { operand, axis },
         },

@@ -27,7 +27,7 @@ pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>) {
 
 fn draw_shapes(canvas: &mut Canvas, subject: &Subject<'_>) {
     let mut shapes = words::shapes(subject, ROWS);
-    if let Subject::Symbolic(plan, _) = subject {
+    if let Subject::Symbolic(plan, ..) = subject {
         shapes.push(("result".to_owned(), clip_middle(&plan.shape().to_string(), SHAPE)));
     }
     let names = shapes.iter().map(|(name, _)| Font::Code.width(name)).max().unwrap_or(0);

@@ -27,13 +27,16 @@ pub(crate) fn notes(subject: &Subject<'_>) -> Vec<(String, String)> {
                 }
             }
         }
-        Subject::Symbolic(plan, names) => {
+        Subject::Symbolic(plan, names, findings) => {
             let all = plan.constraints();
             for constraint in all.iter().take(LISTED) {
                 note("needs", &constraint.describe(names));
             }
             if let Some(more @ 1..) = all.len().checked_sub(LISTED) {
                 note("needs", &format!("{more} more"));
+            }
+            for finding in *findings {
+                note(finding.code.as_str(), &finding.message);
             }
         }
         Subject::Error(error) => {
@@ -57,7 +60,8 @@ pub(crate) fn notes(subject: &Subject<'_>) -> Vec<(String, String)> {
 
 /// What is stored, what comes out, and how many times more that is.
 fn cost(plan: &Plan) -> String {
-    let Ok(cost) = plan.cost() else {
+    let cost = plan.cost();
+    let (Some(stored), Some(result)) = (cost.stored, cost.result) else {
         return "more values than the machine can count".to_owned();
     };
     let values = |count: usize| if count == 1 { "value" } else { "values" };
@@ -67,14 +71,13 @@ fn cost(plan: &Plan) -> String {
         (0..plan.operands()).map(|operand| own(operand).unwrap_or(0).to_string()).collect()
     });
     let sum = each.map_or(String::new(), |each| format!("{} = ", each.join(" + ")));
-    let (stored, result) = (cost.stored, cost.result);
-    let growth = match cost.stored {
-        0 => String::new(),
+    let growth = match cost.growth() {
         _ if result == 0 => String::new(),
         _ if result < stored => ", fewer than stored".to_owned(),
         _ if stored == result => ", as many as stored".to_owned(),
-        _ => {
-            let growth = format!("{:.1}", cost.growth());
+        None => String::new(),
+        Some(growth) => {
+            let growth = format!("{growth:.1}");
             format!(", {} times the stored", growth.strip_suffix(".0").unwrap_or(&growth))
         }
     };

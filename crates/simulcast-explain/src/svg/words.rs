@@ -22,7 +22,7 @@ pub(crate) fn title(subject: &Subject<'_>) -> String {
             let shape = clip_middle(&tuple(plan.shape()), SHAPE);
             format!("{operands} {} to {shape}", verb("broadcasts", "broadcast"))
         }
-        Subject::Symbolic(plan, _) => {
+        Subject::Symbolic(plan, ..) => {
             let shape = clip_middle(&plan.shape().to_string(), SHAPE);
             format!("{operands} {} to {shape}", verb("broadcasts", "broadcast"))
         }
@@ -37,7 +37,7 @@ fn operands(subject: &Subject<'_>) -> (String, usize) {
     let shapes = shapes(subject, NAMED);
     let count = match subject {
         Subject::Plan(plan, _) => plan.operands(),
-        Subject::Symbolic(plan, _) => plan.operands().len(),
+        Subject::Symbolic(plan, ..) => plan.shapes().len(),
         Subject::Error(error) => error.shapes().len(),
     };
     let text = match count {
@@ -56,8 +56,8 @@ pub(crate) fn shapes(subject: &Subject<'_>, most: usize) -> Vec<(String, String)
         Subject::Plan(plan, _) => (0..plan.operands().min(most))
             .map(|operand| tuple(&plan.operand_shape(operand).unwrap_or_default()))
             .collect(),
-        Subject::Symbolic(plan, _) => {
-            plan.operands().iter().take(most).map(ToString::to_string).collect()
+        Subject::Symbolic(plan, ..) => {
+            plan.shapes().iter().take(most).map(ToString::to_string).collect()
         }
         Subject::Error(error) => {
             error.shapes().iter().take(most).map(ToString::to_string).collect()
@@ -65,7 +65,7 @@ pub(crate) fn shapes(subject: &Subject<'_>, most: usize) -> Vec<(String, String)
     };
     let names = match subject {
         Subject::Plan(plan, _) => plan.names(),
-        Subject::Symbolic(_, names) => names,
+        Subject::Symbolic(_, names, _) => names,
         Subject::Error(error) => error.names(),
     };
     let named = |(operand, shape): (usize, &String)| {
@@ -146,7 +146,7 @@ pub(crate) fn description(subject: &Subject<'_>, cells: bool) -> String {
             }
         }
     }
-    if let Subject::Symbolic(plan, _) = subject {
+    if let Subject::Symbolic(plan, ..) = subject {
         let shape = clip_middle(&plan.shape().to_string(), SHAPE);
         parts.push(format!("The result has shape {shape}."));
     }
@@ -164,16 +164,12 @@ pub(crate) fn description(subject: &Subject<'_>, cells: bool) -> String {
     parts.join(" ")
 }
 
-/// The rule, with the shape that it carries.
+/// The rule, with its parameters.
 pub(crate) fn rule(subject: &Subject<'_>) -> String {
-    match subject {
-        Subject::Plan(plan, _) => match plan.target() {
-            Some(target) => {
-                format!("rule {}, target {}", plan.rule(), clip_middle(&tuple(target), SHAPE))
-            }
-            None => format!("rule {}", plan.rule()),
-        },
-        Subject::Symbolic(plan, _) => format!("rule {}", plan.rule().kind()),
-        Subject::Error(error) => format!("rule {}", error.rule()),
-    }
+    let rule = match subject {
+        Subject::Plan(plan, _) => plan.owned_rule(),
+        Subject::Symbolic(plan, ..) => plan.owned_rule(),
+        Subject::Error(error) => error.owned_rule(),
+    };
+    format!("rule {}", clip_middle(&rule.to_string(), SHAPE))
 }
