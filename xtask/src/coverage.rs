@@ -15,10 +15,11 @@ pub(crate) fn run() -> Result<(), String> {
     rustup(["component", "add", "llvm-tools", "--toolchain", "nightly"])?;
     Step::new("coverage of simulcast-core").run(llvm_cov(&["--summary-only"]))?;
     let text = output(llvm_cov(&["--no-run", "--text"]))?;
-    Step::new("both sides of every branch").check(|| branches(&text))?;
+    let sides = Step::new("both sides of every branch").check(|| branches(&text));
     let missing = output(llvm_cov(&["--no-run", "--show-missing-lines", "--summary-only"]))?;
     let (_, lines) = missing.split_once("Uncovered Lines:").unwrap_or_default();
-    Step::new("every line").check(|| uncovered(lines))
+    let every = Step::new("every line").check(|| uncovered(lines));
+    sides.and(every)
 }
 
 fn llvm_cov(more: &[&str]) -> Command {
@@ -68,9 +69,12 @@ fn uncovered(lines: &str) -> Result<String, String> {
         let Some((file, numbers)) = line.rsplit_once(": ") else { continue };
         let source = read(file.trim().as_ref())?;
         for number in numbers.split(", ") {
-            let text =
-                number.parse::<usize>().ok().and_then(|n| source.lines().nth(n.checked_sub(1)?));
-            if text.is_none_or(|text| text.trim() != "}") {
+            let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            let nearby = at.map(|at| source.lines().take(at).skip(at.saturating_sub(3)));
+            let mut nearby = nearby.into_iter().flatten();
+            let excused = nearby.any(|line| line.trim().starts_with("// Never else:"));
+            let text = at.and_then(|at| source.lines().nth(at));
+            if !excused && text.is_none_or(|text| text.trim() != "}") {
                 missing.push(format!("{}:{number}", file.trim()));
             }
         }

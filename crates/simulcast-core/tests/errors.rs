@@ -175,3 +175,11 @@ fn hostile_ranks_and_counts_are_answered_in_no_time() {
     many.push(vec![3, 3]);
     assert_eq!(resolve(Rule::Numpy, &many).unwrap_err().fixes().len(), 0);
 }
+
+// [E_BROADCAST_ANY_ERR_0020]
+#[test]
+fn nobody_is_told_to_write_an_index_of_twenty_axes() {
+    let long = [vec![3], vec![2; 19]].concat();
+    let error = resolve(Rule::Numpy, &[long, vec![3]]).unwrap_err();
+    assert!(error.fixes().is_empty());
+}

@@ -198,6 +198,7 @@ fn actions_are_one_a_code() {
     by_bytes.limits = Limits { growth: f64::INFINITY, bytes: Some(100), element: 4 };
     assert_eq!(of(&by_bytes.judge(&plan(&[&[26]])).raised), ["SC105"]);
     assert_eq!(of(&by_bytes.judge(&plan(&[&[25]])).raised), [""; 0]);
+    assert_eq!(of(&by_bytes.judge(&plan(&[&[usize::MAX]])).raised), ["SC105"]);
     for (name, action) in
         [("allow", Action::Allow), ("warn", Action::Warn), ("raise", Action::Raise)]
     {

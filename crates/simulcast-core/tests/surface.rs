@@ -68,6 +68,11 @@ fn three_operands_are_listed_and_other_refusals_have_no_axis() {
     assert!(error.to_string().starts_with("E1: A (2,), B (3,) and C (1,) do not broadcast"));
     let error = resolve(Rule::To { target: &[2] }, &[[1, 2]]).unwrap_err();
     assert_eq!(error.axis(), None);
+    let dims = |text: &str| text.parse::<simulcast_core::ShapeText>().unwrap().dims;
+    let plan = resolve_dims(Rule::Numpy, &[dims("n@2..4")]).unwrap();
+    assert_eq!(plan.bind(&[[5]]).unwrap_err().operands(), [0]);
+    let mapping = Rule::Mapping { shape: &[2], axes_mapping: &[0, 0] };
+    assert_eq!(resolve(mapping, &[[2, 2]]).unwrap_err().operands(), [0]);
 }
 
 // [E_BROADCAST_ANY_ERR_0080]
@@ -99,6 +104,8 @@ fn small_questions() {
     assert_eq!(resolve(Rule::Numpy, &[[3]]).unwrap().target(), None);
     assert_eq!(to.rule().to_string(), "to");
     assert!(!resolve(Rule::Numpy, &[[3]]).unwrap().is_repeated(0).unwrap());
+    let stretching = RuleKind::ALL.into_iter().filter(|kind| !kind.stretches());
+    assert_eq!(stretching.collect::<Vec<_>>(), [RuleKind::Exact, RuleKind::Axes]);
 }
 
 // [E_BROADCAST_ANY_FUNC_2010]

@@ -54,6 +54,7 @@ fn symbols_intervals_and_names() {
     assert_eq!(shown("?x3"), "(?, 3)");
     assert_eq!(shown("dx1"), "(dx1,)", "a symbol, as in dx1,3");
     assert_eq!(shown("MAX"), "(MAX,)");
+    assert_eq!(shown("_,batch_size"), "(_, batch_size)");
     assert_eq!(shown("x y"), "(x, y)");
     assert_eq!(shown("axb"), "(axb,)", "no number in it, so no cross");
     assert_eq!(shown("x"), "(x,)");
