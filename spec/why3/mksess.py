@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Prove every goal of a WhyML file with several provers and write a Why3 session.
 usage: mksess.py FILE.mlw SESSIONDIR [-t short] [-T long] [--only theory]
-For each goal: every prover in turn with the short limit; then split_vc and every prover
-on each part; then the long limit. The session is then checked by `why3 replay`."""
+For each goal: the first prover on the whole; then split_vc and every prover in turn until
+each part is proved, first with the short limit, then with the long one. The session is then checked by `why3 replay`."""
 import subprocess,sys,re,os,html,argparse
 ap=argparse.ArgumentParser()
 ap.add_argument("file"); ap.add_argument("session")
 ap.add_argument("-t",type=int,default=3); ap.add_argument("-T",type=int,default=20)
 ap.add_argument("--only",default=""); ap.add_argument("-v",action="store_true")
-ap.add_argument("--provers",default="CVC5,1.0.3;Z3,4.8.12;CVC4,1.8")
+ap.add_argument("--provers",default="CVC5,1.0.3;CVC4,1.8;Z3,4.8.12")
 a=ap.parse_args()
 PROV=[tuple(p.split(",")) for p in a.provers.split(";")]
 MEM=4000
@@ -20,7 +20,7 @@ def prove(theory,goal,prover,limit,split):
     out=r.stdout+r.stderr
     res=[]
     # blocks: 'File "..", line..' / 'Goal X.' / optional expl / 'Prover result is: Valid (0.09s, 12420 steps).'
-    for m in re.finditer(r"(?:Sub-goal|Goal) (.*?)\.\nProver result is: (\w+(?: \w+)?) \(([\d.]+)s(?:, (\d+) steps)?\)",out,re.S):
+    for m in re.finditer(r"(?:Sub-goal|Goal) (.*?)\.\nProver result is: (\w+(?: \w+)?)(?: \([^()]*\))? \(([\d.]+)s(?:, (\d+) steps)?\)",out,re.S):
         res.append((m.group(1),m.group(2),float(m.group(3)),int(m.group(4) or 0)))
     if not res: print("??",cmd,out[:500]); 
     return res
@@ -36,26 +36,26 @@ def goals(theory):
     out=subprocess.run(cmd,capture_output=True,text=True); o=out.stdout+out.stderr
     if out.returncode not in (0,2): print(o[:2000]); 
     res=[]
-    for m in re.finditer(r"Goal (\S+)\.\nProver result is: (\w+(?: \w+)?) \(([\d.]+)s(?:, (\d+) steps)?\)",o):
+    for m in re.finditer(r"Goal (\S+)\.\nProver result is: (\w+(?: \w+)?)(?: \([^()]*\))? \(([\d.]+)s(?:, (\d+) steps)?\)",o):
         res.append((m.group(1),m.group(2),float(m.group(3)),int(m.group(4) or 0)))
     return res
 def one(theory,g,first=None):
     """-> ('p',prover,time,steps) | ('s',[(name,expl,(prover,time,steps)|None)]) | None"""
     if first and first[1]=="Valid": return ("p",0,first[2],first[3])
+    best=None; parts=None
     for limit in (a.t,a.T):
         for i,p in enumerate(PROV):
-            if limit==a.t and i==0 and first: continue
-            r=prove(theory,g,p,limit,False)
-            if r and r[0][1]=="Valid": return ("p",i,r[0][2],r[0][3])
-        best=None
-        for i,p in enumerate(PROV):
             r=prove(theory,g,p,limit,True)
-            if len(r)<2: break
+            if len(r)==1:
+                if r[0][1]=="Valid": return ("p",i,r[0][2],r[0][3])
+                continue
+            if not r: continue
+            parts=parts or r
             if best is None: best=[None]*len(r)
             for j,x in enumerate(r):
                 if x[1]=="Valid" and best[j] is None: best[j]=(i,x[2],x[3],limit)
             if all(best): return ("s",[(f"{g}.{j}",r[j][0],best[j]) for j in range(len(r))])
-    if best: return ("s",[(f"{g}.{j}",r[j][0] if j<len(r) else "",best[j]) for j in range(len(best))])
+    if best: return ("s",[(f"{g}.{j}",parts[j][0],best[j]) for j in range(len(best))])
     return None
 out=['<?xml version="1.0" encoding="UTF-8"?>','<!DOCTYPE why3session PUBLIC "-//Why3//proof session v5//EN"','"http://why3.lri.fr/why3session.dtd">','<why3session shape_version="6">']
 for i,p in enumerate(PROV): out.append(f'<prover id="{i}" name="{p[0]}" version="{p[1]}" timelimit="{a.T}" steplimit="0" memlimit="{MEM}"/>')

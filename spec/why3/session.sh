@@ -11,6 +11,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$here"
 for f in $files; do
   echo "$f"
-  python3 mksess.py "$f.mlw" "sessions/$f" -t 5 -T 20
+  rm -rf "sessions/$f"
+  python3 mksess.py "$f.mlw" "sessions/$f" -t ${SHORT:-3} -T ${LONG:-20}
   why3 replay -L . "sessions/$f" 2>/dev/null
+  rm -f "sessions/$f/why3session.xml.bak"
 done

@@ -8,7 +8,9 @@
 mod check;
 mod conformance;
 mod coverage;
+mod oracle;
 mod pictures;
+mod prove;
 mod run;
 mod trace;
 
@@ -23,6 +25,8 @@ cargo xtask COMMAND
   lint              formatting, clippy and documentation, warnings denied
   msrv              build with the oldest Rust that Cargo.toml promises
   pictures          make the pictures of the documentation anew
+  prove             replay every proof (Why3 and provers are installed if missing)
+  prove --oracle    hold the core to the program that is extracted from the proofs (--quick: a part)
   trace             make spec/traceability.md anew
   conformance       record the answers of other systems again, and show what changed
                     (--accept keeps them, --dialects makes docs/dialects.md anew)
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         ["lint"] => lint(),
         ["msrv"] => msrv(),
         ["pictures"] => pictures::write(),
+        ["prove", rest @ ..] => prove::run(rest),
         ["trace"] => trace::write(),
         ["conformance", ..] => conformance::run(&args[1..]),
         ["coverage"] => coverage::run(),
