@@ -1,25 +1,40 @@
 //! Coverage of the core by its own tests: every line, and both sides of every branch.
 //!
-//! Decisions in the core have one condition each, so branch coverage is as good as MC/DC. A branch
-//! that an invariant excludes carries a comment that begins with `Never else:` and says which.
+//! Decisions in the core have one condition each, so branch coverage is as good as MC/DC. What an
+//! invariant excludes carries a comment that begins with `Never else:` and says which.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::process::Command;
 
 use crate::check::read;
 use crate::run::{Step, command, ensure_cargo_tool, output, root, rustup};
 
-/// Runs the tests with coverage, prints the table, and fails on what is not covered.
+const REPORT: &str = "spec/coverage.md";
+
+/// What the tests did with a file: for each line whether it was reached, for each branch which of
+/// its sides were taken.
+#[derive(Default)]
+struct File {
+    lines: BTreeMap<usize, bool>,
+    branches: BTreeMap<(usize, String), [bool; 2]>,
+}
+
+/// Runs the tests with coverage, writes the report, and fails on what is not covered.
 pub(crate) fn run() -> Result<(), String> {
     ensure_cargo_tool("cargo-llvm-cov")?;
     rustup(["component", "add", "llvm-tools", "--toolchain", "nightly"])?;
-    Step::new("coverage of simulcast-core").run(llvm_cov(&["--summary-only"]))?;
-    let text = output(llvm_cov(&["--no-run", "--text"]))?;
-    let sides = Step::new("both sides of every branch").check(|| branches(&text));
-    let missing = output(llvm_cov(&["--no-run", "--show-missing-lines", "--summary-only"]))?;
-    let (_, lines) = missing.split_once("Uncovered Lines:").unwrap_or_default();
-    let every = Step::new("every line").check(|| uncovered(lines));
-    sides.and(every)
+    Step::new("tests of simulcast-core, with coverage").run(llvm_cov(&["--summary-only"]))?;
+    let files = files(&output(llvm_cov(&["--no-run", "--text"]))?)?;
+    Step::new("every line, and both sides of every branch").check(|| {
+        let (report, missing) = report(&files)?;
+        std::fs::write(root().join(REPORT), report)
+            .map_err(|error| format!("{REPORT}: {error}"))?;
+        match missing.is_empty() {
+            true => Ok(format!("all that can be reached; see {REPORT}")),
+            false => Err(format!("not reached, or only one side taken:\n{}", missing.join("\n"))),
+        }
+    })
 }
 
 fn llvm_cov(more: &[&str]) -> Command {
@@ -29,58 +44,73 @@ fn llvm_cov(more: &[&str]) -> Command {
     command
 }
 
-/// Adds up the instantiations of each branch in the report of llvm-cov, and names those that only
-/// ever went one way.
-fn branches(report: &str) -> Result<String, String> {
-    let mut counts: BTreeMap<(String, usize, String), [bool; 2]> = BTreeMap::new();
-    let mut file = String::new();
+/// Reads the report of llvm-cov, and adds up the instantiations of generic code.
+fn files(report: &str) -> Result<BTreeMap<String, File>, String> {
+    let mut files: BTreeMap<String, File> = BTreeMap::new();
+    let mut name = String::new();
     for line in report.lines() {
         if let Some(path) = line.strip_suffix(".rs:") {
-            file = format!("{path}.rs");
+            name = format!("{path}.rs");
+        }
+        let file = files.entry(name.clone()).or_default();
+        let mut parts = line.split('|');
+        let (number, count) = (parts.next().map(str::trim), parts.next().map(str::trim));
+        if let (Some(Ok(number)), Some(count)) = (number.map(str::parse), count)
+            && count.starts_with(|first: char| first.is_ascii_digit())
+        {
+            *file.lines.entry(number).or_default() |= count != "0";
         }
         let Some((_, branch)) = line.split_once("Branch (") else { continue };
         let Some((place, taken)) = branch.split_once("): [True: ") else { continue };
         let Some((number, column)) = place.split_once(':') else { continue };
         let Some((yes, no)) = taken.trim_end_matches(']').split_once(", False: ") else { continue };
         let number = number.parse().map_err(|_| format!("not a line number: {line}"))?;
-        let both = counts.entry((file.clone(), number, column.into())).or_default();
+        let both = file.branches.entry((number, column.into())).or_default();
         both[0] |= yes != "0";
         both[1] |= no != "0";
     }
-    let (mut one_way, mut excused) = (Vec::new(), 0);
-    for ((file, number, _), _) in counts.iter().filter(|(_, both)| **both != [true, true]) {
-        let source = read(file.as_ref())?;
-        let above = number.checked_sub(2).and_then(|above| source.lines().nth(above));
-        match above {
-            Some(comment) if comment.trim().starts_with("// Never else:") => excused += 1,
-            _ => one_way.push(format!("{file}:{number}")),
-        }
-    }
-    match one_way.is_empty() {
-        true => Ok(format!("{} branches, {excused} excluded by an invariant", counts.len())),
-        false => Err(format!("only one side was taken at\n{}", one_way.join("\n"))),
-    }
+    files.retain(|name, _| !name.is_empty());
+    Ok(files)
 }
 
-/// Lines that no test reaches, but for the closing brackets of branches that never are.
-fn uncovered(lines: &str) -> Result<String, String> {
+/// The table, and what is missing from it.
+fn report(files: &BTreeMap<String, File>) -> Result<(String, Vec<String>), String> {
+    let mut out = String::from(
+        "# Coverage of the core\n\nWritten by `cargo xtask coverage`: the tests of `simulcast-core` reach every line, and take both sides \
+         of every branch,\nbut for what an invariant excludes (`Never else:` in the source says which). Decisions have one condition \
+         each.\n\n| file | lines | reached | excluded | branches | both sides | excluded |\n|---|--:|--:|--:|--:|--:|--:|\n",
+    );
     let mut missing = Vec::new();
-    for line in lines.lines() {
-        let Some((file, numbers)) = line.rsplit_once(": ") else { continue };
-        let source = read(file.trim().as_ref())?;
-        for number in numbers.split(", ") {
-            let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-            let nearby = at.map(|at| source.lines().take(at).skip(at.saturating_sub(3)));
-            let mut nearby = nearby.into_iter().flatten();
-            let excused = nearby.any(|line| line.trim().starts_with("// Never else:"));
-            let text = at.and_then(|at| source.lines().nth(at));
-            if !excused && text.is_none_or(|text| text.trim() != "}") {
-                missing.push(format!("{}:{number}", file.trim()));
+    let mut total = [0_usize; 6];
+    for (name, file) in files {
+        let source = read(name.as_ref())?;
+        let lines: Vec<&str> = source.lines().collect();
+        // A comment up to three lines above; the closing bracket of a branch that never is.
+        let excluded = |number: usize| {
+            let above = number.saturating_sub(4)..number.saturating_sub(1);
+            let marked = |line: &&str| line.trim().starts_with("// Never else:");
+            lines.get(above).is_some_and(|above| above.iter().any(marked))
+                || lines.get(number.wrapping_sub(1)).is_some_and(|line| line.trim() == "}")
+        };
+        let mut row = [file.lines.len(), 0, 0, file.branches.len(), 0, 0];
+        for (&number, &reached) in &file.lines {
+            match (reached, excluded(number)) {
+                (true, _) => row[1] += 1,
+                (false, true) => row[2] += 1,
+                (false, false) => missing.push(format!("{name}:{number}")),
             }
         }
+        for ((number, _), both) in &file.branches {
+            match (both, excluded(*number)) {
+                ([true, true], _) => row[4] += 1,
+                (_, true) => row[5] += 1,
+                (_, false) => missing.push(format!("{name}:{number}")),
+            }
+        }
+        total.iter_mut().zip(row).for_each(|(total, own)| *total += own);
+        let short = name.rsplit_once("/src/").map_or(name.as_str(), |(_, short)| short);
+        let _ = writeln!(out, "| {short} | {} |", row.map(|n| n.to_string()).join(" | "));
     }
-    match missing.is_empty() {
-        true => Ok("all that can be reached".into()),
-        false => Err(format!("no test reaches\n{}", missing.join("\n"))),
-    }
+    let _ = writeln!(out, "| all | {} |", total.map(|n| n.to_string()).join(" | "));
+    Ok((out, missing))
 }

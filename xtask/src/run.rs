@@ -12,6 +12,11 @@ pub(crate) fn root() -> PathBuf {
     own.parent().map_or_else(|| own.clone(), PathBuf::from)
 }
 
+/// Where tools are installed: nothing outside the project is touched.
+fn tools() -> PathBuf {
+    root().join("target/tools")
+}
+
 /// A program, started in the root.
 pub(crate) fn command<S: AsRef<OsStr>>(
     program: &str,
@@ -21,6 +26,12 @@ pub(crate) fn command<S: AsRef<OsStr>>(
     command.args(args).current_dir(root());
     // A cargo that was chosen for this run must not choose for others.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+    // Tools that were installed for this project alone.
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::iter::once(tools().join("bin")).chain(std::env::split_paths(&paths));
+    if let Ok(paths) = std::env::join_paths(paths) {
+        command.env("PATH", paths);
+    }
     command
 }
 
@@ -97,10 +108,11 @@ pub(crate) fn ensure_target(target: &str) -> Result<(), String> {
     rustup(["target", "add", target])
 }
 
-/// Installs a cargo subcommand, once.
+/// Installs a cargo subcommand under `target/`, once.
 pub(crate) fn ensure_cargo_tool(tool: &str) -> Result<(), String> {
     if output(command(tool, ["--version"])).is_ok() || output(command(tool, ["--help"])).is_ok() {
         return Ok(());
     }
-    Step::new(&format!("install {tool}")).run(command("cargo", ["install", tool]))
+    let mut install = command("cargo", ["install", tool, "--root"]);
+    Step::new(&format!("install {tool}")).run(install.arg(tools()))
 }
