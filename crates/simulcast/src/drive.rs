@@ -1,0 +1,470 @@
+//! Driving: a nest, a body and pointers become runs.
+//!
+//! ```text
+//! rows     the output and every operand are contiguous or repeat along the innermost loop, and it
+//!          is long: run after run, straight on the arrays
+//! tiles    some operand is neither, or the innermost loop is short: a stretch of the output, over
+//!          as many loops as it takes, with the awkward operands packed beside it; a packed
+//!          operand that has not moved since the last tile is not packed again
+//! squares  an operand runs along another loop than the output (it is transposed): tiles over both
+//!          loops, so that every line that is fetched is used
+//! strided  elements that must not be copied, or an output with gaps: one element at a time
+//! ```
+//!
+//! Large outputs go through a tile and out with streaming stores. One call picks the way and the
+//! instruction-set level for the whole nest.
+//!
+//! Invariant: `out` and `ins` of a [`Job`] reach every element of its nest, as [`crate::kernel`]
+//! asks; each output element is written exactly once.
+
+use std::mem::{MaybeUninit, needs_drop};
+
+use crate::inline::{INLINE, Inline};
+use crate::kernel::Body;
+use crate::level::{Kind, Level};
+use crate::nest::{Loop, Nest};
+use crate::pack::{TILE, pack};
+use crate::stream;
+
+/// An innermost loop shorter than this is joined with the loops around it.
+const SHORT: usize = 128;
+
+/// The bytes of one operand's part of a tile: with those of the others and the results it stays in
+/// the first-level cache.
+const STRETCH: usize = 4096;
+
+/// The bytes of a column of a square, at best: two lines.
+const COLUMN: usize = 128;
+
+/// Squares go down after this many columns, so that the pages of a transposed operand stay known.
+const ACROSS: usize = 1024;
+
+/// What there is to do: where the nest begins.
+pub(crate) struct Job<'n, R, const N: usize> {
+    pub(crate) nest: &'n Nest<N>,
+    pub(crate) out: *mut R,
+    pub(crate) ins: [*const u8; N],
+    /// Whether results go past the caches.
+    pub(crate) stream: bool,
+    /// Whether elements may be visited in another order than that of the output's memory.
+    pub(crate) any_order: bool,
+}
+
+/// The way, once the strides are known.
+enum Way {
+    Rows,
+    /// Tiles over the loops from that one on.
+    Tiles(usize),
+    /// Squares over that loop and the innermost.
+    Squares(usize),
+    Strided,
+}
+
+/// Runs a body over a nest.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline]
+pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
+    level: Level,
+    body: &mut B,
+    job: &Job<'_, B::Out, N>,
+) {
+    let way = choose::<B, N>(job);
+    // SAFETY: the caller keeps the invariant; a `Level` exists only where the machine has it.
+    unsafe {
+        match (way, level.kind()) {
+            (Way::Rows, Kind::Baseline) => rows(body, job),
+            (Way::Tiles(from), Kind::Baseline) => tiles(body, job, from),
+            (Way::Squares(with), Kind::Baseline) => squares(body, job, with),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Rows, Kind::Avx2) => rows_avx2(body, job),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Tiles(from), Kind::Avx2) => tiles_avx2(body, job, from),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Squares(with), Kind::Avx2) => squares_avx2(body, job, with),
+            (Way::Strided, _) => strided(body, job),
+        }
+    }
+    if job.stream {
+        stream::fence();
+    }
+}
+
+/// How an operand lies along the loops from `from` on, where the output is contiguous.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    /// As the output.
+    Direct,
+    /// One element.
+    Splat,
+    /// Otherwise.
+    Packed,
+}
+
+#[inline(always)]
+fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize) -> Lie {
+    let part = || loops.iter().skip(from);
+    if part().all(|one| one.ins[operand] == 0) {
+        Lie::Splat
+    } else if part().all(|one| one.ins[operand] == one.out) {
+        Lie::Direct
+    } else {
+        Lie::Packed
+    }
+}
+
+/// Whether tiles can stretch over the loops from `from` on.
+#[inline(always)]
+fn tileable<B: Body<N>, const N: usize>(loops: &[Loop<N>], from: usize) -> bool {
+    let plain = B::plain();
+    (0..N).all(|operand| match lie(loops, from, operand) {
+        Lie::Direct => true,
+        Lie::Splat => B::PATTERNS || plain[operand],
+        Lie::Packed => plain[operand],
+    })
+}
+
+#[inline(always)]
+fn choose<B: Body<N>, const N: usize>(job: &Job<'_, B::Out, N>) -> Way {
+    let loops = &job.nest.loops[..];
+    let Some((inner, outer)) = loops.split_last() else { return Way::Strided };
+    let last = outer.len();
+    if inner.out != 1 || !tileable::<B, N>(loops, last) {
+        return Way::Strided;
+    }
+    let awkward = |operand: usize| !matches!(inner.ins[operand], 0 | 1);
+    if job.any_order && inner.len >= 8 {
+        for operand in (0..N).filter(|&operand| awkward(operand)) {
+            let step = inner.ins[operand].unsigned_abs();
+            let nearer = |one: &Loop<N>| {
+                let own = one.ins[operand].unsigned_abs();
+                (own != 0 && own < step && one.len >= 8).then_some(own)
+            };
+            let nearest = (0..last).filter_map(|at| Some((nearer(&outer[at])?, at))).min();
+            if let Some((_, at)) = nearest {
+                return Way::Squares(at);
+            }
+        }
+    }
+    let mut from = last;
+    let mut len = inner.len;
+    while len < SHORT && from > 0 && loops.len() - from < INLINE {
+        if outer[from - 1].out != len.cast_signed() || !tileable::<B, N>(loops, from - 1) {
+            break;
+        }
+        from -= 1;
+        len *= outer[from].len;
+    }
+    let splat = (0..N).any(|operand| inner.ins[operand] == 0);
+    let straight = !(0..N).any(awkward) && (B::PATTERNS || !splat);
+    if straight && !job.stream && from == last { Way::Rows } else { Way::Tiles(from) }
+}
+
+macro_rules! levels {
+    ($($name:ident $avx2:ident ($($extra:ident: $type:ty)?);)*) => { $(
+        #[doc = concat!("[`", stringify!($name), "`], compiled for AVX2.")]
+        ///
+        /// # Safety
+        ///
+        /// As there, and the machine has the features.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
+        unsafe fn $avx2<B: Body<N>, const N: usize>(
+            body: &mut B,
+            job: &Job<'_, B::Out, N>,
+            $($extra: $type)?
+        ) {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { $name(body, job $(, $extra)?) }
+        }
+    )* };
+}
+
+levels! {
+    rows rows_avx2 ();
+    tiles tiles_avx2 (from: usize);
+    squares squares_avx2 (with: usize);
+}
+
+/// Pointers to an element of the output and of every operand.
+struct At<R, const N: usize> {
+    out: *mut R,
+    ins: [*const u8; N],
+}
+
+impl<R, const N: usize> At<R, N> {
+    /// Where a job's nest begins.
+    #[inline(always)]
+    fn start(job: &Job<'_, R, N>, sizes: [usize; N]) -> Self {
+        let mut at = Self { out: job.out.wrapping_offset(job.nest.out), ins: job.ins };
+        for (operand, size) in sizes.into_iter().enumerate() {
+            let bytes = job.nest.ins[operand] * size.cast_signed();
+            at.ins[operand] = at.ins[operand].wrapping_offset(bytes);
+        }
+        at
+    }
+
+    /// `steps` steps of a loop further.
+    #[inline(always)]
+    fn moved(&self, one: &Loop<N>, steps: isize, sizes: [usize; N]) -> Self {
+        let mut at = Self { out: self.out.wrapping_offset(one.out * steps), ins: self.ins };
+        for (operand, size) in sizes.into_iter().enumerate() {
+            let bytes = one.ins[operand] * steps * size.cast_signed();
+            at.ins[operand] = at.ins[operand].wrapping_offset(bytes);
+        }
+        at
+    }
+}
+
+/// Visits every combination of some loops, in order.
+#[inline(always)]
+fn visit<R, const N: usize>(
+    loops: &[Loop<N>],
+    sizes: [usize; N],
+    mut at: At<R, N>,
+    mut each: impl FnMut(&At<R, N>),
+) {
+    let Some((inner, outer)) = loops.split_last() else { return each(&at) };
+    let mut index = Inline::<usize>::of_len(outer.len());
+    loop {
+        for step in 0..inner.len.cast_signed() {
+            each(&at.moved(inner, step, sizes));
+        }
+        let mut level = outer.len();
+        loop {
+            if level == 0 {
+                return;
+            }
+            level -= 1;
+            let one = &outer[level];
+            index[level] += 1;
+            at = at.moved(one, 1, sizes);
+            if index[level] < one.len {
+                break;
+            }
+            at = at.moved(one, -one.len.cast_signed(), sizes);
+            index[level] = 0;
+        }
+    }
+}
+
+/// Runs along the innermost loop.
+///
+/// # Safety
+///
+/// The invariant of this module, and [`choose`] chose rows.
+#[inline(always)]
+unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
+    let sizes = B::sizes();
+    let Some((inner, outer)) = job.nest.loops.split_last() else { return };
+    let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner.ins[n] == 0) << n);
+    visit(outer, sizes, At::start(job, sizes), |at| {
+        // SAFETY: the nest stays within the arrays; `choose` saw strides of 0 and 1 alone.
+        unsafe { body.dense(at.out, at.ins, splat, inner.len) };
+    });
+}
+
+/// One element at a time, with whatever strides.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline(never)]
+unsafe fn strided<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
+    let sizes = B::sizes();
+    let one = Loop { len: 1, out: 1, ins: [1; N] };
+    let (inner, outer) = match job.nest.loops.split_last() {
+        Some((inner, outer)) => (inner, outer),
+        None => (&one, &[][..]),
+    };
+    visit(outer, sizes, At::start(job, sizes), |at| {
+        // SAFETY: the nest stays within the arrays.
+        unsafe { body.strided(at.out, inner.out, at.ins, inner.ins, inner.len) };
+    });
+}
+
+/// Room for a tile.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Room([MaybeUninit<u8>; TILE]);
+
+/// Stretches of the output, with the awkward operands packed beside them.
+///
+/// # Safety
+///
+/// The invariant of this module, and [`choose`] chose tiles.
+#[inline(always)]
+unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, from: usize) {
+    let sizes = B::sizes();
+    let loops = &job.nest.loops[..];
+    let (outer, group) = loops.split_at(from);
+    let Some((first, inside)) = group.split_first() else { return };
+    let inner: usize = inside.iter().map(|one| one.len).product();
+
+    let mut lies = [Lie::Direct; N];
+    let mut splat = 0;
+    let mut widest = if job.stream { size_of::<B::Out>() } else { 1 }.max(1);
+    for operand in 0..N {
+        lies[operand] = lie(loops, from, operand);
+        if lies[operand] == Lie::Splat && B::PATTERNS {
+            splat |= 1 << operand;
+        } else if lies[operand] != Lie::Direct {
+            lies[operand] = Lie::Packed;
+            widest = widest.max(sizes[operand]);
+        }
+    }
+    // How many steps of the first loop make a tile; without packing or streaming, all of them.
+    let buffered = job.stream || lies.contains(&Lie::Packed);
+    let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
+
+    let mut rooms = [Room([MaybeUninit::uninit(); TILE]); N];
+    let mut results = Room([MaybeUninit::uninit(); TILE]);
+    // What each room holds: the operand's pointer, and for how many steps.
+    let mut held = [(std::ptr::null::<u8>(), 0_usize); N];
+    // The loops of an operand that is packed.
+    let mut packing = [[(1_usize, 0_isize); INLINE]; N];
+    for (n, packing) in packing.iter_mut().enumerate() {
+        for (place, one) in packing.iter_mut().zip(group) {
+            *place = (one.len, one.ins[n]);
+        }
+    }
+    let depth = group.len();
+
+    visit(outer, sizes, At::start(job, sizes), |start| {
+        let mut done = 0;
+        while done < first.len {
+            let at = start.moved(first, done.cast_signed(), sizes);
+            let mut count = steps.min(first.len - done);
+            if job.stream && inner == 1 && done == 0 {
+                // End the first tile at a line, so that all others are whole lines.
+                let over = at.out.addr() % stream::LINE / size_of::<B::Out>().max(1);
+                count = count.min(steps.saturating_sub(over).max(1));
+            }
+            let mut ins = at.ins;
+            for operand in 0..N {
+                if lies[operand] != Lie::Packed {
+                    continue;
+                }
+                let room = rooms[operand].0.as_mut_ptr().cast::<u8>();
+                let (pointer, have) = held[operand];
+                if pointer != ins[operand] || have < count {
+                    packing[operand][0].0 = count;
+                    // SAFETY: `count * inner` elements of at most `widest` bytes fit in the room,
+                    // the nest stays within the operand, and `tileable` saw that it is plain.
+                    unsafe {
+                        pack(sizes[operand], room, ins[operand], &packing[operand][..depth]);
+                    }
+                    held[operand] = (ins[operand], count);
+                }
+                ins[operand] = room;
+            }
+            let len = count * inner;
+            if job.stream {
+                let to = results.0.as_mut_ptr();
+                // SAFETY: `len` results fit in the room; operands are contiguous there or in their
+                // arrays, or repeat. Results that need no drop are moved by their bytes.
+                unsafe {
+                    body.dense(to.cast(), ins, splat, len);
+                    stream::copy(at.out.cast(), to.cast(), len * size_of::<B::Out>());
+                }
+            } else {
+                // SAFETY: as above, and the output is contiguous along the group.
+                unsafe { body.dense(at.out, ins, splat, len) };
+            }
+            done += count;
+        }
+    });
+}
+
+/// Tiles over two loops, for operands that run along the other one.
+///
+/// # Safety
+///
+/// The invariant of this module, and [`choose`] chose squares.
+#[inline(always)]
+unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, with: usize) {
+    let sizes = B::sizes();
+    let Some((inner, rest)) = job.nest.loops.split_last() else { return };
+    let mut outer = Inline::new();
+    rest.iter().enumerate().filter(|&(at, _)| at != with).for_each(|(_, one)| outer.push(*one));
+    let side = rest[with];
+
+    let (mut splat, mut packed) = (0, [false; N]);
+    let mut widest = if job.stream { size_of::<B::Out>() } else { 1 }.max(1);
+    for operand in 0..N {
+        match inner.ins[operand] {
+            1 => {}
+            0 if B::PATTERNS => splat |= 1 << operand,
+            _ => {
+                packed[operand] = true;
+                widest = widest.max(sizes[operand]);
+            }
+        }
+    }
+    let rows = (COLUMN / widest).clamp(16, 64);
+    let columns = TILE / widest / rows;
+
+    let mut rooms = [Room([MaybeUninit::uninit(); TILE]); N];
+    let mut results = Room([MaybeUninit::uninit(); TILE]);
+    // Whole squares across, and as many rows as there are.
+    let across = (ACROSS / columns).max(1) * columns;
+    let blocks = Loop { len: inner.len.div_ceil(across), ..Loop::default() };
+    let mut first = 0;
+    outer.push(blocks);
+    visit(&outer, sizes, At::start(job, sizes), |start| {
+        let end = (first + across).min(inner.len);
+        let mut row = 0;
+        while row < side.len {
+            let high = rows.min(side.len - row);
+            let line = start.moved(&side, row.cast_signed(), sizes);
+            let mut column = first;
+            while column < end {
+                let at = line.moved(inner, column.cast_signed(), sizes);
+                let mut wide = columns.min(end - column);
+                if job.stream && column == first {
+                    let over = at.out.addr() % stream::LINE / size_of::<B::Out>().max(1);
+                    wide = wide.min(columns.saturating_sub(over).max(1));
+                }
+                for operand in (0..N).filter(|&operand| packed[operand]) {
+                    let loops = [(high, side.ins[operand]), (wide, inner.ins[operand])];
+                    // SAFETY: `high * wide` elements of at most `widest` bytes fit in the room, the
+                    // nest stays within the operand, and `tileable` saw that it is plain.
+                    unsafe {
+                        let room = rooms[operand].0.as_mut_ptr().cast();
+                        pack(sizes[operand], room, at.ins[operand], &loops);
+                    }
+                }
+                for r in 0..high {
+                    let mut at = at.moved(&side, r.cast_signed(), sizes);
+                    for operand in (0..N).filter(|&operand| packed[operand]) {
+                        let bytes = r * wide * sizes[operand];
+                        at.ins[operand] =
+                            rooms[operand].0.as_ptr().cast::<u8>().wrapping_add(bytes);
+                    }
+                    // SAFETY: a row of `wide` elements, in the rooms or in the arrays; the results
+                    // of one row fit in their room.
+                    unsafe {
+                        if job.stream {
+                            let to = results.0.as_mut_ptr();
+                            body.dense(to.cast(), at.ins, splat, wide);
+                            stream::copy(at.out.cast(), to.cast(), wide * size_of::<B::Out>());
+                        } else {
+                            body.dense(at.out, at.ins, splat, wide);
+                        }
+                    }
+                }
+                column += wide;
+            }
+            row += high;
+        }
+        first = if end == inner.len { 0 } else { end };
+    });
+}
+
+/// Whether results of a type may take any way: through a tile, or out of order.
+#[inline(always)]
+pub(crate) fn movable<R>() -> bool {
+    !needs_drop::<R>() && size_of::<R>() > 0 && size_of::<R>() <= STRETCH / SHORT
+}
