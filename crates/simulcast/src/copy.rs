@@ -23,6 +23,7 @@ use std::mem::needs_drop;
 use ndarray::{Array, ArrayD, ArrayRef, Dimension, IntoDimension};
 use simulcast_core::{BroadcastError, Rule};
 
+use crate::laid::Laid;
 use crate::operand::Operand;
 use crate::view::or_panic;
 use crate::zip::{Zip, laid, try_zip_by};
@@ -101,23 +102,19 @@ pub fn try_copy_into<A: Operand<Elem: Clone>, D: Dimension>(
     out: &mut ArrayRef<A::Elem, D>,
 ) -> Result<(), BroadcastError> {
     if needs_drop::<A::Elem>() {
-        return clone_from(array, out);
+        return clone_from(&array, out);
     }
     laid_to(array, out.raw_dim())?.try_map_into(out, Clone::clone)
 }
 
 /// Clones into what is there already: strings keep their memory.
 fn clone_from<A: Operand<Elem: Clone>, D: Dimension>(
-    array: A,
+    array: &A,
     out: &mut ArrayRef<A::Elem, D>,
 ) -> Result<(), BroadcastError> {
-    let zip: Zip<(A,), D> = laid_to(array, out.raw_dim())?;
-    let mut places = out.iter_mut();
-    zip.fold((), |(), element| {
-        if let Some(place) = places.next() {
-            place.clone_from(element);
-        }
-    });
+    // What `assign` would panic at is an error here.
+    Laid::new(Rule::To { target: out.shape() }, [array.sizes()], [array.steps()])?;
+    out.assign(&array.shown());
     Ok(())
 }
 
@@ -145,7 +142,7 @@ pub fn par_copy_into<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
     out: &mut ArrayRef<A::Elem, D>,
 ) {
     if needs_drop::<A::Elem>() {
-        return or_panic(clone_from(array, out));
+        return or_panic(clone_from(&array, out));
     }
     let zip = laid_to(array, out.raw_dim());
     or_panic(zip.and_then(|zip| zip.try_par_map_into(out, Clone::clone)));

@@ -468,3 +468,56 @@ unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
 pub(crate) fn movable<R>() -> bool {
     !needs_drop::<R>() && size_of::<R>() > 0 && size_of::<R>() <= STRETCH / SHORT
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use ndarray::{Array2, Array3, Axis, array, s};
+
+    use crate::{copy_to, sum_to_shape, zip};
+
+    // [E_BROADCAST_ANY_FUNC_3030]
+    #[test]
+    fn every_way_is_taken_on_little_data() {
+        let a = Array2::from_shape_fn((9, 140), |(i, j)| (i * 140 + j) as u32);
+        let (row, turned) = (a.row(3), a.t().to_owned());
+        let naive =
+            |f: &dyn Fn(usize, usize) -> u32| Array2::from_shape_fn((9, 140), |(i, j)| f(i, j));
+        // Rows, then squares, then tiles of a short axis, then a backward operand.
+        assert_eq!(zip((&a, row)).map(|a, b| a + b), naive(&|i, j| a[[i, j]] + a[[3, j]]));
+        let expected = naive(&|i, j| a[[i, j]] + 2 * a[[i, j]]);
+        assert_eq!(zip((&a, turned.t())).map(|a, b| a + 2 * b), expected);
+        let rgb = Array3::from_shape_fn((5, 11, 3), |(i, j, k)| (i + j * k) as u32);
+        let sums = zip((&rgb, &array![1, 2, 3])).map(|a, b| a + b);
+        assert_eq!(sums[[4, 7, 2]], rgb[[4, 7, 2]] + 3);
+        let back = zip((&a, a.slice(s![.., ..;-1]))).map(|a, b| a + b);
+        assert_eq!(back, naive(&|i, j| a[[i, j]] + a[[i, 139 - j]]));
+        // Strided, into an output with gaps, with results that own memory.
+        let mut out = Array2::from_elem((9, 280), Rc::new(0));
+        zip((&a,)).map_into(&mut out.slice_mut(s![.., ..;2]), |&a| Rc::new(a));
+        assert_eq!((*out[[2, 4]], *out[[2, 5]]), (a[[2, 2]], 0));
+        let words = copy_to(&array!["x".to_owned(), "y".to_owned()], (3, 2));
+        assert_eq!(words[[2, 1]], "y");
+        let four = zip((&a, row, a.column(1).insert_axis(Axis(1)), turned.t()));
+        assert_eq!(four.map(|a, b, c, d| a + b + c + d)[[8, 1]], 3 * a[[8, 1]] + a[[3, 1]]);
+        assert_eq!(sum_to_shape(&a, (9, 1))[[1, 0]], a.row(1).sum());
+        assert_eq!(sum_to_shape(&a, 140)[7], a.column(7).sum());
+        assert_eq!(sum_to_shape(&a, 1)[0], a.sum());
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3060]
+    #[test]
+    fn a_panic_on_little_data_drops_what_was_written() {
+        let a = Array2::from_shape_fn((3, 4), |(i, j)| i * 4 + j);
+        let alive = Rc::new(());
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            zip((&a,)).map(|&n| {
+                assert!(n < 7, "the fuse");
+                Rc::clone(&alive)
+            })
+        }));
+        assert!(outcome.is_err());
+        assert_eq!(Rc::strong_count(&alive), 1);
+    }
+}

@@ -26,6 +26,13 @@ impl<T: Copy + Default> Inline<T> {
         Self { len, place: [T::default(); INLINE], heap }
     }
 
+    /// Makes an empty list one of `len` equal values, which fit in place.
+    #[inline(always)]
+    pub(crate) fn grow(&mut self, len: usize, value: T) {
+        self.len = len.min(INLINE);
+        self.place = [value; INLINE];
+    }
+
     #[inline(always)]
     pub(crate) fn from_slice(values: &[T]) -> Self {
         let mut this = Self::of_len(values.len());

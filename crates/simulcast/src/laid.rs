@@ -17,6 +17,13 @@ pub struct Laid<const N: usize> {
     pub(crate) len: usize,
 }
 
+impl<const N: usize> Default for Laid<N> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self { shape: Inline::new(), strides: std::array::from_fn(|_| Inline::new()), len: 0 }
+    }
+}
+
 impl<const N: usize> Laid<N> {
     /// Lays operands of these shapes and strides under a rule.
     #[inline(always)]
@@ -25,41 +32,49 @@ impl<const N: usize> Laid<N> {
         shapes: [&[usize]; N],
         strides: [&[isize]; N],
     ) -> Result<Self, BroadcastError> {
-        if rule == Rule::Numpy
-            && let Some(laid) = Self::right_aligned(&shapes, &strides)
-        {
-            return Ok(laid);
+        let mut laid = Self::default();
+        laid.lay(rule, shapes, strides)?;
+        Ok(laid)
+    }
+
+    /// [`Laid::new`] in place: a few hundred bytes are not moved about for tiny arrays.
+    #[inline(always)]
+    pub(crate) fn lay(
+        &mut self,
+        rule: Rule<'_>,
+        shapes: [&[usize]; N],
+        strides: [&[isize]; N],
+    ) -> Result<(), BroadcastError> {
+        if rule == Rule::Numpy && self.right_aligned(&shapes, &strides).is_some() {
+            return Ok(());
         }
-        Self::planned(rule, shapes, strides)
+        *self = Self::planned(rule, shapes, strides)?;
+        Ok(())
     }
 
     /// [`Rule::Numpy`] for few axes, without an allocation; `None` sends the question to the plan.
     #[inline(always)]
-    fn right_aligned(shapes: &[&[usize]; N], strides: &[&[isize]; N]) -> Option<Self> {
+    fn right_aligned(&mut self, shapes: &[&[usize]; N], strides: &[&[isize]; N]) -> Option<()> {
         let rank = shapes.iter().map(|shape| shape.len()).max()?;
         if rank > INLINE {
             return None;
         }
-        let mut laid = Self {
-            shape: Inline::of_len(rank),
-            strides: std::array::from_fn(|_| Inline::of_len(rank)),
-            len: 0,
-        };
-        laid.shape.fill(1);
+        self.shape.grow(rank, 1);
+        self.strides.iter_mut().for_each(|strides| strides.grow(rank, 0));
         for shape in shapes {
-            for (result, &size) in laid.shape.iter_mut().rev().zip(shape.iter().rev()) {
+            for (result, &size) in self.shape.iter_mut().rev().zip(shape.iter().rev()) {
                 *result = join(*result, size)?;
             }
         }
-        for ((own, shape), all) in strides.iter().zip(shapes).zip(&mut laid.strides) {
+        for ((own, shape), all) in strides.iter().zip(shapes).zip(&mut self.strides) {
             let axes = own.iter().zip(*shape).rev();
-            for ((stride, result), (&own, size)) in all.iter_mut().zip(&*laid.shape).rev().zip(axes)
+            for ((stride, result), (&own, size)) in all.iter_mut().zip(&*self.shape).rev().zip(axes)
             {
                 *stride = if size == result { own } else { 0 };
             }
         }
-        laid.len = checked_len(&laid.shape).ok()?;
-        Some(laid)
+        self.len = checked_len(&self.shape).ok()?;
+        Some(())
     }
 
     /// The way through a plan: for many axes, and for errors.

@@ -167,6 +167,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
+
         // [E_BROADCAST_ANY_FUNC_3030]
         #[test]
         fn a_nest_visits_every_element_once(

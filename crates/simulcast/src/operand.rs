@@ -31,6 +31,8 @@ pub trait Operand: Sealed {
     fn sizes(&self) -> &[usize];
     #[doc(hidden)]
     fn steps(&self) -> &[isize];
+    #[doc(hidden)]
+    fn shown(&self) -> ArrayView<'_, Self::Elem, Self::Dim>;
     /// # Safety
     ///
     /// As for a view made of [`Operand::pointer`], `shape` and `strides`.
@@ -58,6 +60,9 @@ macro_rules! operand {
             fn steps(&self) -> &[isize] {
                 self.strides()
             }
+            fn shown(&self) -> ArrayView<'_, $elem, $dim> {
+                self.view()
+            }
             #[inline(always)]
             unsafe fn laid<E: Dimension>(self, shape: &[usize], strides: &[isize]) -> Self::View<E> {
                 // SAFETY: the caller keeps the conditions, and `self` borrows the elements for `'a`.
@@ -76,12 +81,12 @@ operand! {
 /// One to eight operands, of different element types, in a tuple.
 pub trait Operands: Sealed {
     #[doc(hidden)]
-    type Laid;
+    type Laid: Default;
     /// Views of all of them, with one dimension.
     type Views<D: Dimension>;
 
     #[doc(hidden)]
-    fn lay(&self, rule: Rule<'_>) -> Result<Self::Laid, BroadcastError>;
+    fn lay(&self, rule: Rule<'_>, laid: &mut Self::Laid) -> Result<(), BroadcastError>;
     #[doc(hidden)]
     fn views<D: Dimension>(self, laid: &Self::Laid) -> Option<Self::Views<D>>;
 }
@@ -100,8 +105,8 @@ macro_rules! operands {
             type Views<Dim: Dimension> = ($($name::View<Dim>,)*);
 
             #[inline(always)]
-            fn lay(&self, rule: Rule<'_>) -> Result<Laid<$count>, BroadcastError> {
-                Laid::new(rule, [$(self.$index.sizes()),*], [$(self.$index.steps()),*])
+            fn lay(&self, rule: Rule<'_>, laid: &mut Laid<$count>) -> Result<(), BroadcastError> {
+                laid.lay(rule, [$(self.$index.sizes()),*], [$(self.$index.steps()),*])
             }
 
             #[inline]

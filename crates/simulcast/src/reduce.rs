@@ -4,7 +4,7 @@
 //! loops    as in a nest, ordered by the gradient's strides, so that it is read in order; a loop
 //!          is summed (the result does not move) or kept
 //! unit     along  (the innermost loop is summed)  one element of the result
-//!          across (the innermost loop is kept)    up to 1024 neighbours
+//!          across (the innermost loop is kept)    up to 2048 neighbours
 //! leaf     along   up to 2048 elements of one run, in 32 sums side by side
 //!          across  up to 32 rows, eight at a time, added to one row of sums
 //! tree     leaves are added in pairs, pairs in pairs, and so on
@@ -21,10 +21,11 @@ use crate::Addend;
 use crate::inline::Inline;
 use crate::level::{Kind, Level};
 use crate::nest::{Loop, Nest};
+use crate::pack::prefetch;
 use crate::threads;
 
 /// The neighbours that one unit across sums.
-const WIDE: usize = 1024;
+const WIDE: usize = 2048;
 /// The elements of a leaf along.
 const RUN: usize = 2048;
 /// The rows of a leaf across.
@@ -107,7 +108,12 @@ fn count(loops: &[Loop<1>]) -> usize {
 }
 
 /// How far gradient and result have moved at step `step` of some loops, taken as one.
+#[inline(always)]
 fn offsets(loops: &[Loop<1>], mut step: usize) -> (isize, isize) {
+    if let [one] = loops {
+        let step = step.cast_signed();
+        return (step * one.out, step * one.ins[0]);
+    }
     let mut at = (0, 0);
     for one in loops.iter().rev() {
         let index = (step % one.len).cast_signed();
@@ -421,10 +427,30 @@ unsafe fn across<T: Addend>(
         // SAFETY: by the condition of this function.
         let [a, b, c, d, e, f, g, h] =
             starts.map(|start| unsafe { std::slice::from_raw_parts(start, sums.len()) });
-        for at in 0..sums.len() {
+        // Rows that lie close together hide the order from the hardware: ask for the next ones.
+        let next: [*const T; 8] =
+            std::array::from_fn(|r| from.wrapping_offset(offsets(loops, row + 8 + r).0));
+        // A few neighbours at a time, in registers.
+        const STEP: usize = 16;
+        let whole = sums.len() / STEP * STEP;
+        let add = |x: [T::Sum; STEP], y: [T::Sum; STEP]| -> [T::Sum; STEP] {
+            std::array::from_fn(|n| T::plus(x[n], y[n]))
+        };
+        for (block, sums) in sums.chunks_exact_mut(STEP).enumerate() {
+            let load = |row: &[T]| -> [T::Sum; STEP] {
+                // SAFETY: the row is as long as the sums.
+                std::array::from_fn(|n| unsafe { row.get_unchecked(block * STEP + n) }.widen())
+            };
+            next.iter().for_each(|next| prefetch(next.wrapping_add(block * STEP)));
+            let left = add(add(load(a), load(b)), add(load(c), load(d)));
+            let right = add(add(load(e), load(f)), add(load(g), load(h)));
+            let own = std::array::from_fn(|n| sums[n]);
+            sums.copy_from_slice(&add(own, add(left, right)));
+        }
+        for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
             let pair = |x: &[T], y: &[T]| T::plus(x[at].widen(), y[at].widen());
             let (left, right) = (T::plus(pair(a, b), pair(c, d)), T::plus(pair(e, f), pair(g, h)));
-            sums[at] = T::plus(sums[at], T::plus(left, right));
+            *sum = T::plus(*sum, T::plus(left, right));
         }
         row += 8;
     }
@@ -434,6 +460,41 @@ unsafe fn across<T: Addend>(
             // SAFETY: by the condition of this function.
             let element = unsafe { start.offset(at.cast_signed() * stride).read() };
             *sum = T::plus(*sum, element.widen());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [E_BROADCAST_ANY_FUNC_3040] [E_BROADCAST_ANY_FUNC_3050]
+    #[test]
+    fn sums_have_the_same_bits_at_every_level_on_any_number_of_threads() {
+        let shape = if cfg!(miri) { [3, 5, 40] } else { [70, 33, 2100] };
+        let len: usize = shape.iter().product();
+        let grad: Vec<f32> = (0..len).map(|n| (n * 7919 % 10_007) as f32 / 97.0).collect();
+        let strides = [shape[1] * shape[2], shape[2], 1].map(usize::cast_signed);
+        for kept in 0..8_usize {
+            // Row-major strides over the axes that are kept.
+            let (mut result, mut all) = ([0_isize; 3], 1);
+            for axis in (0..3).rev().filter(|axis| kept >> axis & 1 == 1) {
+                result[axis] = all;
+                all *= shape[axis].cast_signed();
+            }
+            let reduction = Reduction::new(&shape, &strides, &result);
+            let run = |level, parallel| {
+                let mut sums = vec![0.0_f32; all.unsigned_abs()];
+                // SAFETY: the strides are row-major in vectors of these sizes.
+                unsafe { reduce(level, &reduction, grad.as_ptr(), &mut sums, parallel) };
+                sums.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            };
+            let once = run(Level::BASELINE, false);
+            for level in Level::available() {
+                for parallel in [false, true] {
+                    assert_eq!(run(level, parallel), once, "{} {parallel} {kept:b}", level.name());
+                }
+            }
         }
     }
 }

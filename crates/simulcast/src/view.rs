@@ -100,7 +100,8 @@ fn views<T: Operands, D: Dimension>(
     rule: Rule<'_>,
     operands: T,
 ) -> Result<T::Views<D>, BroadcastError> {
-    let laid = operands.lay(rule)?;
+    let mut laid = T::Laid::default();
+    operands.lay(rule, &mut laid)?;
     // Never `None`: the common dimension has the rank of the common shape.
     operands.views(&laid).ok_or_else(|| BroadcastError::new(rule, NO_SHAPES, Refusal::Overflow))
 }

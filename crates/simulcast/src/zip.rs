@@ -118,8 +118,10 @@ pub(crate) fn laid<T: Operands, D>(
     rule: Rule<'_>,
     operands: T,
 ) -> Result<Zip<T, D>, BroadcastError> {
-    let laid = operands.lay(rule)?;
-    Ok(Zip { operands, laid, level: Level::best(), threads: None, dim: PhantomData })
+    let (level, laid) = (Level::best(), T::Laid::default());
+    let mut zip = Zip { operands, laid, level, threads: None, dim: PhantomData };
+    zip.operands.lay(rule, &mut zip.laid)?;
+    Ok(zip)
 }
 
 impl<T: Operands, D> Zip<T, D> {
