@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Fewer elements than this are not worth another thread.
-pub(crate) const PART: usize = 1 << 15;
+pub(crate) const PART: usize = 1 << 16;
 
 /// Parts a thread: more than one, so that a thread that was held up does not hold up the others.
 const PARTS: usize = 4;
