@@ -23,7 +23,7 @@ use crate::inline::{INLINE, Inline};
 use crate::kernel::Body;
 use crate::level::{Kind, Level};
 use crate::nest::{Loop, Nest};
-use crate::pack::{TILE, pack};
+use crate::pack::pack;
 use crate::stream;
 
 /// An innermost loop shorter than this is joined with the loops around it.
@@ -33,8 +33,11 @@ const SHORT: usize = 128;
 /// the first-level cache.
 const STRETCH: usize = 4096;
 
-/// The bytes of a column of a square, at best: two lines.
-const COLUMN: usize = 128;
+/// The bytes of one operand's square: they stay in the second-level cache.
+const SQUARE: usize = 65536;
+
+/// The bytes of a column of a square, at best. Eight lines in a row are what memory likes.
+const COLUMN: usize = 512;
 
 /// Squares go down after this many columns, so that the pages of a transposed operand stay known.
 const ACROSS: usize = 1024;
@@ -288,7 +291,11 @@ unsafe fn strided<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
 /// Room for a tile.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Room([MaybeUninit<u8>; TILE]);
+struct Room([MaybeUninit<u8>; STRETCH]);
+
+/// Room for a line: squares are made of these.
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "reached through pointers")] [MaybeUninit<u8>; 64]);
 
 /// Stretches of the output, with the awkward operands packed beside them.
 ///
@@ -319,8 +326,8 @@ unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, 
     let buffered = job.stream || lies.contains(&Lie::Packed);
     let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
 
-    let mut rooms = [Room([MaybeUninit::uninit(); TILE]); N];
-    let mut results = Room([MaybeUninit::uninit(); TILE]);
+    let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
+    let mut results = Room([MaybeUninit::uninit(); STRETCH]);
     // What each room holds: the operand's pointer, and for how many steps.
     let mut held = [(std::ptr::null::<u8>(), 0_usize); N];
     // The loops of an operand that is packed.
@@ -403,11 +410,15 @@ unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
             }
         }
     }
-    let rows = (COLUMN / widest).clamp(16, 64);
-    let columns = TILE / widest / rows;
+    let rows = (COLUMN / widest).clamp(16, 128);
+    let columns = SQUARE / widest / rows;
 
-    let mut rooms = [Room([MaybeUninit::uninit(); TILE]); N];
-    let mut results = Room([MaybeUninit::uninit(); TILE]);
+    let most = rows.min(side.len) * columns.min(inner.len);
+    let mut rooms: [Vec<Line>; N] = std::array::from_fn(|n| {
+        let bytes = if packed[n] { most * sizes[n] } else { 0 };
+        Vec::with_capacity(bytes.div_ceil(size_of::<Line>()))
+    });
+    let mut results = Room([MaybeUninit::uninit(); STRETCH]);
     // Whole squares across, and as many rows as there are.
     let across = (ACROSS / columns).max(1) * columns;
     let blocks = Loop { len: inner.len.div_ceil(across), ..Loop::default() };
@@ -432,7 +443,7 @@ unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
                     // SAFETY: `high * wide` elements of at most `widest` bytes fit in the room, the
                     // nest stays within the operand, and `tileable` saw that it is plain.
                     unsafe {
-                        let room = rooms[operand].0.as_mut_ptr().cast();
+                        let room = rooms[operand].as_mut_ptr().cast();
                         pack(sizes[operand], room, at.ins[operand], &loops);
                     }
                 }
@@ -440,8 +451,7 @@ unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
                     let mut at = at.moved(&side, r.cast_signed(), sizes);
                     for operand in (0..N).filter(|&operand| packed[operand]) {
                         let bytes = r * wide * sizes[operand];
-                        at.ins[operand] =
-                            rooms[operand].0.as_ptr().cast::<u8>().wrapping_add(bytes);
+                        at.ins[operand] = rooms[operand].as_ptr().cast::<u8>().wrapping_add(bytes);
                     }
                     // SAFETY: a row of `wide` elements, in the rooms or in the arrays; the results
                     // of one row fit in their room.

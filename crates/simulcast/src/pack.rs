@@ -1,15 +1,12 @@
 //! Packing: an operand's elements of one tile, brought side by side.
 //!
-//! A tile is at most [`TILE`] bytes, so that it stays in a near cache. What is packed is
+//! A tile is small, so that it stays in a near cache. What is packed is
 //! plain data, moved as unsigned integers of the same size.
 //!
 //! Invariant of every call: the source reaches every element that the loops name, and the
 //! destination has room for all of them; both are aligned for an element.
 
 use std::ptr;
-
-/// The bytes of room for a tile.
-pub(crate) const TILE: usize = 16384;
 
 /// Loops from the outermost to the innermost: how often, and the source's stride in elements.
 pub(crate) type Loops<'a> = &'a [(usize, isize)];
