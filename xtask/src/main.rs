@@ -32,8 +32,9 @@ cargo xtask COMMAND
                     (--accept keeps them, --dialects makes docs/dialects.md anew)
   coverage          lines, and branches on nightly, of simulcast-core
   fuzz [SECONDS]    each fuzz target for a while (10 seconds unless told)
-  miri              the core's unit tests under Miri
-  bench             the core's benchmarks";
+  miri              unit tests of the core and of the unsafe kernels under Miri
+  bench [OPTIONS]   arrays side by side with their peers: --quick, --case GLOB, --engine NAME
+  bench core        the core's benchmarks";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +51,11 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz("10"),
         ["fuzz", seconds] => fuzz(seconds),
         ["miri"] => miri(),
-        ["bench"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
+        ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
+        ["bench", options @ ..] => {
+            let run = ["run", "--release", "-p", "simulcast-bench", "--"];
+            Step::new("bench").run(cargo(run).args(options))
+        }
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
@@ -135,7 +140,7 @@ fn fuzz(seconds: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The core's unit tests under Miri.
+/// The core's unit tests under Miri, and those of the engine's kernels.
 fn miri() -> Result<(), String> {
     let step = Step::new("Miri");
     if let Err(why) = rustup(["component", "add", "miri", "rust-src", "--toolchain", "nightly"]) {
@@ -154,5 +159,11 @@ fn miri() -> Result<(), String> {
         "--test",
         "spec_002_ngraph",
     ];
-    step.run(run::command("cargo", args).env("CARGO_TARGET_DIR", run::root().join("target/miri")))
+    let target = run::root().join("target/miri");
+    step.run(run::command("cargo", args).env("CARGO_TARGET_DIR", &target))?;
+    let args = ["+nightly", "miri", "test", "-p", "simulcast", "--lib"];
+    let flags = "-Zmiri-disable-isolation";
+    let mut kernels = run::command("cargo", args);
+    Step::new("Miri on the kernels")
+        .run(kernels.env("CARGO_TARGET_DIR", &target).env("MIRIFLAGS", flags))
 }

@@ -38,8 +38,10 @@ struct Inner {
 
 impl BroadcastError {
     /// The error for shapes of known sizes; looks for every clash and for fixes.
+    ///
+    /// For crates that refuse more than the rules do, such as a result that no array can hold.
     #[cold]
-    pub(crate) fn new<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], refusal: Refusal) -> Self {
+    pub fn new<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], refusal: Refusal) -> Self {
         let clashes = match refusal {
             Refusal::Clash { .. } | Refusal::Overhang { .. } => all_clashes(rule, shapes),
             _ => Vec::new(),

@@ -1,0 +1,124 @@
+//! Addends: what gradients are made of, and what they are summed in.
+
+use half::{bf16, f16};
+
+/// An element that can be summed.
+///
+/// Implemented for the numbers: floats in their own type, `f16` and `bf16` in `f32`, integers in
+/// their own type, wrapping. Exact types of your own take five lines.
+pub trait Addend: Copy + Send + Sync {
+    /// What sums are kept in.
+    type Sum: Copy + Send + Sync;
+
+    /// The sum of nothing.
+    const ZERO: Self::Sum;
+
+    /// The element as a sum.
+    #[must_use]
+    fn widen(self) -> Self::Sum;
+
+    /// The sum of two sums.
+    #[must_use]
+    fn plus(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+
+    /// The sum as an element.
+    #[must_use]
+    fn narrow(sum: Self::Sum) -> Self;
+}
+
+macro_rules! addend {
+    ($($type:ty: $zero:expr, |$a:ident, $b:ident| $plus:expr;)*) => { $(
+        impl Addend for $type {
+            type Sum = Self;
+            const ZERO: Self = $zero;
+            #[inline(always)]
+            fn widen(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn plus($a: Self, $b: Self) -> Self {
+                $plus
+            }
+            #[inline(always)]
+            fn narrow(sum: Self) -> Self {
+                sum
+            }
+        }
+    )* };
+}
+
+addend! {
+    f32: 0.0, |a, b| a + b;
+    f64: 0.0, |a, b| a + b;
+    i8: 0, |a, b| a.wrapping_add(b);
+    i16: 0, |a, b| a.wrapping_add(b);
+    i32: 0, |a, b| a.wrapping_add(b);
+    i64: 0, |a, b| a.wrapping_add(b);
+    u8: 0, |a, b| a.wrapping_add(b);
+    u16: 0, |a, b| a.wrapping_add(b);
+    u32: 0, |a, b| a.wrapping_add(b);
+    u64: 0, |a, b| a.wrapping_add(b);
+}
+
+impl Addend for f16 {
+    type Sum = f32;
+    const ZERO: f32 = 0.0;
+
+    /// Without branches or calls, so that loops of it vectorise: the exponent is moved by a
+    /// product, which is exact, and set to all ones where it was.
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        let bits = u32::from(self.to_bits());
+        let (sign, rest) = ((bits & 0x8000) << 16, bits & 0x7fff);
+        let moved = f32::from_bits(rest << 13) * f32::from_bits((127 + 112) << 23);
+        let special = if rest >= 0x7c00 { 0x7f80_0000 } else { 0 };
+        f32::from_bits(sign | moved.to_bits() | special)
+    }
+
+    #[inline(always)]
+    fn plus(a: f32, b: f32) -> f32 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn narrow(sum: f32) -> Self {
+        Self::from_f32(sum)
+    }
+}
+
+impl Addend for bf16 {
+    type Sum = f32;
+    const ZERO: f32 = 0.0;
+
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+
+    #[inline(always)]
+    fn plus(a: f32, b: f32) -> f32 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn narrow(sum: f32) -> Self {
+        Self::from_f32(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [E_BROADCAST_ANY_FUNC_3040]
+    #[test]
+    fn every_half_widens_to_its_value() {
+        for bits in (0..=u16::MAX).step_by(if cfg!(miri) { 97 } else { 1 }) {
+            let half = f16::from_bits(bits);
+            let same = half.widen() == half.to_f32() || half.widen().is_nan() && half.is_nan();
+            assert!(same, "{bits:#x}: {} is not {}", half.widen(), half.to_f32());
+            let brain = bf16::from_bits(bits);
+            assert!(brain.widen() == brain.to_f32() || brain.widen().is_nan() && brain.is_nan());
+        }
+    }
+}

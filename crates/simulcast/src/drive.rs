@@ -1,0 +1,533 @@
+//! Driving: a nest, a body and pointers become runs.
+//!
+//! ```text
+//! rows     the output and every operand are contiguous or repeat along the innermost loop, and it
+//!          is long: run after run, straight on the arrays
+//! tiles    some operand is neither, or the innermost loop is short: a stretch of the output, over
+//!          as many loops as it takes, with the awkward operands packed beside it; a packed
+//!          operand that has not moved since the last tile is not packed again
+//! squares  an operand runs along another loop than the output (it is transposed): tiles over both
+//!          loops, so that every line that is fetched is used
+//! strided  elements that must not be copied, or an output with gaps: one element at a time
+//! ```
+//!
+//! Large outputs go through a tile and out with streaming stores. One call picks the way and the
+//! instruction-set level for the whole nest.
+//!
+//! Invariant: `out` and `ins` of a [`Job`] reach every element of its nest, as [`crate::kernel`]
+//! asks; each output element is written exactly once.
+
+use std::mem::{MaybeUninit, needs_drop};
+
+use crate::inline::{INLINE, Inline};
+use crate::kernel::Body;
+use crate::level::{Kind, Level};
+use crate::nest::{Loop, Nest};
+use crate::pack::pack;
+use crate::stream;
+
+/// An innermost loop shorter than this is joined with the loops around it.
+const SHORT: usize = 128;
+
+/// The bytes of one operand's part of a tile: with those of the others and the results it stays in
+/// the first-level cache.
+const STRETCH: usize = 4096;
+
+/// The bytes of one operand's square: they stay in the second-level cache.
+const SQUARE: usize = 65536;
+
+/// The bytes of a column of a square, at best. Eight lines in a row are what memory likes.
+const COLUMN: usize = 512;
+
+/// Squares go down after this many columns, so that the pages of a transposed operand stay known.
+const ACROSS: usize = 1024;
+
+/// What there is to do: where the nest begins.
+pub(crate) struct Job<'n, R, const N: usize> {
+    pub(crate) nest: &'n Nest<N>,
+    pub(crate) out: *mut R,
+    pub(crate) ins: [*const u8; N],
+    /// Whether results go past the caches.
+    pub(crate) stream: bool,
+    /// Whether elements may be visited in another order than that of the output's memory.
+    pub(crate) any_order: bool,
+}
+
+/// The way, once the strides are known.
+enum Way {
+    Rows,
+    /// Tiles over the loops from that one on.
+    Tiles(usize),
+    /// Squares over that loop and the innermost.
+    Squares(usize),
+    Strided,
+}
+
+/// Runs a body over a nest.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline]
+pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
+    level: Level,
+    body: &mut B,
+    job: &Job<'_, B::Out, N>,
+) {
+    let way = choose::<B, N>(job);
+    // SAFETY: the caller keeps the invariant; a `Level` exists only where the machine has it.
+    unsafe {
+        match (way, level.kind()) {
+            (Way::Rows, Kind::Baseline) => rows(body, job),
+            (Way::Tiles(from), Kind::Baseline) => tiles(body, job, from),
+            (Way::Squares(with), Kind::Baseline) => squares(body, job, with),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Rows, Kind::Avx2) => rows_avx2(body, job),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Tiles(from), Kind::Avx2) => tiles_avx2(body, job, from),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Squares(with), Kind::Avx2) => squares_avx2(body, job, with),
+            (Way::Strided, _) => strided(body, job),
+        }
+    }
+    if job.stream {
+        stream::fence();
+    }
+}
+
+/// How an operand lies along the loops from `from` on, where the output is contiguous.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    /// As the output.
+    Direct,
+    /// One element.
+    Splat,
+    /// Otherwise.
+    Packed,
+}
+
+#[inline(always)]
+fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize) -> Lie {
+    let part = || loops.iter().skip(from);
+    if part().all(|one| one.ins[operand] == 0) {
+        Lie::Splat
+    } else if part().all(|one| one.ins[operand] == one.out) {
+        Lie::Direct
+    } else {
+        Lie::Packed
+    }
+}
+
+/// Whether tiles can stretch over the loops from `from` on.
+#[inline(always)]
+fn tileable<B: Body<N>, const N: usize>(loops: &[Loop<N>], from: usize) -> bool {
+    let plain = B::plain();
+    (0..N).all(|operand| match lie(loops, from, operand) {
+        Lie::Direct => true,
+        Lie::Splat => B::PATTERNS || plain[operand],
+        Lie::Packed => plain[operand],
+    })
+}
+
+#[inline(always)]
+fn choose<B: Body<N>, const N: usize>(job: &Job<'_, B::Out, N>) -> Way {
+    let loops = &job.nest.loops[..];
+    let Some((inner, outer)) = loops.split_last() else { return Way::Strided };
+    let last = outer.len();
+    if inner.out != 1 || !tileable::<B, N>(loops, last) {
+        return Way::Strided;
+    }
+    let awkward = |operand: usize| !matches!(inner.ins[operand], 0 | 1);
+    if job.any_order && inner.len >= 8 {
+        for operand in (0..N).filter(|&operand| awkward(operand)) {
+            let step = inner.ins[operand].unsigned_abs();
+            let nearer = |one: &Loop<N>| {
+                let own = one.ins[operand].unsigned_abs();
+                (own != 0 && own < step && one.len >= 8).then_some(own)
+            };
+            let nearest = (0..last).filter_map(|at| Some((nearer(&outer[at])?, at))).min();
+            if let Some((_, at)) = nearest {
+                return Way::Squares(at);
+            }
+        }
+    }
+    let mut from = last;
+    let mut len = inner.len;
+    while len < SHORT && from > 0 && loops.len() - from < INLINE {
+        if outer[from - 1].out != len.cast_signed() || !tileable::<B, N>(loops, from - 1) {
+            break;
+        }
+        from -= 1;
+        len *= outer[from].len;
+    }
+    let splat = (0..N).any(|operand| inner.ins[operand] == 0);
+    let straight = !(0..N).any(awkward) && (B::PATTERNS || !splat);
+    if straight && !job.stream && from == last { Way::Rows } else { Way::Tiles(from) }
+}
+
+macro_rules! levels {
+    ($($name:ident $avx2:ident ($($extra:ident: $type:ty)?);)*) => { $(
+        #[doc = concat!("[`", stringify!($name), "`], compiled for AVX2.")]
+        ///
+        /// # Safety
+        ///
+        /// As there, and the machine has the features.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
+        unsafe fn $avx2<B: Body<N>, const N: usize>(
+            body: &mut B,
+            job: &Job<'_, B::Out, N>,
+            $($extra: $type)?
+        ) {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { $name(body, job $(, $extra)?) }
+        }
+    )* };
+}
+
+levels! {
+    rows rows_avx2 ();
+    tiles tiles_avx2 (from: usize);
+    squares squares_avx2 (with: usize);
+}
+
+/// Pointers to an element of the output and of every operand.
+struct At<R, const N: usize> {
+    out: *mut R,
+    ins: [*const u8; N],
+}
+
+impl<R, const N: usize> At<R, N> {
+    /// Where a job's nest begins.
+    #[inline(always)]
+    fn start(job: &Job<'_, R, N>, sizes: [usize; N]) -> Self {
+        let mut at = Self { out: job.out.wrapping_offset(job.nest.out), ins: job.ins };
+        for (operand, size) in sizes.into_iter().enumerate() {
+            let bytes = job.nest.ins[operand] * size.cast_signed();
+            at.ins[operand] = at.ins[operand].wrapping_offset(bytes);
+        }
+        at
+    }
+
+    /// `steps` steps of a loop further.
+    #[inline(always)]
+    fn moved(&self, one: &Loop<N>, steps: isize, sizes: [usize; N]) -> Self {
+        let mut at = Self { out: self.out.wrapping_offset(one.out * steps), ins: self.ins };
+        for (operand, size) in sizes.into_iter().enumerate() {
+            let bytes = one.ins[operand] * steps * size.cast_signed();
+            at.ins[operand] = at.ins[operand].wrapping_offset(bytes);
+        }
+        at
+    }
+}
+
+/// Visits every combination of some loops, in order.
+#[inline(always)]
+fn visit<R, const N: usize>(
+    loops: &[Loop<N>],
+    sizes: [usize; N],
+    mut at: At<R, N>,
+    mut each: impl FnMut(&At<R, N>),
+) {
+    let Some((inner, outer)) = loops.split_last() else { return each(&at) };
+    let mut index = Inline::<usize>::of_len(outer.len());
+    loop {
+        for step in 0..inner.len.cast_signed() {
+            each(&at.moved(inner, step, sizes));
+        }
+        let mut level = outer.len();
+        loop {
+            if level == 0 {
+                return;
+            }
+            level -= 1;
+            let one = &outer[level];
+            index[level] += 1;
+            at = at.moved(one, 1, sizes);
+            if index[level] < one.len {
+                break;
+            }
+            at = at.moved(one, -one.len.cast_signed(), sizes);
+            index[level] = 0;
+        }
+    }
+}
+
+/// Runs along the innermost loop.
+///
+/// # Safety
+///
+/// The invariant of this module, and [`choose`] chose rows.
+#[inline(always)]
+unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
+    let sizes = B::sizes();
+    let Some((inner, outer)) = job.nest.loops.split_last() else { return };
+    let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner.ins[n] == 0) << n);
+    visit(outer, sizes, At::start(job, sizes), |at| {
+        // SAFETY: the nest stays within the arrays; `choose` saw strides of 0 and 1 alone.
+        unsafe { body.dense(at.out, at.ins, splat, inner.len) };
+    });
+}
+
+/// One element at a time, with whatever strides.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline(never)]
+unsafe fn strided<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
+    let sizes = B::sizes();
+    let one = Loop { len: 1, out: 1, ins: [1; N] };
+    let (inner, outer) = match job.nest.loops.split_last() {
+        Some((inner, outer)) => (inner, outer),
+        None => (&one, &[][..]),
+    };
+    visit(outer, sizes, At::start(job, sizes), |at| {
+        // SAFETY: the nest stays within the arrays.
+        unsafe { body.strided(at.out, inner.out, at.ins, inner.ins, inner.len) };
+    });
+}
+
+/// Room for a tile.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Room([MaybeUninit<u8>; STRETCH]);
+
+/// Room for a line: squares are made of these.
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "reached through pointers")] [MaybeUninit<u8>; 64]);
+
+/// Stretches of the output, with the awkward operands packed beside them.
+///
+/// # Safety
+///
+/// The invariant of this module, and [`choose`] chose tiles.
+#[inline(always)]
+unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, from: usize) {
+    let sizes = B::sizes();
+    let loops = &job.nest.loops[..];
+    let (outer, group) = loops.split_at(from);
+    let Some((first, inside)) = group.split_first() else { return };
+    let inner: usize = inside.iter().map(|one| one.len).product();
+
+    let mut lies = [Lie::Direct; N];
+    let mut splat = 0;
+    let mut widest = if job.stream { size_of::<B::Out>() } else { 1 }.max(1);
+    for operand in 0..N {
+        lies[operand] = lie(loops, from, operand);
+        if lies[operand] == Lie::Splat && B::PATTERNS {
+            splat |= 1 << operand;
+        } else if lies[operand] != Lie::Direct {
+            lies[operand] = Lie::Packed;
+            widest = widest.max(sizes[operand]);
+        }
+    }
+    // How many steps of the first loop make a tile; without packing or streaming, all of them.
+    let buffered = job.stream || lies.contains(&Lie::Packed);
+    let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
+
+    let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
+    let mut results = Room([MaybeUninit::uninit(); STRETCH]);
+    // What each room holds: the operand's pointer, and for how many steps.
+    let mut held = [(std::ptr::null::<u8>(), 0_usize); N];
+    // The loops of an operand that is packed.
+    let mut packing = [[(1_usize, 0_isize); INLINE]; N];
+    for (n, packing) in packing.iter_mut().enumerate() {
+        for (place, one) in packing.iter_mut().zip(group) {
+            *place = (one.len, one.ins[n]);
+        }
+    }
+    let depth = group.len();
+
+    visit(outer, sizes, At::start(job, sizes), |start| {
+        let mut done = 0;
+        while done < first.len {
+            let at = start.moved(first, done.cast_signed(), sizes);
+            let mut count = steps.min(first.len - done);
+            if job.stream && inner == 1 && done == 0 {
+                // End the first tile at a line, so that all others are whole lines.
+                let over = at.out.addr() % stream::LINE / size_of::<B::Out>().max(1);
+                count = count.min(steps.saturating_sub(over).max(1));
+            }
+            let mut ins = at.ins;
+            for operand in 0..N {
+                if lies[operand] != Lie::Packed {
+                    continue;
+                }
+                let room = rooms[operand].0.as_mut_ptr().cast::<u8>();
+                let (pointer, have) = held[operand];
+                if pointer != ins[operand] || have < count {
+                    packing[operand][0].0 = count;
+                    // SAFETY: `count * inner` elements of at most `widest` bytes fit in the room,
+                    // the nest stays within the operand, and `tileable` saw that it is plain.
+                    unsafe {
+                        pack(sizes[operand], room, ins[operand], &packing[operand][..depth]);
+                    }
+                    held[operand] = (ins[operand], count);
+                }
+                ins[operand] = room;
+            }
+            let len = count * inner;
+            if job.stream {
+                let to = results.0.as_mut_ptr();
+                // SAFETY: `len` results fit in the room; operands are contiguous there or in their
+                // arrays, or repeat. Results that need no drop are moved by their bytes.
+                unsafe {
+                    body.dense(to.cast(), ins, splat, len);
+                    stream::copy(at.out.cast(), to.cast(), len * size_of::<B::Out>());
+                }
+            } else {
+                // SAFETY: as above, and the output is contiguous along the group.
+                unsafe { body.dense(at.out, ins, splat, len) };
+            }
+            done += count;
+        }
+    });
+}
+
+/// Tiles over two loops, for operands that run along the other one.
+///
+/// # Safety
+///
+/// The invariant of this module, and [`choose`] chose squares.
+#[inline(always)]
+unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, with: usize) {
+    let sizes = B::sizes();
+    let Some((inner, rest)) = job.nest.loops.split_last() else { return };
+    let mut outer = Inline::new();
+    rest.iter().enumerate().filter(|&(at, _)| at != with).for_each(|(_, one)| outer.push(*one));
+    let side = rest[with];
+
+    let (mut splat, mut packed) = (0, [false; N]);
+    let mut widest = if job.stream { size_of::<B::Out>() } else { 1 }.max(1);
+    for operand in 0..N {
+        match inner.ins[operand] {
+            1 => {}
+            0 if B::PATTERNS => splat |= 1 << operand,
+            _ => {
+                packed[operand] = true;
+                widest = widest.max(sizes[operand]);
+            }
+        }
+    }
+    let rows = (COLUMN / widest).clamp(16, 128);
+    let columns = SQUARE / widest / rows;
+
+    let most = rows.min(side.len) * columns.min(inner.len);
+    let mut rooms: [Vec<Line>; N] = std::array::from_fn(|n| {
+        let bytes = if packed[n] { most * sizes[n] } else { 0 };
+        Vec::with_capacity(bytes.div_ceil(size_of::<Line>()))
+    });
+    let mut results = Room([MaybeUninit::uninit(); STRETCH]);
+    // Whole squares across, and as many rows as there are.
+    let across = (ACROSS / columns).max(1) * columns;
+    let blocks = Loop { len: inner.len.div_ceil(across), ..Loop::default() };
+    let mut first = 0;
+    outer.push(blocks);
+    visit(&outer, sizes, At::start(job, sizes), |start| {
+        let end = (first + across).min(inner.len);
+        let mut row = 0;
+        while row < side.len {
+            let high = rows.min(side.len - row);
+            let line = start.moved(&side, row.cast_signed(), sizes);
+            let mut column = first;
+            while column < end {
+                let at = line.moved(inner, column.cast_signed(), sizes);
+                let mut wide = columns.min(end - column);
+                if job.stream && column == first {
+                    let over = at.out.addr() % stream::LINE / size_of::<B::Out>().max(1);
+                    wide = wide.min(columns.saturating_sub(over).max(1));
+                }
+                for operand in (0..N).filter(|&operand| packed[operand]) {
+                    let loops = [(high, side.ins[operand]), (wide, inner.ins[operand])];
+                    // SAFETY: `high * wide` elements of at most `widest` bytes fit in the room, the
+                    // nest stays within the operand, and `tileable` saw that it is plain.
+                    unsafe {
+                        let room = rooms[operand].as_mut_ptr().cast();
+                        pack(sizes[operand], room, at.ins[operand], &loops);
+                    }
+                }
+                for r in 0..high {
+                    let mut at = at.moved(&side, r.cast_signed(), sizes);
+                    for operand in (0..N).filter(|&operand| packed[operand]) {
+                        let bytes = r * wide * sizes[operand];
+                        at.ins[operand] = rooms[operand].as_ptr().cast::<u8>().wrapping_add(bytes);
+                    }
+                    // SAFETY: a row of `wide` elements, in the rooms or in the arrays; the results
+                    // of one row fit in their room.
+                    unsafe {
+                        if job.stream {
+                            let to = results.0.as_mut_ptr();
+                            body.dense(to.cast(), at.ins, splat, wide);
+                            stream::copy(at.out.cast(), to.cast(), wide * size_of::<B::Out>());
+                        } else {
+                            body.dense(at.out, at.ins, splat, wide);
+                        }
+                    }
+                }
+                column += wide;
+            }
+            row += high;
+        }
+        first = if end == inner.len { 0 } else { end };
+    });
+}
+
+/// Whether results of a type may take any way: through a tile, or out of order.
+#[inline(always)]
+pub(crate) fn movable<R>() -> bool {
+    !needs_drop::<R>() && size_of::<R>() > 0 && size_of::<R>() <= STRETCH / SHORT
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use ndarray::{Array2, Array3, Axis, array, s};
+
+    use crate::{copy_to, sum_to_shape, zip};
+
+    // [E_BROADCAST_ANY_FUNC_3030]
+    #[test]
+    fn every_way_is_taken_on_little_data() {
+        let a = Array2::from_shape_fn((9, 140), |(i, j)| (i * 140 + j) as u32);
+        let (row, turned) = (a.row(3), a.t().to_owned());
+        let naive =
+            |f: &dyn Fn(usize, usize) -> u32| Array2::from_shape_fn((9, 140), |(i, j)| f(i, j));
+        // Rows, then squares, then tiles of a short axis, then a backward operand.
+        assert_eq!(zip((&a, row)).map(|a, b| a + b), naive(&|i, j| a[[i, j]] + a[[3, j]]));
+        let expected = naive(&|i, j| a[[i, j]] + 2 * a[[i, j]]);
+        assert_eq!(zip((&a, turned.t())).map(|a, b| a + 2 * b), expected);
+        let rgb = Array3::from_shape_fn((5, 11, 3), |(i, j, k)| (i + j * k) as u32);
+        let sums = zip((&rgb, &array![1, 2, 3])).map(|a, b| a + b);
+        assert_eq!(sums[[4, 7, 2]], rgb[[4, 7, 2]] + 3);
+        let back = zip((&a, a.slice(s![.., ..;-1]))).map(|a, b| a + b);
+        assert_eq!(back, naive(&|i, j| a[[i, j]] + a[[i, 139 - j]]));
+        // Strided, into an output with gaps, with results that own memory.
+        let mut out = Array2::from_elem((9, 280), Rc::new(0));
+        zip((&a,)).map_into(&mut out.slice_mut(s![.., ..;2]), |&a| Rc::new(a));
+        assert_eq!((*out[[2, 4]], *out[[2, 5]]), (a[[2, 2]], 0));
+        let words = copy_to(&array!["x".to_owned(), "y".to_owned()], (3, 2));
+        assert_eq!(words[[2, 1]], "y");
+        let four = zip((&a, row, a.column(1).insert_axis(Axis(1)), turned.t()));
+        assert_eq!(four.map(|a, b, c, d| a + b + c + d)[[8, 1]], 3 * a[[8, 1]] + a[[3, 1]]);
+        assert_eq!(sum_to_shape(&a, (9, 1))[[1, 0]], a.row(1).sum());
+        assert_eq!(sum_to_shape(&a, 140)[7], a.column(7).sum());
+        assert_eq!(sum_to_shape(&a, 1)[0], a.sum());
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3060]
+    #[test]
+    fn a_panic_on_little_data_drops_what_was_written() {
+        let a = Array2::from_shape_fn((3, 4), |(i, j)| i * 4 + j);
+        let alive = Rc::new(());
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            zip((&a,)).map(|&n| {
+                assert!(n < 7, "the fuse");
+                Rc::clone(&alive)
+            })
+        }));
+        assert!(outcome.is_err());
+        assert_eq!(Rc::strong_count(&alive), 1);
+    }
+}

@@ -1,0 +1,218 @@
+//! Runs: the innermost loops, one for each pattern of contiguous and repeated operands.
+//!
+//! A [`Body`] is a closure with the types of what it reads and writes. [`Body::dense`] is for runs
+//! on which the output and every operand are contiguous, or repeat one element ("splat"); the
+//! pattern is a constant of the loop, so that the compiler sees slices and vectorises.
+//! [`Body::strided`] is for everything else.
+//!
+//! Invariant of every call: pointers are aligned and reach `len` elements along their strides, all
+//! of them valid for reads (operands) or writes (output); the output overlaps no operand, since it
+//! comes from a `&mut` borrow or a fresh allocation while the operands are borrowed.
+
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, needs_drop};
+use std::slice;
+
+use crate::plain::is_plain;
+
+/// Work on runs of `N` operands.
+pub(crate) trait Body<const N: usize> {
+    /// What is written.
+    type Out;
+
+    /// Whether `dense` takes patterns other than 0.
+    const PATTERNS: bool;
+
+    /// The bytes of each operand's elements.
+    fn sizes() -> [usize; N];
+
+    /// Whether each operand's elements are plain data.
+    fn plain() -> [bool; N];
+
+    /// How many results were written, counted where they need to be dropped.
+    fn done(&self) -> usize;
+
+    /// A run on which the output is contiguous, and operand n too unless bit n of `splat` is set.
+    ///
+    /// # Safety
+    ///
+    /// The invariant of this module; `splat` is below `1 << N`, and 0 unless `PATTERNS`.
+    unsafe fn dense(&mut self, out: *mut Self::Out, ins: [*const u8; N], splat: usize, len: usize);
+
+    /// A run with any strides, in elements.
+    ///
+    /// # Safety
+    ///
+    /// The invariant of this module.
+    unsafe fn strided(
+        &mut self,
+        out: *mut Self::Out,
+        step: isize,
+        ins: [*const u8; N],
+        steps: [isize; N],
+        len: usize,
+    );
+}
+
+/// A closure over elements of the types in `T`, with results of type `R`.
+pub(crate) struct Map<F, T, R> {
+    f: F,
+    /// Whether the output holds values already, which are to be dropped.
+    assign: bool,
+    /// How many results were written, counted where they need to be dropped.
+    done: usize,
+    types: PhantomData<fn(T) -> R>,
+}
+
+impl<F, T, R> Map<F, T, R> {
+    #[inline(always)]
+    pub(crate) fn new(f: F, assign: bool) -> Self {
+        Self { f, assign, done: 0, types: PhantomData }
+    }
+}
+
+/// Writes a result.
+///
+/// # Safety
+///
+/// `slot` is valid for writes, and holds a value where `assign` is set.
+#[inline(always)]
+unsafe fn put<R>(slot: *mut R, value: R, assign: bool, done: &mut usize) {
+    if !needs_drop::<R>() {
+        // SAFETY: valid for writes by the condition of this function.
+        unsafe { slot.write(value) };
+        return;
+    }
+    if assign {
+        // SAFETY: it holds a value by the condition of this function.
+        unsafe { *slot = value };
+    } else {
+        // SAFETY: valid for writes by the condition of this function.
+        unsafe { slot.write(value) };
+    }
+    *done += 1;
+}
+
+macro_rules! body {
+    ($count:literal, $patterns:literal, [$($pattern:literal)*]: $($name:ident $value:ident $index:tt),*) => {
+        const _: () = {
+            /// The loop for one pattern. The slices are references, and so promised not to overlap.
+            ///
+            /// # Safety
+            ///
+            /// `assign` is set only where `out` holds values; each slice has `out.len()` elements,
+            /// or one where its bit of `PATTERN` is set.
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "one for each operand")]
+            unsafe fn run<const PATTERN: usize, $($name,)* R, Func: FnMut($(&$name),*) -> R>(
+                f: &mut Func,
+                out: &mut [MaybeUninit<R>],
+                $($value: &[$name],)*
+                assign: bool,
+                done: &mut usize,
+            ) {
+                for at in 0..out.len() {
+                    // SAFETY: `at` is below the length of every slice that is not repeated.
+                    $(let $value = unsafe {
+                        $value.get_unchecked(if PATTERN >> $index & 1 == 1 { 0 } else { at })
+                    };)*
+                    let value = f($($value),*);
+                    // SAFETY: `at` is below the length, and the caller vouches for `assign`.
+                    unsafe { put(out.get_unchecked_mut(at).as_mut_ptr(), value, assign, done) };
+                }
+            }
+
+            impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> Map<Func, ($($name,)*), R> {
+                /// # Safety
+                ///
+                /// As [`Body::dense`].
+                #[inline(always)]
+                unsafe fn pattern<const PATTERN: usize>(
+                    &mut self,
+                    out: *mut R,
+                    ins: [*const u8; $count],
+                    len: usize,
+                ) {
+                    // SAFETY: the invariant of this module gives each pointer as many elements as
+                    // the pattern says, and output memory that nobody else sees.
+                    unsafe {
+                        run::<PATTERN, $($name,)* R, Func>(
+                            &mut self.f,
+                            slice::from_raw_parts_mut(out.cast(), len),
+                            $(slice::from_raw_parts(
+                                ins[$index].cast(),
+                                if PATTERN >> $index & 1 == 1 { 1 } else { len },
+                            ),)*
+                            self.assign,
+                            &mut self.done,
+                        );
+                    }
+                }
+            }
+
+            impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> Body<$count> for Map<Func, ($($name,)*), R> {
+                type Out = R;
+                const PATTERNS: bool = $patterns;
+
+                #[inline(always)]
+                fn sizes() -> [usize; $count] {
+                    [$(size_of::<$name>()),*]
+                }
+
+                #[inline(always)]
+                fn plain() -> [bool; $count] {
+                    [$(is_plain::<$name>()),*]
+                }
+
+                #[inline(always)]
+                fn done(&self) -> usize {
+                    self.done
+                }
+
+                #[inline(always)]
+                unsafe fn dense(
+                    &mut self,
+                    out: *mut R,
+                    ins: [*const u8; $count],
+                    splat: usize,
+                    len: usize,
+                ) {
+                    // SAFETY: the caller keeps the conditions.
+                    unsafe {
+                        match splat {
+                            $($pattern => self.pattern::<$pattern>(out, ins, len),)*
+                            _ => {}
+                        }
+                    }
+                }
+
+                #[inline(always)]
+                unsafe fn strided(
+                    &mut self,
+                    out: *mut R,
+                    step: isize,
+                    ins: [*const u8; $count],
+                    steps: [isize; $count],
+                    len: usize,
+                ) {
+                    for at in 0..len.cast_signed() {
+                        // SAFETY: the pointers reach `len` elements by the invariant of this module.
+                        unsafe {
+                            let value = (self.f)($(&*ins[$index].cast::<$name>().offset(at * steps[$index])),*);
+                            put(out.offset(at * step), value, self.assign, &mut self.done);
+                        }
+                    }
+                }
+            }
+        };
+    };
+}
+
+body!(1, true, [0 1]: A a 0);
+body!(2, true, [0 1 2 3]: A a 0, B b 1);
+body!(3, true, [0 1 2 3 4 5 6 7]: A a 0, B b 1, C c 2);
+body!(4, false, [0]: A a 0, B b 1, C c 2, D d 3);
+body!(5, false, [0]: A a 0, B b 1, C c 2, D d 3, E e 4);
+body!(6, false, [0]: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5);
+body!(7, false, [0]: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6);
+body!(8, false, [0]: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6, H h 7);

@@ -1,0 +1,120 @@
+//! Operands laid onto a result: its shape, and every operand's strides along it.
+//!
+//! The rules live in the core. The common one is asked for axis by axis here, with the core's
+//! [`join`], so that tiny arrays stay cheap: nothing is allocated where there are no more than eight
+//! axes. Every other rule, and every error, comes from a plan.
+
+use simulcast_core::{BroadcastError, Plan, Refusal, Rule, join, resolve};
+
+use crate::inline::{INLINE, Inline};
+
+/// The shape of a result, and the strides along it of `N` operands.
+#[derive(Clone, Debug)]
+pub struct Laid<const N: usize> {
+    pub(crate) shape: Inline<usize>,
+    pub(crate) strides: [Inline<isize>; N],
+    /// The number of elements of the result.
+    pub(crate) len: usize,
+}
+
+impl<const N: usize> Default for Laid<N> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self { shape: Inline::new(), strides: std::array::from_fn(|_| Inline::new()), len: 0 }
+    }
+}
+
+impl<const N: usize> Laid<N> {
+    /// Lays operands of these shapes and strides under a rule.
+    #[inline(always)]
+    pub(crate) fn new(
+        rule: Rule<'_>,
+        shapes: [&[usize]; N],
+        strides: [&[isize]; N],
+    ) -> Result<Self, BroadcastError> {
+        let mut laid = Self::default();
+        laid.lay(rule, shapes, strides)?;
+        Ok(laid)
+    }
+
+    /// [`Laid::new`] in place: a few hundred bytes are not moved about for tiny arrays.
+    #[inline(always)]
+    pub(crate) fn lay(
+        &mut self,
+        rule: Rule<'_>,
+        shapes: [&[usize]; N],
+        strides: [&[isize]; N],
+    ) -> Result<(), BroadcastError> {
+        if rule == Rule::Numpy && self.right_aligned(&shapes, &strides).is_some() {
+            return Ok(());
+        }
+        *self = Self::planned(rule, shapes, strides)?;
+        Ok(())
+    }
+
+    /// [`Rule::Numpy`] for few axes, without an allocation; `None` sends the question to the plan.
+    #[inline(always)]
+    fn right_aligned(&mut self, shapes: &[&[usize]; N], strides: &[&[isize]; N]) -> Option<()> {
+        let rank = shapes.iter().map(|shape| shape.len()).max()?;
+        if rank > INLINE {
+            return None;
+        }
+        self.shape.grow(rank, 1);
+        self.strides.iter_mut().for_each(|strides| strides.grow(rank, 0));
+        for shape in shapes {
+            for (result, &size) in self.shape.iter_mut().rev().zip(shape.iter().rev()) {
+                *result = join(*result, size)?;
+            }
+        }
+        for ((own, shape), all) in strides.iter().zip(shapes).zip(&mut self.strides) {
+            let axes = own.iter().zip(*shape).rev();
+            for ((stride, result), (&own, size)) in all.iter_mut().zip(&*self.shape).rev().zip(axes)
+            {
+                *stride = if size == result { own } else { 0 };
+            }
+        }
+        self.len = checked_len(&self.shape).ok()?;
+        Some(())
+    }
+
+    /// The way through a plan: for many axes, and for errors.
+    #[cold]
+    fn planned(
+        rule: Rule<'_>,
+        shapes: [&[usize]; N],
+        strides: [&[isize]; N],
+    ) -> Result<Self, BroadcastError> {
+        let plan = resolve(rule, &shapes)?;
+        let refused = |refusal| BroadcastError::new(rule, &shapes, refusal);
+        let mut all: [Inline<isize>; N] = std::array::from_fn(|_| Inline::new());
+        for (operand, (out, own)) in all.iter_mut().zip(strides).enumerate() {
+            *out = strides_under(&plan, operand, own).map_err(refused)?;
+        }
+        let len = checked_len(plan.shape()).map_err(refused)?;
+        Ok(Self { shape: Inline::from_slice(plan.shape()), strides: all, len })
+    }
+}
+
+/// The strides of an operand along a plan's result.
+pub(crate) fn strides_under(
+    plan: &Plan,
+    operand: usize,
+    own: &[isize],
+) -> Result<Inline<isize>, Refusal> {
+    Ok(Inline::from_slice(&plan.strides(operand, own)?))
+}
+
+/// The number of elements, where an array of that shape may exist: the product of the sizes other
+/// than 0 fits in `isize`, as `ndarray` requires.
+#[inline]
+pub(crate) fn checked_len(shape: &[usize]) -> Result<usize, Refusal> {
+    let (mut product, mut empty) = (1_usize, false);
+    for &size in shape {
+        empty |= size == 0;
+        product = product.checked_mul(size.max(1)).ok_or(Refusal::Overflow)?;
+    }
+    if isize::try_from(product).is_err() {
+        return Err(Refusal::Overflow);
+    }
+    Ok(if empty { 0 } else { product })
+}

@@ -1,0 +1,98 @@
+//! Instruction-set levels: the same plain loops, compiled once for each.
+//!
+//! The best level of the machine is found once; the environment variable `SIMULCAST_LEVEL`
+//! (`baseline`, `avx2`) lowers it, so that a test proves which path ran. A value of [`Level`] is
+//! the proof that the machine can run it. Additions, products and the like are bit-equal at every
+//! level: nothing is fused or reordered.
+
+use std::sync::OnceLock;
+
+// Implements E_BROADCAST_ANY_FUNC_3050.
+/// A level that this machine can run.
+///
+/// ```
+/// use simulcast::Level;
+///
+/// assert!(Level::available().contains(&Level::best()));
+/// assert_eq!(Level::BASELINE.name(), "baseline");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Level(Kind);
+
+/// What there is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Baseline,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Level {
+    /// What every machine of the target has (SSE2 on `x86_64`, NEON on `aarch64`).
+    pub const BASELINE: Self = Self(Kind::Baseline);
+
+    /// AVX2 with FMA and F16C, where the machine has them.
+    #[must_use]
+    pub fn avx2() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma")
+            && std::arch::is_x86_feature_detected!("f16c")
+        {
+            return Some(Self(Kind::Avx2));
+        }
+        None
+    }
+
+    /// Every level of this machine, the best last.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        [Some(Self::BASELINE), Self::avx2()].into_iter().flatten().collect()
+    }
+
+    /// The level that is used unless a call says otherwise: the best there is, or what
+    /// `SIMULCAST_LEVEL` names.
+    #[must_use]
+    #[inline]
+    pub fn best() -> Self {
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(|| Self::wanted(std::env::var("SIMULCAST_LEVEL").ok().as_deref()))
+    }
+
+    /// The level of that name, or the best where there is none of that name here.
+    fn wanted(name: Option<&str>) -> Self {
+        let mut levels = Self::available();
+        let best = levels.pop().unwrap_or(Self::BASELINE);
+        levels.into_iter().find(|level| Some(level.name()) == name).unwrap_or(best)
+    }
+
+    /// The name that `SIMULCAST_LEVEL` takes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Baseline => "baseline",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn kind(self) -> Kind {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [E_BROADCAST_ANY_FUNC_3050]
+    #[test]
+    fn a_name_lowers_the_level_and_nothing_else_does() {
+        let best = Level::available().pop();
+        assert_eq!(Level::wanted(Some("baseline")), Level::BASELINE);
+        for name in [None, Some(""), Some("AVX2"), best.map(Level::name)] {
+            assert_eq!(Some(Level::wanted(name)), best, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Broadcasting over `ndarray`: any number of arrays, every rule, any element type.
+//!
+//! ```
+//! use ndarray::array;
+//! use simulcast::{broadcast_views, zip};
+//!
+//! let (x, mean, unit) = (array![[1.0, 20.0], [3.0, 40.0]], array![2.0, 30.0], array![["m"], ["s"]]);
+//! let text = zip((&x, &mean, &unit)).map(|x, mean, unit| format!("{} {unit}", x - mean));
+//! assert_eq!(text, array![["-1 m", "-10 m"], ["1 s", "10 s"]]);
+//!
+//! let (x, mean, unit) = broadcast_views((&x, &mean, &unit)); // no copy
+//! assert_eq!((x.dim(), mean.dim(), unit.dim()), ((2, 2), (2, 2), (2, 2)));
+//! ```
+//!
+//! | you want | you call |
+//! |---|---|
+//! | an array shown in another shape | [`broadcast_to`] |
+//! | several arrays shown in their common shape | [`broadcast_views`], [`broadcast_all`] |
+//! | an array written out in another shape | [`copy_to`], [`copy_into`] |
+//! | a closure over one to eight arrays | [`zip`], then `map`, `map_into`, `fold`, `par_map` … |
+//! | the gradient of an operand | [`sum_to`], [`sum_to_shape`] |
+//! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
+//! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
+//!
+//! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, `SIMULCAST_LEVEL` the
+//! instruction set.
+
+#![warn(clippy::panic, clippy::expect_used)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+mod addend;
+mod copy;
+mod drive;
+mod fresh;
+mod inline;
+mod kernel;
+mod laid;
+mod level;
+mod nest;
+mod operand;
+mod pack;
+mod plain;
+mod raw;
+mod reduce;
+mod run;
+mod stream;
+mod sum_to;
+mod threads;
+mod view;
+mod zip;
+
+pub use addend::Addend;
+pub use copy::{
+    copy_into, copy_to, copy_to_by, par_copy_into, par_copy_to, try_copy_into, try_copy_to,
+    try_copy_to_by,
+};
+pub use level::Level;
+pub use operand::{CommonDim, Operand, Operands};
+pub use simulcast_core::{
+    BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
+    resolve,
+};
+pub use sum_to::{
+    par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,
+};
+pub use view::{
+    broadcast_all, broadcast_all_by, broadcast_to, broadcast_views, broadcast_views_by,
+    try_broadcast_all, try_broadcast_all_by, try_broadcast_to, try_broadcast_views,
+    try_broadcast_views_by,
+};
+pub use zip::{Zip, try_zip, try_zip_by, zip, zip_by};

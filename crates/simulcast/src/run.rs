@@ -1,0 +1,315 @@
+//! Running a body over a broadcast: into a fresh array, into the caller's, or for its effects.
+//!
+//! Serial calls take a body, parallel ones a way to make a body for each part. Both come down to
+//! [`drive`](crate::drive) on a nest or on its parts: the output is split, never the work on one
+//! element.
+//!
+//! Invariant: the pointers of a [`Source`] reach every element that its strides name along its
+//! shape, because they are those of the operands that were laid; the operands stay borrowed while
+//! it lives.
+
+use std::marker::PhantomData;
+use std::mem::needs_drop;
+
+use ndarray::{Array, ArrayRef, Dimension};
+use simulcast_core::{BroadcastError, Names, Refusal, Rule, elements, row_major_into};
+
+use crate::drive::{Job, drive, movable};
+use crate::fresh::{Fresh, Ledger};
+use crate::inline::Inline;
+use crate::kernel::Body;
+use crate::laid::Laid;
+use crate::level::Level;
+use crate::nest::Nest;
+use crate::stream::STREAM_FROM;
+use crate::threads;
+
+/// Results of at most that many elements are not worth a nest, or a level.
+const SMALL: usize = 64;
+
+/// Operands that were laid, and how to run.
+pub(crate) struct Source<'z, const N: usize> {
+    laid: &'z Laid<N>,
+    ins: [*const u8; N],
+    level: Level,
+    operands: PhantomData<&'z ()>,
+}
+
+/// Who does the work.
+pub(crate) enum Work<S, P> {
+    /// One body, on this thread.
+    Here(S),
+    /// A body for each part, on at most that many threads if that is said.
+    Parts(P, Option<usize>),
+}
+
+/// What makes no parts.
+pub(crate) type Never<B> = fn() -> B;
+
+impl<'z, const N: usize> Source<'z, N> {
+    /// # Safety
+    ///
+    /// `ins` are the pointers of the operands that `laid` was made for, borrowed for `'z`, and of
+    /// the types that the bodies read; shared between threads only where they are `Sync`.
+    #[inline(always)]
+    pub(crate) unsafe fn new(laid: &'z Laid<N>, ins: [*const u8; N], level: Level) -> Self {
+        Self { laid, ins, level, operands: PhantomData }
+    }
+
+    /// Strides of the operands along the result.
+    #[inline(always)]
+    fn strides(&self) -> [&[isize]; N] {
+        std::array::from_fn(|n| &self.laid.strides[n][..])
+    }
+
+    fn refused(&self, refusal: Refusal) -> BroadcastError {
+        BroadcastError::new(Rule::Exact, &[&self.laid.shape[..]], refusal)
+            .with_names(Names::of(["result"]))
+    }
+
+    /// A fresh row-major array of results.
+    #[inline(always)]
+    pub(crate) fn collect<B: Body<N>, P: Fn() -> B + Sync, D: Dimension>(
+        &self,
+        work: Work<B, P>,
+    ) -> Result<Array<B::Out, D>, BroadcastError> {
+        let shape = &self.laid.shape[..];
+        let mut fresh = Fresh::new(self.laid.len).map_err(|refusal| self.refused(refusal))?;
+        let mut strides = Inline::of_len(shape.len());
+        row_major_into(shape, &mut strides).map_err(|refusal| self.refused(refusal))?;
+        let out = fresh.pointer();
+        let ledger = needs_drop::<B::Out>().then_some(&fresh.ledger);
+        // SAFETY: the memory has room for every element of the row-major result.
+        unsafe { self.run(work, out, &strides, ledger, movable::<B::Out>()) };
+        let dim = (D::NDIM.is_none_or(|rank| rank == shape.len())).then(|| {
+            let mut dim = D::zeros(shape.len());
+            dim.slice_mut().copy_from_slice(shape);
+            dim
+        });
+        // SAFETY: every element was written.
+        let array = dim.and_then(|dim| unsafe { fresh.finish(dim, self.laid.len) });
+        // Never `None`: the dimension has the result's rank and sizes.
+        array.ok_or_else(|| self.refused(Refusal::Overflow))
+    }
+
+    /// Results into the caller's array, to whose shape the result stretches.
+    #[inline(always)]
+    pub(crate) fn assign<B: Body<N>, P: Fn() -> B + Sync, D: Dimension>(
+        &self,
+        work: Work<B, P>,
+        out: &mut ArrayRef<B::Out, D>,
+    ) -> Result<(), BroadcastError> {
+        let (relaid, this);
+        let source = if out.shape() == &self.laid.shape[..] {
+            self
+        } else {
+            relaid = self.onto(out.shape())?;
+            this = Source { laid: &relaid, ..*self };
+            &this
+        };
+        let pointer = out.as_mut_ptr();
+        // SAFETY: the array is borrowed for writing and has the shape that the operands are laid on.
+        unsafe { source.run(work, pointer, out.strides(), None, movable::<B::Out>()) };
+        Ok(())
+    }
+
+    // Implements E_BROADCAST_ANY_ERR_3020.
+    /// The operands laid onto the shape of an output, through that of the result.
+    #[cold]
+    fn onto(&self, out: &[usize]) -> Result<Laid<N>, BroadcastError> {
+        let (shape, len) = (Inline::from_slice(out), elements(out).unwrap_or(0));
+        let mut onto = Laid { shape, strides: std::array::from_fn(|_| Inline::new()), len };
+        for (to, from) in onto.strides.iter_mut().zip(self.strides()) {
+            let [strides] = Laid::new(Rule::To { target: out }, [&self.laid.shape[..]], [from])
+                .map_err(|error| error.with_names(Names::of(["result"])))?
+                .strides;
+            *to = strides;
+        }
+        Ok(onto)
+    }
+
+    /// Runs a body that writes nothing: in row-major order, or in any.
+    #[inline(always)]
+    pub(crate) fn effects<B: Body<N, Out = ()>, P: Fn() -> B + Sync>(
+        &self,
+        work: Work<B, P>,
+        any_order: bool,
+    ) {
+        let mut strides = Inline::of_len(self.laid.shape.len());
+        // Never an error: `Laid` bounded the sizes.
+        if row_major_into(&self.laid.shape, &mut strides).is_ok() {
+            let mut nothing = ();
+            // SAFETY: values without a size can be written to any aligned place.
+            unsafe { self.run(work, &raw mut nothing, &strides, None, any_order) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `out` with `strides` reaches every element of the result, for writes, and overlaps no
+    /// operand; it holds values where the bodies assign.
+    #[inline(always)]
+    unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
+        &self,
+        mut work: Work<B, P>,
+        out: *mut B::Out,
+        strides: &[isize],
+        ledger: Option<&Ledger>,
+        any_order: bool,
+    ) {
+        if self.laid.len == 0 {
+            return;
+        }
+        // SAFETY: the caller vouches for the output, `Source` for the operands.
+        let small = |body: &mut B| unsafe {
+            small(body, &self.laid.shape, strides, self.strides(), out, self.ins)
+        };
+        if self.laid.len <= SMALL
+            && let (Work::Here(body), None) = (&mut work, ledger)
+            && small(body)
+        {
+            return;
+        }
+        let nest = Nest::new(&self.laid.shape, strides, self.strides());
+        let bytes = self.laid.len.saturating_mul(size_of::<B::Out>());
+        let stream = movable::<B::Out>() && bytes >= STREAM_FROM;
+        match work {
+            Work::Here(body) => {
+                let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };
+                // SAFETY: the caller vouches for the output, `Source` for the operands.
+                unsafe { recorded(self.level, body, &job, ledger) };
+            }
+            Work::Parts(make, limit) => {
+                let shared = Shared { out, ins: self.ins };
+                let level = self.level;
+                let parts = threads::parts(self.laid.len, limit);
+                let (at, cuts) = cuts(&nest, parts, any_order);
+                if cuts.len() <= 2 {
+                    let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };
+                    // SAFETY: as above.
+                    unsafe { recorded(level, make(), &job, ledger) };
+                    return;
+                }
+                threads::each(cuts.len() - 1, |part| {
+                    let part = nest.part(at, cuts[part]..cuts[part + 1]);
+                    let Shared { out, ins } = *shared.get();
+                    let job = Job { nest: &part, out, ins, stream, any_order };
+                    // SAFETY: as above; the parts write distinct elements of the output.
+                    unsafe { recorded(level, make(), &job, ledger) };
+                });
+            }
+        }
+    }
+}
+
+/// Runs over the rows of a small result as they come, where that needs no nest: up to two axes,
+/// contiguous rows. Says whether it did.
+///
+/// # Safety
+///
+/// The invariant of [`crate::drive`], for these strides.
+#[inline(always)]
+unsafe fn small<B: Body<N>, const N: usize>(
+    body: &mut B,
+    shape: &[usize],
+    out: &[isize],
+    strides: [&[isize]; N],
+    to: *mut B::Out,
+    ins: [*const u8; N],
+) -> bool {
+    let (rows, columns) = match *shape {
+        [columns] => (1, columns),
+        [rows, columns] => (rows, columns),
+        _ => return false,
+    };
+    let step = |strides: &[isize], back: usize| {
+        strides.len().checked_sub(back).and_then(|at| strides.get(at)).copied().unwrap_or(0)
+    };
+    let inner = strides.map(|strides| step(strides, 1));
+    let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner[n] == 0) << n);
+    let dense = inner.iter().all(|&stride| stride == 0 || stride == 1);
+    if !dense || step(out, 1) != 1 || !(B::PATTERNS || splat == 0) {
+        return false;
+    }
+    let sizes = B::sizes();
+    for row in 0..rows.cast_signed() {
+        let to = to.wrapping_offset(row * step(out, 2));
+        let ins = std::array::from_fn(|n| {
+            ins[n].wrapping_offset(row * step(strides[n], 2) * sizes[n].cast_signed())
+        });
+        // SAFETY: the row lies within the arrays, and its strides were compared above.
+        unsafe { body.dense(to, ins, splat, columns) };
+    }
+    true
+}
+
+/// Which loop to cut, and where: from 0 to its length.
+fn cuts<const N: usize>(nest: &Nest<N>, parts: usize, any_order: bool) -> (usize, Vec<usize>) {
+    let loops = &nest.loops;
+    let long = loops.iter().position(|one| one.len >= parts);
+    let longest = (0..loops.len()).max_by_key(|&at| loops[at].len);
+    // In order, only the outermost: then a part is a stretch of the output.
+    let at = if any_order { long.or(longest).unwrap_or(0) } else { 0 };
+    let len = loops.get(at).map_or(1, |one| one.len);
+    let parts = parts.clamp(1, len);
+    // Whole lines of elements, or whole squares, where there are enough.
+    let grain = match len / parts {
+        64.. if at + 1 == loops.len() => 64,
+        32.. => 32,
+        _ => 1,
+    };
+    let mut cuts: Vec<usize> =
+        (0..parts).map(|part| len * part / parts / grain * grain).chain([len]).collect();
+    cuts.dedup();
+    (at, cuts)
+}
+
+/// Pointers that cross threads.
+struct Shared<R, const N: usize> {
+    out: *mut R,
+    ins: [*const u8; N],
+}
+
+impl<R, const N: usize> Shared<R, N> {
+    fn get(&self) -> &Self {
+        self
+    }
+}
+
+// SAFETY: parallel calls ask for `Sync` elements and `Send` results, and every part writes elements
+// of its own.
+unsafe impl<R, const N: usize> Sync for Shared<R, N> {}
+
+/// Runs a body and enters what it wrote in the ledger, also where it panics.
+///
+/// # Safety
+///
+/// The invariant of [`crate::drive`]; with a ledger, the job is in order and contiguous.
+#[inline(always)]
+unsafe fn recorded<B: Body<N>, const N: usize>(
+    level: Level,
+    mut body: B,
+    job: &Job<'_, B::Out, N>,
+    ledger: Option<&Ledger>,
+) {
+    struct Entry<'l, B: Body<N>, const N: usize> {
+        body: B,
+        start: usize,
+        ledger: &'l Ledger,
+    }
+    impl<B: Body<N>, const N: usize> Drop for Entry<'_, B, N> {
+        fn drop(&mut self) {
+            self.ledger.enter(self.start, self.body.done());
+        }
+    }
+    // SAFETY: the caller keeps the conditions.
+    unsafe {
+        match ledger {
+            None => drive(level, &mut body, job),
+            Some(ledger) => {
+                let mut entry = Entry { body, start: job.nest.out.unsigned_abs(), ledger };
+                drive(level, &mut entry.body, job);
+            }
+        }
+    }
+}
