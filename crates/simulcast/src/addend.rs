@@ -13,6 +13,10 @@ pub trait Addend: Copy + Send + Sync {
     /// The sum of nothing.
     const ZERO: Self::Sum;
 
+    /// What sums begin with: added to anything it gives just that. Of floats it is -0.0, so that a
+    /// sum of negative zeros keeps its sign.
+    const NEUTRAL: Self::Sum = Self::ZERO;
+
     /// The element as a sum.
     #[must_use]
     fn widen(self) -> Self::Sum;
@@ -27,10 +31,11 @@ pub trait Addend: Copy + Send + Sync {
 }
 
 macro_rules! addend {
-    ($($type:ty: $zero:expr, |$a:ident, $b:ident| $plus:expr;)*) => { $(
+    ($($type:ty: $zero:expr, $neutral:expr, |$a:ident, $b:ident| $plus:expr;)*) => { $(
         impl Addend for $type {
             type Sum = Self;
             const ZERO: Self = $zero;
+            const NEUTRAL: Self = $neutral;
             #[inline(always)]
             fn widen(self) -> Self {
                 self
@@ -48,21 +53,22 @@ macro_rules! addend {
 }
 
 addend! {
-    f32: 0.0, |a, b| a + b;
-    f64: 0.0, |a, b| a + b;
-    i8: 0, |a, b| a.wrapping_add(b);
-    i16: 0, |a, b| a.wrapping_add(b);
-    i32: 0, |a, b| a.wrapping_add(b);
-    i64: 0, |a, b| a.wrapping_add(b);
-    u8: 0, |a, b| a.wrapping_add(b);
-    u16: 0, |a, b| a.wrapping_add(b);
-    u32: 0, |a, b| a.wrapping_add(b);
-    u64: 0, |a, b| a.wrapping_add(b);
+    f32: 0.0, -0.0, |a, b| a + b;
+    f64: 0.0, -0.0, |a, b| a + b;
+    i8: 0, 0, |a, b| a.wrapping_add(b);
+    i16: 0, 0, |a, b| a.wrapping_add(b);
+    i32: 0, 0, |a, b| a.wrapping_add(b);
+    i64: 0, 0, |a, b| a.wrapping_add(b);
+    u8: 0, 0, |a, b| a.wrapping_add(b);
+    u16: 0, 0, |a, b| a.wrapping_add(b);
+    u32: 0, 0, |a, b| a.wrapping_add(b);
+    u64: 0, 0, |a, b| a.wrapping_add(b);
 }
 
 impl Addend for f16 {
     type Sum = f32;
     const ZERO: f32 = 0.0;
+    const NEUTRAL: f32 = -0.0;
 
     /// Without branches or calls, so that loops of it vectorise: the exponent is moved by a
     /// product, which is exact, and set to all ones where it was.
@@ -89,6 +95,7 @@ impl Addend for f16 {
 impl Addend for bf16 {
     type Sum = f32;
     const ZERO: f32 = 0.0;
+    const NEUTRAL: f32 = -0.0;
 
     #[inline(always)]
     fn widen(self) -> f32 {

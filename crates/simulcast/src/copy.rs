@@ -132,7 +132,7 @@ pub fn par_copy_to<A: Operand<Elem: Clone + Send + Sync>, I: IntoDimension>(
     or_panic(laid_to(array, shape).and_then(|zip| zip.try_par_map(Clone::clone)))
 }
 
-/// [`copy_into`] on several threads.
+/// [`copy_into`] on several threads; elements that need to be dropped are copied on one.
 ///
 /// # Panics
 ///

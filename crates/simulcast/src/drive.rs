@@ -75,6 +75,7 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
     job: &Job<'_, B::Out, N>,
 ) {
     let way = choose::<B, N>(job);
+    let _fence = job.stream.then(|| stream::Fence);
     // SAFETY: the caller keeps the invariant; a `Level` exists only where the machine has it.
     unsafe {
         match (way, level.kind()) {
@@ -89,9 +90,6 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
             (Way::Squares(with), Kind::Avx2) => squares_avx2(body, job, with),
             (Way::Strided, _) => strided(body, job),
         }
-    }
-    if job.stream {
-        stream::fence();
     }
 }
 

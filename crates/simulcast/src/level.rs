@@ -35,11 +35,14 @@ impl Level {
     #[must_use]
     pub fn avx2() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("fma")
-            && std::arch::is_x86_feature_detected!("f16c")
         {
-            return Some(Self(Kind::Avx2));
+            // Every feature that the shims enable, since none of the small ones follows from AVX2.
+            macro_rules! all {
+                ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
+            }
+            if all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt" "movbe") {
+                return Some(Self(Kind::Avx2));
+            }
         }
         None
     }

@@ -87,8 +87,11 @@ pub trait Operands: Sealed {
 
     #[doc(hidden)]
     fn lay(&self, rule: Rule<'_>, laid: &mut Self::Laid) -> Result<(), BroadcastError>;
+    /// # Safety
+    ///
+    /// `laid` is what [`Operands::lay`] made, from a default, of this very value.
     #[doc(hidden)]
-    fn views<D: Dimension>(self, laid: &Self::Laid) -> Option<Self::Views<D>>;
+    unsafe fn views<D: Dimension>(self, laid: &Self::Laid) -> Option<Self::Views<D>>;
 }
 
 /// Operands whose common dimension under [`Rule::Numpy`] is known to the compiler: the largest.
@@ -110,12 +113,13 @@ macro_rules! operands {
             }
 
             #[inline]
-            fn views<Dim: Dimension>(self, laid: &Laid<$count>) -> Option<Self::Views<Dim>> {
+            unsafe fn views<Dim: Dimension>(self, laid: &Laid<$count>) -> Option<Self::Views<Dim>> {
                 if Dim::NDIM.is_some_and(|rank| rank != laid.shape.len()) {
                     return None;
                 }
-                // SAFETY: `lay` made the strides of these operands' own, each kept on an axis of
-                // its length or 0, and `checked_len` bounded the sizes; the rank was compared.
+                // SAFETY: by the condition of this function, `lay` made the strides of these
+                // operands' own, each kept on an axis of its length or 0, and `checked_len` bounded
+                // the sizes; the rank was compared.
                 Some(unsafe { ($(self.$index.laid(&laid.shape, &laid.strides[$index]),)*) })
             }
         }

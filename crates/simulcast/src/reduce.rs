@@ -22,6 +22,7 @@ use crate::inline::Inline;
 use crate::level::{Kind, Level};
 use crate::nest::{Loop, Nest};
 use crate::pack::prefetch;
+use crate::run::share;
 use crate::threads;
 
 /// The neighbours that one unit across sums.
@@ -220,7 +221,7 @@ pub(crate) unsafe fn reduce<T: Addend>(
         run(tasks, &|task| {
             let (grad, result) = shared.get();
             let mut work = Work::new(reduction.width());
-            for unit in units * task / tasks..units * (task + 1) / tasks {
+            for unit in share(units, task, tasks)..share(units, task + 1, tasks) {
                 // SAFETY: the caller keeps the invariant; tasks have units of their own.
                 unsafe {
                     work.sum(level, reduction, grad, unit, 0..leaves);
@@ -232,12 +233,12 @@ pub(crate) unsafe fn reduce<T: Addend>(
     }
     // Few units: at most `2 * PARTS` rows of sums.
     let width = reduction.width();
-    let mut rows = vec![T::ZERO; units * parts * width];
+    let mut rows = vec![T::NEUTRAL; units * parts * width];
     let rows_at = Shared(grad, rows.as_mut_ptr());
     run(units * parts, &|task| {
         let (unit, part) = (task / parts, task % parts);
         let mut work = Work::new(width);
-        let own = leaves * part / parts..leaves * (part + 1) / parts;
+        let own = share(leaves, part, parts)..share(leaves, part + 1, parts);
         // SAFETY: the caller keeps the invariant; every task writes a row of its own.
         unsafe {
             let (grad, rows) = rows_at.get();
@@ -251,7 +252,7 @@ pub(crate) unsafe fn reduce<T: Addend>(
         let (_, _, own) = reduction.unit(unit);
         work.tree.clear(own);
         work.total.clear();
-        work.total.resize(own, T::ZERO);
+        work.total.resize(own, T::NEUTRAL);
         for row in rows.chunks_exact_mut(width).skip(unit * parts).take(parts) {
             work.tree.add(&mut row[..own], T::plus);
         }
@@ -340,7 +341,7 @@ impl<T: Addend> Work<T> {
         let (from, _, width) = reduction.unit(unit);
         self.tree.clear(width);
         self.total.clear();
-        self.total.resize(width, T::ZERO);
+        self.total.resize(width, T::NEUTRAL);
         let summed = &reduction.summed[..];
         let inner = reduction.inner;
         if reduction.along() {
@@ -357,7 +358,7 @@ impl<T: Addend> Work<T> {
             let all = count(summed);
             for leaf in leaves {
                 self.leaf.clear();
-                self.leaf.resize(width, T::ZERO);
+                self.leaf.resize(width, T::NEUTRAL);
                 let rows = leaf * ROWS..all.min((leaf + 1) * ROWS);
                 // SAFETY: the rows lie within the gradient.
                 unsafe { across::<T>(&mut self.leaf, grad.offset(from), summed, rows, inner.out) };
@@ -375,7 +376,7 @@ impl<T: Addend> Work<T> {
 /// `from` reaches `len` elements with that stride.
 #[inline(always)]
 unsafe fn run<T: Addend>(from: *const T, len: usize, stride: isize) -> T::Sum {
-    let mut lanes = [T::ZERO; LANES];
+    let mut lanes = [T::NEUTRAL; LANES];
     let whole = len / LANES * LANES;
     if stride == 1 {
         // SAFETY: by the condition of this function.
@@ -435,7 +436,7 @@ unsafe fn across<T: Addend>(
         let whole = sums.len() / STEP * STEP;
         for (block, sums) in sums.chunks_exact_mut(STEP).enumerate() {
             next.iter().for_each(|next| prefetch(next.wrapping_add(block * STEP)));
-            let mut rows = [T::ZERO; STEP];
+            let mut rows = [T::NEUTRAL; STEP];
             for (n, sum) in rows.iter_mut().enumerate() {
                 let at = block * STEP + n;
                 // SAFETY: the rows are as long as the sums.

@@ -21,6 +21,7 @@ use crate::kernel::Body;
 use crate::laid::Laid;
 use crate::level::Level;
 use crate::nest::Nest;
+use crate::plain::is_plain;
 use crate::stream::STREAM_FROM;
 use crate::threads;
 
@@ -172,7 +173,8 @@ impl<'z, const N: usize> Source<'z, N> {
         }
         let nest = Nest::new(&self.laid.shape, strides, self.strides());
         let bytes = self.laid.len.saturating_mul(size_of::<B::Out>());
-        let stream = movable::<B::Out>() && bytes >= STREAM_FROM;
+        // Moved as vectors, which only numbers are: no padding, no pointers.
+        let stream = is_plain::<B::Out>() && bytes >= STREAM_FROM;
         match work {
             Work::Here(body) => {
                 let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };
@@ -243,6 +245,12 @@ unsafe fn small<B: Body<N>, const N: usize>(
     true
 }
 
+/// `len * part / parts`, without the overflow; at most `len`, since no part is beyond the last.
+pub(crate) fn share(len: usize, part: usize, parts: usize) -> usize {
+    let share = len as u128 * part as u128 / parts.max(1) as u128;
+    usize::try_from(share).map_or(len, |share| share.min(len))
+}
+
 /// Which loop to cut, and where: from 0 to its length.
 fn cuts<const N: usize>(nest: &Nest<N>, parts: usize, any_order: bool) -> (usize, Vec<usize>) {
     let loops = &nest.loops;
@@ -259,7 +267,7 @@ fn cuts<const N: usize>(nest: &Nest<N>, parts: usize, any_order: bool) -> (usize
         _ => 1,
     };
     let mut cuts: Vec<usize> =
-        (0..parts).map(|part| len * part / parts / grain * grain).chain([len]).collect();
+        (0..parts).map(|part| share(len, part, parts) / grain * grain).chain([len]).collect();
     cuts.dedup();
     (at, cuts)
 }

@@ -15,7 +15,7 @@ pub(crate) const STREAM_FROM: usize = 16 << 20;
 /// The bytes of a line: what a streaming store should fill.
 pub(crate) const LINE: usize = 64;
 
-/// Moves bytes past the caches; call [`fence`] before another thread reads them.
+/// Moves bytes past the caches; a [`Fence`] must follow before anybody reads them.
 ///
 /// # Safety
 ///
@@ -50,13 +50,17 @@ pub(crate) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// Orders streaming stores before whatever follows.
-#[inline(always)]
-pub(crate) fn fence() {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 has it, and it touches no memory.
-    unsafe {
-        std::arch::x86_64::_mm_sfence();
+/// Orders streaming stores before whatever follows its drop, a panic's unwinding included.
+pub(crate) struct Fence;
+
+impl Drop for Fence {
+    #[inline(always)]
+    fn drop(&mut self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: every x86-64 has it, and it touches no memory.
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
     }
 }
 
@@ -72,7 +76,7 @@ mod tests {
             let mut target = vec![255_u8; 600];
             // SAFETY: both lie within the vectors.
             unsafe { copy(target.as_mut_ptr().add(to), source.as_ptr().add(from), bytes) };
-            fence();
+            drop(Fence);
             assert_eq!(target[to..to + bytes], source[from..from + bytes]);
             assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&b| b == 255));
         }

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! - The same bits for a given shape and layout, whatever the number of threads and the level: how
-//!   the work is cut up and added depends on the shape and the strides alone.
+//!   the work is cut up and added depends on the shape and the strides alone. (The payload of a NaN
+//!   is nobody's promise.)
 //! - As accurate as pairwise summation: the error grows with the logarithm of the number of terms.
 //!   `f16` and `bf16` are summed in `f32`.
 //! - A gradient without elements gives zeros.

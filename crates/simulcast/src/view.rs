@@ -103,8 +103,10 @@ fn views<T: Operands, D: Dimension>(
 ) -> Result<T::Views<D>, BroadcastError> {
     let mut laid = T::Laid::default();
     operands.lay(rule, &mut laid)?;
+    // SAFETY: `laid` was made for these operands, from a default, one line above.
+    let views = unsafe { operands.views(&laid) };
     // Never `None`: the common dimension has the rank of the common shape.
-    operands.views(&laid).ok_or_else(|| BroadcastError::new(rule, NO_SHAPES, Refusal::Overflow))
+    views.ok_or_else(|| BroadcastError::new(rule, NO_SHAPES, Refusal::Overflow))
 }
 
 const NO_SHAPES: &[&[usize]] = &[];

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! - Operands are never expanded: one that repeats is read where it is stored. Beyond the output
-//!   a thread needs some kilobytes of the stack, and 64 KiB for each operand that is transposed.
+//!   a thread needs up to 16 KiB of the stack for each operand and as much for the result, and 64 KiB for each operand that is transposed.
 //! - A fresh output is row-major and written once, without a zero fill. An output of the caller's
 //!   may have any strides. The result stretches to it where it must; the output never does.
 //! - An output cannot overlap an operand: it is borrowed for writing while they are borrowed for

@@ -176,3 +176,15 @@ fn gradients_of_another_shape_are_refused() {
         Array2::<f32>::zeros((1, 3))
     );
 }
+
+// [E_BROADCAST_ANY_FUNC_3040]
+#[test]
+fn the_sign_of_zero_is_kept_and_the_sum_of_nothing_is_positive() {
+    let minus = Array2::from_elem((3, 40), -0.0_f32);
+    for sums in [sum_to_shape(&minus, 40), sum_to_shape(&minus.t(), 3)] {
+        assert!(sums.iter().all(|sum| sum.to_bits() == (-0.0_f32).to_bits()));
+    }
+    assert!(sum_to_shape(&minus, (3, 40)).iter().all(|sum| sum.is_sign_negative()));
+    let nothing = Array2::<f64>::zeros((0, 2));
+    assert!(sum_to_shape(&nothing, 2).iter().all(|sum| sum.to_bits() == 0));
+}

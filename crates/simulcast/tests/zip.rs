@@ -348,3 +348,17 @@ fn a_panic_leaves_the_callers_output_whole() {
     drop(out);
     assert_eq!(alive.load(Ordering::SeqCst), 0);
 }
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn large_results_of_any_type_come_out_right() {
+    // Numbers are streamed, what has padding or pointers is not.
+    let x = Array1::from_iter(0..(5_u32 << 20));
+    let pairs = zip((&x,)).map(|&x| (x as u8, x));
+    assert!(pairs.iter().zip(0..).all(|(&pair, n)| pair == (n as u8, n)));
+    let names = ["even", "odd"];
+    let shown = zip((&x,)).map(|&x| names[x as usize % 2]);
+    assert!(shown.iter().zip(0..).all(|(&name, n)| name == names[n % 2]));
+    let doubled = zip((&x,)).par_map(|&x| u64::from(x) * 2);
+    assert!(doubled.iter().zip(0_u64..).all(|(&twice, n)| twice == 2 * n));
+}
