@@ -1,35 +1,28 @@
 //! What the core says to the same questions.
 
 use simulcast_core::{
-    Dim, Dims, Plan, Policy, Rule, RuleKind, elements, resolve, resolve_dims, resolve_into,
+    Dim, Dims, OwnedRule, Plan, Policy, elements, resolve, resolve_dims, resolve_into,
 };
 
 use crate::data::{Answer, Lists, Question};
 
-/// Calls `then` with the rule of a question; `None` where an axis is negative, which no rule that
-/// takes a list of axes accepts.
-fn with_rule<T>(question: &Question, then: impl FnOnce(Rule<'_>) -> T) -> Option<T> {
-    let axes: Vec<usize> =
-        question.axes.iter().map(|&axis| usize::try_from(axis).ok()).collect::<Option<_>>()?;
-    let (axis, shape, axes) = (question.axis, question.shape.as_deref().unwrap_or(&[]), &axes);
-    Some(then(match question.rule {
-        RuleKind::Exact => Rule::Exact,
-        RuleKind::Numpy => Rule::Numpy,
-        RuleKind::Unidirectional => Rule::Unidirectional,
-        RuleKind::Pdpd => Rule::Pdpd { axis },
-        RuleKind::Legacy => Rule::Legacy { axis },
-        RuleKind::Paddle => Rule::Paddle { axis },
-        RuleKind::Bidirectional => Rule::Bidirectional { target: shape },
-        RuleKind::To => Rule::To { target: shape },
-        RuleKind::Axes => Rule::Axes { shape, broadcast_axes: axes },
-        RuleKind::Mapping => Rule::Mapping { shape, axes_mapping: axes },
-        other => unreachable!("no system was asked for {other}"),
-    }))
+/// The rule of a question; `None` where an axis is negative, which no rule that takes a list of
+/// axes accepts.
+fn rule(question: &Question) -> Option<OwnedRule> {
+    let axes = question.axes.iter().map(|&axis| usize::try_from(axis).ok());
+    Some(OwnedRule {
+        kind: question.rule,
+        axis: question.axis,
+        shape: question.shape.clone().unwrap_or_default(),
+        axes: axes.collect::<Option<_>>()?,
+    })
 }
 
 /// The answer of the core. The three ways to ask it must agree.
 pub(crate) fn answer(question: &Question) -> Answer {
-    with_rule(question, |rule| match question.sizes() {
+    let Some(rule) = rule(question) else { return Answer::Refused };
+    let rule = rule.rule();
+    match question.sizes() {
         Some(sizes) => {
             let mut buffer = [0; 64];
             let into = resolve_into(rule, &sizes, &mut buffer).map(<[usize]>::to_vec);
@@ -54,14 +47,13 @@ pub(crate) fn answer(question: &Question) -> Answer {
             Ok(plan) => Answer::Shape(plain(plan.shape())),
             Err(_) => Answer::Refused,
         },
-    })
-    .unwrap_or(Answer::Refused)
+    }
 }
 
 /// The plan, where all sizes are known and the rule accepts them.
 pub(crate) fn plan(question: &Question) -> Option<Plan> {
     let sizes = question.sizes()?;
-    with_rule(question, |rule| resolve(rule, &sizes).ok())?
+    resolve(rule(question)?.rule(), &sizes).ok()
 }
 
 fn plain(dims: &Dims) -> Dims {
