@@ -4,27 +4,12 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use simulcast_core::{Action, Policy, Rule, resolve, resolve_into};
+use simulcast_core::{Action, OwnedRule, Policy, RuleKind, resolve, resolve_into};
 use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
 
 #[derive(Arbitrary, Debug)]
-enum Kind {
-    Exact,
-    Numpy,
-    Unidirectional,
-    Pdpd,
-    Legacy,
-    Paddle,
-    Bidirectional,
-    To,
-    Axes,
-    Mapping,
-    Named,
-}
-
-#[derive(Arbitrary, Debug)]
 struct Input {
-    kind: Kind,
+    kind: u8,
     axis: Option<isize>,
     shape: Vec<usize>,
     axes: Vec<usize>,
@@ -42,20 +27,10 @@ fuzz_target!(|input: Input| {
         axes.iter_mut().for_each(|axis| *axis %= 6);
         axis = axis.map(|axis| axis % 6);
     }
-    let rule = match kind {
-        Kind::Exact => Rule::Exact,
-        Kind::Numpy => Rule::Numpy,
-        Kind::Unidirectional => Rule::Unidirectional,
-        Kind::Pdpd => Rule::Pdpd { axis },
-        Kind::Legacy => Rule::Legacy { axis },
-        Kind::Paddle => Rule::Paddle { axis },
-        Kind::Bidirectional => Rule::Bidirectional { target: &shape },
-        Kind::To => Rule::To { target: &shape },
-        Kind::Axes => Rule::Axes { shape: &shape, broadcast_axes: &axes },
-        Kind::Mapping => Rule::Mapping { shape: &shape, axes_mapping: &axes },
-        Kind::Named => Rule::Named { labels: &axes },
-    };
-    let mut out = vec![0; shape.len() + shapes.iter().map(Vec::len).sum::<usize>()];
+    let kind = RuleKind::ALL[usize::from(kind) % RuleKind::ALL.len()];
+    let rule = OwnedRule { kind, axis, shape, axes };
+    let (rank, rule) = (rule.shape.len(), rule.rule());
+    let mut out = vec![0; rank + shapes.iter().map(Vec::len).sum::<usize>()];
     let plain = resolve_into(rule, &shapes, &mut out).map(<[_]>::to_vec);
     match resolve(rule, &shapes) {
         Ok(plan) => {
@@ -64,7 +39,10 @@ fuzz_target!(|input: Input| {
                 let strides = vec![-7; shapes[operand].len()];
                 let strides = plan.strides(operand, &strides).expect("strides");
                 assert_eq!(strides.len(), plan.shape().len());
-                assert_eq!(plan.sum_axes(operand).expect("axes").is_empty(), strides.iter().all(|s| *s != 0));
+                assert_eq!(
+                    plan.sum_axes(operand).expect("axes").is_empty(),
+                    strides.iter().all(|s| *s != 0)
+                );
                 if plan.shape().iter().all(|size| *size > 0) {
                     let last: Vec<usize> = plan.shape().iter().map(|size| size - 1).collect();
                     let own = plan.source_index(operand, &last).expect("an index");

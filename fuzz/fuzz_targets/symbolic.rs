@@ -24,7 +24,9 @@ struct Input {
 }
 
 fuzz_target!(|input: Input| {
-    let range = |lo: u8, hi: Option<u8>| Interval::new(usize::from(lo % 5), hi.map(|hi| usize::from(hi % 5)));
+    let range = |lo: u8, hi: Option<u8>| {
+        Interval::new(usize::from(lo % 5), hi.map(|hi| usize::from(hi % 5)))
+    };
     let name = |symbol: u8| ["n", "m", "k", "l"][usize::from(symbol % 4)];
     let dim = |part: &Part| match *part {
         Part::Size(size) => Dim::Size(usize::from(size % 5)),
@@ -37,7 +39,11 @@ fuzz_target!(|input: Input| {
     let shapes: Vec<Dims> = input
         .shapes
         .iter()
-        .map(|shape| shape.as_ref().map_or(Dims::Unranked, |parts| parts.iter().map(dim).collect::<Vec<_>>().into()))
+        .map(|shape| {
+            shape
+                .as_ref()
+                .map_or(Dims::Unranked, |parts| parts.iter().map(dim).collect::<Vec<_>>().into())
+        })
         .collect();
     let axis = input.axis.map(isize::from);
     let rule = match input.rule % 6 {
@@ -53,7 +59,8 @@ fuzz_target!(|input: Input| {
         Ok(plan) => {
             let subject = Subject::Symbolic(&plan, &names, &[]);
             let _ = (text(&subject, TextOptions::default()), json(&subject), svg(&subject));
-            let sizes = ["n", "m", "k", "l"].into_iter().zip(input.sizes.map(|size| usize::from(size % 5)));
+            let sizes =
+                ["n", "m", "k", "l"].into_iter().zip(input.sizes.map(|size| usize::from(size % 5)));
             let sizes: Vec<(&str, usize)> = sizes.collect();
             if let Ok(known) = plan.substitute(&sizes) {
                 if let Some(concrete) = shapes_with(&shapes, &sizes) {
@@ -72,7 +79,9 @@ fuzz_target!(|input: Input| {
 /// The sizes of all shapes, where symbols are all that was open.
 fn shapes_with(shapes: &[Dims], sizes: &[(&str, usize)]) -> Option<Vec<Vec<usize>>> {
     let size = |dim: &Dim| match dim {
-        Dim::Symbol(symbol) => sizes.iter().find(|(name, _)| *name == symbol.name).map(|(_, size)| *size),
+        Dim::Symbol(symbol) => {
+            sizes.iter().find(|(name, _)| *name == symbol.name).map(|(_, size)| *size)
+        }
         other => other.size(),
     };
     shapes.iter().map(|dims| dims.dims()?.iter().map(size).collect()).collect()
