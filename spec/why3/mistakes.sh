@@ -76,7 +76,7 @@ plant "grow without stretch" frame \
   frame/Frame.settles_no_clash "frame/Resolve.settle_axis'vc"
 plant "a dropped axis of any size" frame \
   "if f.place[m][k] < 0 then xs[m][k] = 1" "if f.place[m][k] < 0 then true" \
-  frame/Frame.settles_no_overhang frame/FrameIndex.settles_lies
+  frame/Frame.settles_no_overhang
 plant "the index is kept where the size is 1" frame \
   "result[k] = if p[k] < 0 || x[k] = 1 then 0 else i[p[k]] }
   = create (length x) (pure { fun k -> if p[k] < 0 || x[k] = 1 then 0 else i[p[k]] })" \
