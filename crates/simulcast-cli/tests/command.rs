@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 fn simulcast(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_simulcast")).args(args).output().unwrap()
@@ -38,14 +38,19 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Answers to lines of standard input, and the exit code.
-fn jsonl(lines: &[u8]) -> (Vec<String>, i32) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
+/// The command that answers line by line, waiting for requests.
+fn answering() -> Child {
+    Command::new(env!("CARGO_BIN_EXE_simulcast"))
         .args(["shape", "--jsonl"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Answers to lines of standard input, and the exit code.
+fn jsonl(lines: &[u8]) -> (Vec<String>, i32) {
+    let mut child = answering();
     let mut stdin = child.stdin.take().unwrap();
     let lines = lines.to_vec();
     let writer = std::thread::spawn(move || stdin.write_all(&lines).unwrap());
@@ -315,12 +320,7 @@ fn hostile_lines_do_not_stop_it() {
 // [E_BROADCAST_ANY_FUNC_2250]
 #[test]
 fn an_answer_comes_before_the_next_question() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
-        .args(["shape", "--jsonl"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = answering();
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut answers = std::io::BufReader::new(stdout).lines();
     for size in 1..5 {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{all_shapes, f, indices, step_1};
+use common::{all_shapes, by_maximum, f, indices};
 use simulcast_core::{Rule, resolve};
 
 fn numpy(shapes: &[&[usize]]) -> Result<Vec<usize>, &'static str> {
@@ -25,13 +25,7 @@ fn without_size_0_the_size_is_the_maximum_and_e1_is_the_documents() {
     let shapes: Vec<_> = all_shapes(3, 3).into_iter().filter(|s| !s.contains(&0)).collect();
     for a in &shapes {
         for b in &shapes {
-            let rank = a.len().max(b.len());
-            let (ya, yb) = (step_1(a, rank), step_1(b, rank));
-            let max: Vec<usize> = ya.iter().zip(&yb).map(|(x, y)| *x.max(y)).collect();
-            // E1: some tensor has a size that is neither the maximum nor 1.
-            let e1 = [&ya, &yb].iter().any(|y| y.iter().zip(&max).any(|(d, m)| d != m && *d != 1));
-            let expected = if e1 { Err("E1") } else { Ok(max) };
-            assert_eq!(numpy(&[a, b]), expected, "{a:?} with {b:?}");
+            assert_eq!(numpy(&[a, b]), by_maximum(a, b).ok_or("E1"), "{a:?} with {b:?}");
         }
     }
 }

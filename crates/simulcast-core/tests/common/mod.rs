@@ -29,6 +29,16 @@ pub fn step_2(padded: &[Vec<usize>], rank: usize) -> Option<Vec<usize>> {
     (0..rank).map(|i| common_size(&padded.iter().map(|y| y[i]).collect::<Vec<_>>())).collect()
 }
 
+/// The documents' own reading for two tensors: each size is the maximum, and it is E1 (`None`) where
+/// a tensor has a size that is neither the maximum nor 1.
+pub fn by_maximum(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let (ya, yb) = (step_1(a, rank), step_1(b, rank));
+    let max: Vec<usize> = ya.iter().zip(&yb).map(|(x, y)| *x.max(y)).collect();
+    let e1 = [&ya, &yb].iter().any(|y| y.iter().zip(&max).any(|(d, m)| d != m && *d != 1));
+    (!e1).then_some(max)
+}
+
 /// `f(a, B, C)`: the index on an axis of size `size` for index `a` of the result.
 pub fn f(a: usize, size: usize, result: usize) -> usize {
     if size == result { a } else { 0 }
