@@ -32,14 +32,17 @@
 struct Readme;
 
 mod addend;
+mod any;
 mod copy;
 mod drive;
+mod dtype;
 mod fresh;
 mod inline;
 mod kernel;
 mod laid;
 mod level;
 mod nest;
+mod op;
 mod operand;
 mod pack;
 mod plain;
@@ -53,11 +56,14 @@ mod view;
 mod zip;
 
 pub use addend::Addend;
+pub use any::{AnyArray, AnyView, AnyViewMut};
 pub use copy::{
     copy_into, copy_to, copy_to_by, par_copy_into, par_copy_to, try_copy_into, try_copy_to,
     try_copy_to_by,
 };
+pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
 pub use level::Level;
+pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
