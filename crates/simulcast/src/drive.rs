@@ -74,7 +74,7 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
     body: &mut B,
     job: &Job<'_, B::Out, N>,
 ) {
-    let way = choose::<B, N>(job);
+    let way = choose(body, job);
     let _fence = job.stream.then(|| stream::Fence);
     // SAFETY: the caller keeps the invariant; a `Level` exists only where the machine has it.
     unsafe {
@@ -118,8 +118,7 @@ fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize) -> Lie {
 
 /// Whether tiles can stretch over the loops from `from` on.
 #[inline(always)]
-fn tileable<B: Body<N>, const N: usize>(loops: &[Loop<N>], from: usize) -> bool {
-    let plain = B::plain();
+fn tileable<B: Body<N>, const N: usize>(plain: [bool; N], loops: &[Loop<N>], from: usize) -> bool {
     (0..N).all(|operand| match lie(loops, from, operand) {
         Lie::Direct => true,
         Lie::Splat => B::PATTERNS || plain[operand],
@@ -128,11 +127,12 @@ fn tileable<B: Body<N>, const N: usize>(loops: &[Loop<N>], from: usize) -> bool 
 }
 
 #[inline(always)]
-fn choose<B: Body<N>, const N: usize>(job: &Job<'_, B::Out, N>) -> Way {
+fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way {
+    let plain = body.plain();
     let loops = &job.nest.loops[..];
     let Some((inner, outer)) = loops.split_last() else { return Way::Strided };
     let last = outer.len();
-    if inner.out != 1 || !tileable::<B, N>(loops, last) {
+    if inner.out != 1 || !tileable::<B, N>(plain, loops, last) {
         return Way::Strided;
     }
     let awkward = |operand: usize| !matches!(inner.ins[operand], 0 | 1);
@@ -152,7 +152,7 @@ fn choose<B: Body<N>, const N: usize>(job: &Job<'_, B::Out, N>) -> Way {
     let mut from = last;
     let mut len = inner.len;
     while len < SHORT && from > 0 && loops.len() - from < INLINE {
-        if outer[from - 1].out != len.cast_signed() || !tileable::<B, N>(loops, from - 1) {
+        if outer[from - 1].out != len.cast_signed() || !tileable::<B, N>(plain, loops, from - 1) {
             break;
         }
         from -= 1;
@@ -258,7 +258,7 @@ fn visit<R, const N: usize>(
 /// The invariant of this module, and [`choose`] chose rows.
 #[inline(always)]
 unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     let Some((inner, outer)) = job.nest.loops.split_last() else { return };
     let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner.ins[n] == 0) << n);
     visit(outer, sizes, At::start(job, sizes), |at| {
@@ -274,7 +274,7 @@ unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N
 /// The invariant of this module.
 #[inline(never)]
 unsafe fn strided<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     let one = Loop { len: 1, out: 1, ins: [1; N] };
     let (inner, outer) = match job.nest.loops.split_last() {
         Some((inner, outer)) => (inner, outer),
@@ -302,7 +302,7 @@ struct Line(#[allow(dead_code, reason = "reached through pointers")] [MaybeUnini
 /// The invariant of this module, and [`choose`] chose tiles.
 #[inline(always)]
 unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, from: usize) {
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     let loops = &job.nest.loops[..];
     let (outer, group) = loops.split_at(from);
     let Some((first, inside)) = group.split_first() else { return };
@@ -390,7 +390,7 @@ unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, 
 /// The invariant of this module, and [`choose`] chose squares.
 #[inline(always)]
 unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, with: usize) {
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     let Some((inner, rest)) = job.nest.loops.split_last() else { return };
     let mut outer = Inline::new();
     rest.iter().enumerate().filter(|&(at, _)| at != with).for_each(|(_, one)| outer.push(*one));

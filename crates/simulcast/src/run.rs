@@ -233,7 +233,7 @@ unsafe fn small<B: Body<N>, const N: usize>(
     if !dense || step(out, 1) != 1 || !(B::PATTERNS || splat == 0) {
         return false;
     }
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     for row in 0..rows.cast_signed() {
         let to = to.wrapping_offset(row * step(out, 2));
         let ins = std::array::from_fn(|n| {
