@@ -30,6 +30,8 @@ mod cast;
 mod domain;
 mod error;
 mod literal;
+#[cfg(test)]
+mod tests;
 
 pub use cast::{Casting, can_cast, promote_types};
 pub use error::{TypeError, TypeErrorKind};
@@ -140,6 +142,7 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
                     return Ok(mixed(first, second));
                 }
                 (Some(_), _) if whole && op == Op::Divide => DType::F64,
+                (Some(_), [DType::Bool]) if op == Op::Round => DType::F16,
                 (Some(dtype), _) => dtype,
                 (None, _) if asked.contains(&DType::String) && common(operands).is_err() => {
                     return Err(error(TypeErrorKind::NothingCommon));

@@ -155,7 +155,7 @@ pub(crate) fn literal_operand(
 }
 
 /// The smallest and the largest integer of the type.
-const fn range(dtype: DType) -> Option<(i128, i128)> {
+pub(super) const fn range(dtype: DType) -> Option<(i128, i128)> {
     Some(match dtype {
         DType::I8 => (i8::MIN as i128, i8::MAX as i128),
         DType::I16 => (i16::MIN as i128, i16::MAX as i128),
