@@ -52,6 +52,7 @@ mod run;
 mod stream;
 mod sum_to;
 mod threads;
+mod typing;
 mod view;
 mod zip;
 
@@ -71,6 +72,10 @@ pub use simulcast_core::{
 };
 pub use sum_to::{
     par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,
+};
+pub use typing::{
+    Casting, Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, can_cast, literal_as,
+    promote_types, result_type, signature,
 };
 pub use view::{
     broadcast_all, broadcast_all_by, broadcast_to, broadcast_views, broadcast_views_by,
