@@ -39,6 +39,8 @@ mod dtype;
 mod fresh;
 mod inline;
 mod kernel;
+#[allow(dead_code, unused_imports, reason = "programs run on them")]
+mod kernels;
 mod laid;
 mod level;
 mod nest;
