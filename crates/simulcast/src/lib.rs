@@ -39,6 +39,8 @@ mod dtype;
 mod fresh;
 mod inline;
 mod kernel;
+#[allow(dead_code, unused_imports, reason = "programs run on them")]
+mod kernels;
 mod laid;
 mod level;
 mod nest;
@@ -46,6 +48,7 @@ mod op;
 mod operand;
 mod pack;
 mod plain;
+mod program;
 mod raw;
 mod reduce;
 mod run;
@@ -69,6 +72,9 @@ pub use operand::{CommonDim, Operand, Operands};
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
     resolve,
+};
+pub use program::{
+    Argument, AxisPattern, Builder, Fold, Input, Node, Program, ProgramError, ProgramErrorKind, Run,
 };
 pub use sum_to::{
     par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,

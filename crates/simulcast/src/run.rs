@@ -150,7 +150,7 @@ impl<'z, const N: usize> Source<'z, N> {
     /// `out` with `strides` reaches every element of the result, for writes, and overlaps no
     /// operand; it holds values where the bodies assign.
     #[inline(always)]
-    unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
+    pub(crate) unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
         &self,
         mut work: Work<B, P>,
         out: *mut B::Out,

@@ -42,6 +42,10 @@ pub enum TypeErrorKind {
         /// The type that it had to adopt.
         dtype: DType,
     },
+    /// A conversion between text and numbers.
+    Cast(DType),
+    /// A reduction that is not defined on the type.
+    Reduction(&'static str),
 }
 
 impl TypeError {
@@ -106,6 +110,8 @@ impl fmt::Display for TypeError {
             TypeErrorKind::Literal { literal, dtype } => {
                 write!(f, "{literal} does not fit in {dtype}")
             }
+            TypeErrorKind::Cast(dtype) => write!(f, "{types} does not convert to {dtype}"),
+            TypeErrorKind::Reduction(name) => write!(f, "`{name}` is not defined on {types}"),
         }
     }
 }
