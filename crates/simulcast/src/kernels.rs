@@ -18,6 +18,7 @@
 //! operation, or one where the operand's bit of the pattern is set, all aligned; the result is the
 //! very same stretch as an operand of its element size, or overlaps none.
 
+mod analytic;
 mod boolean;
 mod cast;
 mod complex;
