@@ -39,6 +39,8 @@ mod inline;
 mod kernel;
 mod laid;
 mod level;
+#[allow(dead_code, reason = "programs are to call it")]
+mod math;
 mod nest;
 mod operand;
 mod pack;
