@@ -563,7 +563,12 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                         if job.stream {
                             let to = results.0.as_mut_ptr();
                             body.dense(to.cast(), at.ins, splat, wide);
-                            stream::copy::<WIDE>(at.out.cast(), to.cast(), wide * size_of::<B::Out>(), |_| {});
+                            stream::copy::<WIDE>(
+                                at.out.cast(),
+                                to.cast(),
+                                wide * size_of::<B::Out>(),
+                                |_| {},
+                            );
                         } else {
                             body.dense(at.out, at.ins, splat, wide);
                         }

@@ -5,6 +5,8 @@
 //! body    what an operation does to one element: a type without values, its `at` inlined
 //! light   a body of a few instructions: one loop for each level, each pattern, and each operand
 //!         that the result may lie upon (a loop that knows so is still vectorised)
+//! tiled   a body of many instructions that vectorise: one loop for each level, over operands that
+//!         were copied or repeated into a tile, which costs little beside the body
 //! heavy   a body that calls a function, divides integers or branches: one loop for all levels and
 //!         patterns, since the loop is not what takes the time; it is bit-equal at every level
 //! ```
@@ -16,6 +18,7 @@
 //! operation, or one where the operand's bit of the pattern is set, all aligned; the result is the
 //! very same stretch as an operand of its element size, or overlaps none.
 
+mod analytic;
 mod boolean;
 mod cast;
 mod complex;
@@ -25,6 +28,8 @@ mod int;
 mod select;
 #[cfg(test)]
 mod tests;
+
+use std::mem::MaybeUninit;
 
 use crate::level::{Kind, Level};
 use crate::{DType, Op};
@@ -87,6 +92,17 @@ pub(crate) const fn result_of(op: Op, dtype: DType) -> DType {
     }
 }
 
+/// How a body is made into loops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    Light,
+    Tiled,
+    Heavy,
+}
+
+/// The elements of a tile.
+const TILE: usize = 128;
+
 /// What an operation does to one element. Operands that it doesn't have are `()`.
 trait Body {
     type A: Copy;
@@ -96,11 +112,23 @@ trait Body {
 
     /// How many operands there are.
     const ARITY: usize;
-    /// Whether one loop serves all levels and patterns.
-    const HEAVY: bool;
+    const WEIGHT: Weight;
 
     /// The result; `FMA` says whether the level has fused multiply-add.
     fn at<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
+
+    /// The results of as many elements as `out` has.
+    #[inline(always)]
+    fn tile<const FMA: bool>(
+        a: &[Self::A; TILE],
+        b: &[Self::B; TILE],
+        c: &[Self::C; TILE],
+        out: &mut [MaybeUninit<Self::Out>],
+    ) {
+        for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
+            out.write(Self::at::<FMA>(a, b, c));
+        }
+    }
 }
 
 /// Writes bodies of operations on one type and the table that finds their loops.
@@ -131,25 +159,26 @@ macro_rules! bodies {
 
 /// The inside of a [`Body`] whose operands are all of one type.
 macro_rules! body {
-    (light, $($rest:tt)*) => { $crate::kernels::body!(false; $($rest)*); };
-    (heavy, $($rest:tt)*) => { $crate::kernels::body!(true; $($rest)*); };
-    ($heavy:literal; $T:ident ($a:ident) -> $out:ty { $value:expr }) => {
-        $crate::kernels::body!($heavy 1 $out { $value } $a: $T, _unused: (), _none: ());
+    (light, $($rest:tt)*) => { $crate::kernels::body!(Light; $($rest)*); };
+    (tiled, $($rest:tt)*) => { $crate::kernels::body!(Tiled; $($rest)*); };
+    (heavy, $($rest:tt)*) => { $crate::kernels::body!(Heavy; $($rest)*); };
+    ($weight:ident; $T:ident ($a:ident) -> $out:ty { $value:expr }) => {
+        $crate::kernels::body!($weight 1 $out { $value } $a: $T, _unused: (), _none: ());
     };
-    ($heavy:literal; $T:ident ($a:ident $b:ident) -> $out:ty { $value:expr }) => {
-        $crate::kernels::body!($heavy 2 $out { $value } $a: $T, $b: $T, _none: ());
+    ($weight:ident; $T:ident ($a:ident $b:ident) -> $out:ty { $value:expr }) => {
+        $crate::kernels::body!($weight 2 $out { $value } $a: $T, $b: $T, _none: ());
     };
-    ($heavy:literal; $T:ident ($a:ident $b:ident $c:ident) -> $out:ty { $value:expr }) => {
-        $crate::kernels::body!($heavy 3 $out { $value } $a: $T, $b: $T, $c: $T);
+    ($weight:ident; $T:ident ($a:ident $b:ident $c:ident) -> $out:ty { $value:expr }) => {
+        $crate::kernels::body!($weight 3 $out { $value } $a: $T, $b: $T, $c: $T);
     };
-    ($heavy:literal $arity:literal $out:ty { $value:expr }
+    ($weight:ident $arity:literal $out:ty { $value:expr }
         $a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty) => {
         type A = $A;
         type B = $B;
         type C = $C;
         type Out = $out;
         const ARITY: usize = $arity;
-        const HEAVY: bool = $heavy;
+        const WEIGHT: $crate::kernels::Weight = $crate::kernels::Weight::$weight;
         #[inline(always)]
         fn at<const FMA: bool>($a: $A, $b: $B, $c: $C) -> $out {
             $value
@@ -181,26 +210,31 @@ fn table<B: Body>(level: Level) -> &'static [Kernel] {
             }
         };
     }
-    if B::HEAVY {
-        return patterns!(heavy);
-    }
-    match level.kind() {
-        Kind::Baseline => patterns!(baseline),
+    match (B::WEIGHT, level.kind()) {
+        (Weight::Heavy, _) => patterns!(heavy),
+        (Weight::Light, Kind::Baseline) => patterns!(light_baseline),
+        (Weight::Tiled, Kind::Baseline) => patterns!(tiled_baseline),
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => patterns!(avx2),
+        (Weight::Light, Kind::Avx2) => patterns!(light_avx2),
+        #[cfg(target_arch = "x86_64")]
+        (Weight::Tiled, Kind::Avx2) => patterns!(tiled_avx2),
+        #[cfg(target_arch = "x86_64")]
+        (Weight::Light, Kind::Avx512) => patterns!(light_avx512),
+        #[cfg(target_arch = "x86_64")]
+        (Weight::Tiled, Kind::Avx512) => patterns!(tiled_avx512),
     }
 }
 
-/// Writes the shims: the same loop, compiled for each level.
+/// Writes the shims: the same loops, compiled for each level.
 macro_rules! shims {
-    ($($(#[$meta:meta])* $shim:ident $fma:literal;)*) => { $(
-        /// The loop of a body for one pattern, compiled for one level.
+    ($($light:ident $tiled:ident $tiles:ident $fma:literal $(#[$meta:meta])*;)*) => { $(
+        /// The loop of a light body for one pattern, compiled for one level.
         ///
         /// # Safety
         ///
         /// The invariant of this module, and the machine has the features.
         $(#[$meta])*
-        unsafe fn $shim<B: Body, const PATTERN: usize>(
+        unsafe fn $light<B: Body, const PATTERN: usize>(
             out: *mut u8,
             ins: [*const u8; 3],
             len: usize,
@@ -208,14 +242,55 @@ macro_rules! shims {
             // SAFETY: the caller keeps the invariant.
             unsafe { light::<B, PATTERN, $fma>(out, ins, len) }
         }
+
+        /// The loop of a tiled body, compiled for one level.
+        ///
+        /// # Safety
+        ///
+        /// As [`tiles`], and the machine has the features.
+        #[inline(never)]
+        $(#[$meta])*
+        unsafe fn $tiles<B: Body>(
+            out: *mut u8,
+            ins: [*const u8; 3],
+            steps: [usize; 3],
+            len: usize,
+        ) {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { tiles::<B, $fma>(out, ins, steps, len) }
+        }
+
+        /// The same for one pattern.
+        ///
+        /// # Safety
+        ///
+        /// The invariant of this module, and the machine has the features.
+        $(#[$meta])*
+        unsafe fn $tiled<B: Body, const PATTERN: usize>(
+            out: *mut u8,
+            ins: [*const u8; 3],
+            len: usize,
+        ) {
+            // SAFETY: the caller keeps the invariant; what is repeated stays where it is.
+            unsafe { $tiles::<B>(out, ins, steps(PATTERN), len) }
+        }
     )* };
 }
 
 shims! {
-    baseline false;
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    avx2 true;
+    light_baseline tiled_baseline tiles_baseline false;
+    light_avx2 tiled_avx2 tiles_avx2 true
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
+    light_avx512 tiled_avx512 tiles_avx512 true
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
+}
+
+/// How far each operand moves from element to element.
+const fn steps(pattern: usize) -> [usize; 3] {
+    [1 - (pattern & 1), 1 - (pattern >> 1 & 1), 1 - (pattern >> 2 & 1)]
 }
 
 /// Stands for a result that lies upon no operand.
@@ -302,9 +377,49 @@ unsafe fn each<B: Body, const PATTERN: usize, const FMA: bool, const UPON: usize
 ///
 /// The invariant of this module.
 unsafe fn heavy<B: Body, const PATTERN: usize>(out: *mut u8, ins: [*const u8; 3], len: usize) {
-    let steps = [0, 1, 2].map(|operand| 1 - (PATTERN >> operand & 1));
     // SAFETY: the caller keeps the invariant; what is repeated stays where it is.
-    unsafe { stepped::<B>(out, ins, steps, len) }
+    unsafe { stepped::<B>(out, ins, steps(PATTERN), len) }
+}
+
+/// Tile after tile. An operand is copied before results are written, so that they may share a place.
+///
+/// # Safety
+///
+/// The invariant of this module, where a step is 0 for an operand of one element.
+#[inline(always)]
+unsafe fn tiles<B: Body, const FMA: bool>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    steps: [usize; 3],
+    len: usize,
+) {
+    if len == 0 {
+        return;
+    }
+    let out = out.cast::<MaybeUninit<B::Out>>();
+    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
+    // SAFETY: there is a first element of every operand, and one that is not there has no size.
+    let (mut x, mut y, mut z) = unsafe { ([a.read(); TILE], [b.read(); TILE], [c.read(); TILE]) };
+    let mut done = 0;
+    while done < len {
+        let count = TILE.min(len - done);
+        // SAFETY: operands that move have `len` elements, and a tile holds `count`; the results are
+        // not yet written, or were operands of what was done before.
+        unsafe {
+            if steps[0] == 1 {
+                x.as_mut_ptr().copy_from_nonoverlapping(a.add(done), count);
+            }
+            if steps[1] == 1 {
+                y.as_mut_ptr().copy_from_nonoverlapping(b.add(done), count);
+            }
+            if steps[2] == 1 {
+                z.as_mut_ptr().copy_from_nonoverlapping(c.add(done), count);
+            }
+            let out = std::slice::from_raw_parts_mut(out.add(done), count);
+            B::tile::<FMA>(&x, &y, &z, out);
+        }
+        done += count;
+    }
 }
 
 /// The loop of a heavy body; an operand moves by its step.

@@ -43,6 +43,8 @@ mod kernel;
 mod kernels;
 mod laid;
 mod level;
+#[allow(dead_code, reason = "programs are to call it")]
+mod math;
 mod nest;
 mod op;
 mod operand;

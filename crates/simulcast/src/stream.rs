@@ -92,7 +92,9 @@ mod tests {
         for (from, to, bytes) in [(0, 0, 0), (1, 3, 5), (0, 16, 64), (5, 1, 63), (7, 9, 500)] {
             let mut target = vec![255_u8; 600];
             // SAFETY: both lie within the vectors.
-            unsafe { copy::<false>(target.as_mut_ptr().add(to), source.as_ptr().add(from), bytes, |_| {}) };
+            unsafe {
+                copy::<false>(target.as_mut_ptr().add(to), source.as_ptr().add(from), bytes, |_| {})
+            };
             drop(Fence);
             assert_eq!(target[to..to + bytes], source[from..from + bytes]);
             assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&b| b == 255));

@@ -81,13 +81,13 @@ trait Truth: Copy {
 struct Cast<From, To>(PhantomData<(From, To)>);
 
 impl<From: Convert<To>, To: Copy> Body for Cast<From, To> {
-    body!(false 1 To { a.convert() } a: From, _none: (), _unused: ());
+    body!(Light 1 To { a.convert() } a: From, _none: (), _unused: ());
 }
 
 struct ToBool<From>(PhantomData<From>);
 
 impl<From: Truth> Body for ToBool<From> {
-    body!(false 1 u8 { u8::from(a.truth()) } a: From, _none: (), _unused: ());
+    body!(Light 1 u8 { u8::from(a.truth()) } a: From, _none: (), _unused: ());
 }
 
 /// The nearest `f32` towards 0, with the last bit set where that is another number.

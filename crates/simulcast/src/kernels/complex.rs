@@ -5,6 +5,7 @@
 
 use num_complex::Complex;
 
+use super::analytic;
 use super::float::Float;
 use super::{Kernel, bodies};
 use crate::{Level, Op};
@@ -14,6 +15,12 @@ pub(super) trait Number: Copy {
     type Part: Float;
     fn parts(self) -> (Self::Part, Self::Part);
     fn of(real: Self::Part, imag: Self::Part) -> Self;
+    /// A function that is computed in `f64`.
+    fn via(self, function: impl Fn(Complex<f64>) -> Complex<f64>) -> Self {
+        let (real, imag) = self.parts();
+        let value = function(Complex { re: real.wide(), im: imag.wide() });
+        Self::of(Self::Part::narrow(value.re), Self::Part::narrow(value.im))
+    }
 }
 
 impl<T: Float> Number for Complex<T> {
@@ -38,6 +45,28 @@ bodies! {
     fn number<T: Number>;
     light Negative(a) -> T { each(a, |part| -part) }
     light Square(a) -> T { multiply(a, a) }
+    heavy Sign(a) -> T { sign(a) }
+    heavy Reciprocal(a) -> T { reciprocal(a) }
+    heavy Sqrt(a) -> T { a.via(analytic::sqrt) }
+    heavy Exp(a) -> T { a.via(analytic::exp) }
+    heavy Exp2(a) -> T { a.via(analytic::exp2) }
+    heavy Expm1(a) -> T { a.via(analytic::expm1) }
+    heavy Log(a) -> T { a.via(analytic::log) }
+    heavy Log2(a) -> T { a.via(analytic::log2) }
+    heavy Log10(a) -> T { a.via(analytic::log10) }
+    heavy Log1p(a) -> T { a.via(analytic::log1p) }
+    heavy Sin(a) -> T { a.via(analytic::sin) }
+    heavy Cos(a) -> T { a.via(analytic::cos) }
+    heavy Tan(a) -> T { a.via(analytic::tan) }
+    heavy Arcsin(a) -> T { a.via(analytic::arcsin) }
+    heavy Arccos(a) -> T { a.via(analytic::arccos) }
+    heavy Arctan(a) -> T { a.via(analytic::arctan) }
+    heavy Sinh(a) -> T { a.via(analytic::sinh) }
+    heavy Cosh(a) -> T { a.via(analytic::cosh) }
+    heavy Tanh(a) -> T { a.via(analytic::tanh) }
+    heavy Arcsinh(a) -> T { a.via(analytic::arcsinh) }
+    heavy Arccosh(a) -> T { a.via(analytic::arccosh) }
+    heavy Arctanh(a) -> T { a.via(analytic::arctanh) }
     light Conjugate(a) -> T { T::of(a.parts().0, -a.parts().1) }
     light Real(a) -> T::Part { a.parts().0 }
     light Imag(a) -> T::Part { a.parts().1 }
@@ -54,6 +83,9 @@ bodies! {
     light Subtract(a, b) -> T { subtract(a, b) }
     light Multiply(a, b) -> T { multiply(a, b) }
     heavy Divide(a, b) -> T { divide(a, b) }
+    heavy Power(a, b) -> T {
+        a.via(|a| analytic::power(a, Complex { re: b.parts().0.wide(), im: b.parts().1.wide() }))
+    }
     heavy Maximum(a, b) -> T { maximum(a, b) }
     heavy Minimum(a, b) -> T { minimum(a, b) }
     light LogicalAnd(a, b) -> u8 { u8::from(truth(a)) & u8::from(truth(b)) }
@@ -141,5 +173,35 @@ fn divide<T: Number>(a: T, b: T) -> T {
         let ratio = br / bi;
         let scale = T::Part::ONE / (bi + br * ratio);
         T::of((ar * ratio + ai) * scale, (ai * ratio - ar) * scale)
+    }
+}
+
+/// `1 / a`, measured by the larger part.
+#[inline(always)]
+pub(super) fn reciprocal<T: Number>(a: T) -> T {
+    let (real, imag) = a.parts();
+    if imag.magnitude() <= real.magnitude() {
+        let ratio = imag / real;
+        let size = real + imag * ratio;
+        T::of(T::Part::ONE / size, -ratio / size)
+    } else {
+        let ratio = real / imag;
+        let size = real * ratio + imag;
+        T::of(ratio / size, -T::Part::ONE / size)
+    }
+}
+
+/// The number of length 1 in the same direction; 0 of 0.
+#[inline(always)]
+fn sign<T: Number>(a: T) -> T {
+    let (real, imag) = a.parts();
+    let size = real.hypot(imag);
+    let infinite = [real, imag].map(|part| part.magnitude() == T::Part::INFINITY);
+    match infinite {
+        _ if size == T::Part::ZERO => T::of(T::Part::ZERO, T::Part::ZERO),
+        [true, false] if !imag.nan() => T::of(T::Part::ONE.copysign(real), T::Part::ZERO),
+        [false, true] if !real.nan() => T::of(T::Part::ZERO, T::Part::ONE.copysign(imag)),
+        [false, false] => T::of(real / size, imag / size),
+        _ => T::of(T::Part::NAN, T::Part::NAN),
     }
 }

@@ -30,6 +30,8 @@ pub(super) trait Float:
     fn magnitude(self) -> Self;
     fn copysign(self, sign: Self) -> Self;
     fn nan(self) -> bool;
+    fn wide(self) -> f64;
+    fn narrow(wide: f64) -> Self;
     /// `self * by + and`, rounded once.
     fn fused(self, by: Self, and: Self) -> Self;
     fn sqrt(self) -> Self;
@@ -73,6 +75,16 @@ macro_rules! float {
             const TWO: Self = 2.0;
             const INFINITY: Self = Self::INFINITY;
             const NAN: Self = Self::NAN;
+            #[inline(always)]
+            #[allow(trivial_numeric_casts, reason = "one of the two is wide")]
+            fn wide(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            #[allow(trivial_numeric_casts, reason = "one of the two is wide")]
+            fn narrow(wide: f64) -> Self {
+                wide as Self
+            }
             #[inline(always)]
             fn nan(self) -> bool { self.is_nan() }
             $(

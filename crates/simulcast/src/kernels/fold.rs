@@ -17,7 +17,7 @@ use super::complex;
 use super::float::{self, Float};
 use super::int::Int;
 use crate::DType;
-use crate::level::{Kind, Level};
+use crate::level::{Kind, Level, compiled_for_levels};
 
 /// What rows are folded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -145,35 +145,37 @@ fn rows<J: Joint>(level: Level) -> RowFold {
         Kind::Baseline => baseline::<J>,
         #[cfg(target_arch = "x86_64")]
         Kind::Avx2 => avx2::<J>,
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => avx512::<J>,
     }
 }
 
-macro_rules! shims {
-    ($($(#[$meta:meta])* $shim:ident;)*) => { $(
-        /// The fold of every row, compiled for one level.
-        ///
-        /// # Safety
-        ///
-        /// As [`RowFold`] says, and the machine has the features.
-        $(#[$meta])*
-        unsafe fn $shim<J: Joint>(
-            out: *mut u8,
-            ins: *const u8,
-            rows: usize,
-            len: usize,
-            stride: usize,
-        ) {
-            // SAFETY: the caller keeps the conditions.
-            unsafe { every_row::<J>(out.cast(), ins.cast(), rows, len, stride) }
-        }
-    )* };
+/// The fold of every row, at the baseline.
+///
+/// # Safety
+///
+/// As [`RowFold`] says.
+unsafe fn baseline<J: Joint>(out: *mut u8, ins: *const u8, rows: usize, len: usize, stride: usize) {
+    // SAFETY: the caller keeps the conditions.
+    unsafe { every_row::<J>(out.cast(), ins.cast(), rows, len, stride) }
 }
 
-shims! {
-    baseline;
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    avx2;
+compiled_for_levels! {
+    /// The fold of every row, compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As [`RowFold`] says, and the machine has the features.
+    unsafe fn avx2, avx512<J: Joint>(
+        out: *mut u8,
+        ins: *const u8,
+        rows: usize,
+        len: usize,
+        stride: usize,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { every_row::<J>(out.cast(), ins.cast(), rows, len, stride) }
+    }
 }
 
 /// # Safety

@@ -8,7 +8,7 @@ use crate::{DType, Level};
 struct Where<T>(PhantomData<T>);
 
 impl<T: Copy> Body for Where<T> {
-    body!(false 3 T { if a != 0 { b } else { c } } a: u8, b: T, c: T);
+    body!(Light 3 T { if a != 0 { b } else { c } } a: u8, b: T, c: T);
 }
 
 /// The loops of `where`. The halves of 16 bytes are aligned as the parts of a complex number.
