@@ -71,12 +71,12 @@ pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
 pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
+pub use program::{
+    Argument, AxisPattern, Builder, Fold, Input, Node, Program, ProgramError, ProgramErrorKind, Run,
+};
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
     resolve,
-};
-pub use program::{
-    Argument, AxisPattern, Builder, Fold, Input, Node, Program, ProgramError, ProgramErrorKind, Run,
 };
 pub use sum_to::{
     par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,

@@ -201,7 +201,11 @@ impl<'r> Run<'r> {
     /// # Errors
     ///
     /// As [`Run::collect_into`].
-    pub fn rows_into(&self, rows: Range<usize>, out: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
+    pub fn rows_into(
+        &self,
+        rows: Range<usize>,
+        out: &mut AnyViewMut<'_>,
+    ) -> Result<(), ProgramError> {
         self.check_out(out)?;
         self.stage_by_stage(&mut Target::Into(out), Some(rows)).map(|_| ())
     }

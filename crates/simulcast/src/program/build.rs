@@ -25,7 +25,10 @@ use crate::dtype::{DType, Scalar};
 use crate::kernels;
 use crate::level::Level;
 use crate::op::Op;
-use crate::typing::{Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, literal_as, literal_operand, signature};
+use crate::typing::{
+    Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, literal_as, literal_operand,
+    signature,
+};
 
 /// A program under construction.
 #[derive(Clone, Debug)]
@@ -116,7 +119,8 @@ impl Builder {
 
     /// An operation on values of one type.
     fn step(&mut self, op: Op, of: DType, args: [Node; 3], result: DType) -> Node {
-        let (op, args) = if of == DType::String { (op, args) } else { self.simplified(op, of, args) };
+        let (op, args) =
+            if of == DType::String { (op, args) } else { self.simplified(op, of, args) };
         let kind = Kind::Apply(op, of, args);
         let folded = self.folded(&kind).map(|bytes| Kind::Constant(Value::Plain(bytes)));
         self.graph.push(folded.unwrap_or(kind), result, self.span.clone())
@@ -125,7 +129,8 @@ impl Builder {
     /// A comparison of `int64` with `uint64`, exactly: by the sign, and as `uint64`.
     fn mixed(&mut self, op: Op, [a, b, _]: [Node; 3], signature: Signature) -> Node {
         let none = Node(0);
-        let (signed, flipped) = if signature.args[0] == DType::I64 { (a, false) } else { (b, true) };
+        let (signed, flipped) =
+            if signature.args[0] == DType::I64 { (a, false) } else { (b, true) };
         let zero = Kind::Constant(Value::new(&Scalar::Int(DType::I64, 0)));
         let zero = self.graph.push(zero, DType::I64, self.span.clone());
         let negative = self.step(Op::Less, DType::I64, [signed, zero, none], DType::Bool);
@@ -189,11 +194,13 @@ impl Builder {
         let dtype = self.graph.step(node).dtype();
         use crate::dtype::Kind as Of;
         let wide = match (fold, dtype.kind()) {
-            (_, Of::String) => return Err(TypeError::new(
+            (_, Of::String) => {
+                return Err(TypeError::new(
                     None,
                     &[Type::Array(dtype)],
                     TypeErrorKind::Reduction(fold.name()),
-                )),
+                ));
+            }
             (Fold::Maximum | Fold::Minimum, _) | (_, Of::Float | Of::Complex) => dtype,
             (Fold::Mean, _) => DType::F64,
             (Fold::Sum | Fold::Product, Of::Unsigned) => DType::U64,
@@ -263,7 +270,9 @@ impl Builder {
         };
         match op {
             Op::Power if is(b, 2.0) => (Op::Square, [a, Node(0), Node(0)]),
-            Op::Power if compute.is_float() && is(b, -1.0) => (Op::Reciprocal, [a, Node(0), Node(0)]),
+            Op::Power if compute.is_float() && is(b, -1.0) => {
+                (Op::Reciprocal, [a, Node(0), Node(0)])
+            }
             Op::Add if self.fast && compute.is_float() => {
                 let product = |node: Node| match self.graph.step(node).kind {
                     Kind::Apply(Op::Multiply, _, [x, y, _]) => Some((x, y)),

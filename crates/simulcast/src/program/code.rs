@@ -88,8 +88,7 @@ impl Args {
 /// Code for some leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
-    /// The type of each leaf's elements.
-    pub(crate) leaves: Vec<DType>,
+    /// The bytes of each leaf's elements.
     pub(crate) sizes: [usize; LEAVES],
     pub(crate) constants: Vec<Bytes>,
     pub(crate) instructions: Vec<Instruction>,
@@ -128,7 +127,7 @@ impl Code {
     /// to be rounded. `None` where there is no kernel, which typing excludes.
     pub(crate) fn new(
         steps: &[(Flat, DType)],
-        leaves: Vec<DType>,
+        leaves: &[DType],
         narrow: bool,
         level: Level,
     ) -> Option<Self> {
@@ -149,7 +148,11 @@ impl Code {
                     let own = widened(steps.get(from)?.1);
                     // Rounded to the type itself, then widened again.
                     let rounded = making.convert(*places.get(from)?, own, dtype)?;
-                    if last && narrow { rounded } else { making.convert(rounded, dtype, widened(dtype))? }
+                    if last && narrow {
+                        rounded
+                    } else {
+                        making.convert(rounded, dtype, widened(dtype))?
+                    }
                 }
                 Flat::Apply(op, compute, args) => {
                     let wide = widened(compute);
@@ -170,16 +173,18 @@ impl Code {
         let dtype = if narrow { dtype } else { widened(dtype) };
         // A constant of a half type that is the whole program was widened above.
         let result = match (steps.last()?, result) {
-            ((Flat::Constant(_), own), place) if narrow => making.convert(place, widened(*own), *own)?,
+            ((Flat::Constant(_), own), place) if narrow => {
+                making.convert(place, widened(*own), *own)?
+            }
             _ => result,
         };
         let mut sizes = [1; LEAVES];
-        for (size, leaf) in sizes.iter_mut().zip(&leaves) {
+        for (size, leaf) in sizes.iter_mut().zip(leaves) {
             *size = leaf.size();
         }
         let Making { constants, instructions, .. } = making;
         let mut code =
-            Self { leaves, sizes, constants, instructions, result, dtype, registers: 0, tile: 0 };
+            Self { sizes, constants, instructions, result, dtype, registers: 0, tile: 0 };
         code.allocate();
         Some(code)
     }

@@ -228,7 +228,9 @@ unsafe fn tiled(code: &Code, out: *mut u8, ins: &[*const u8], splat: usize, len:
         From::Leaf(leaf) if splat >> leaf & 1 == 1 => Some((ins[leaf], true)),
         From::Leaf(leaf) => Some((ins[leaf], false)),
         From::Constant(constant) => Some(((&raw const code.constants[constant]).cast(), true)),
-        From::Made(made) if repeats[made] => Some((scalars.wrapping_add(made).cast_const().cast(), true)),
+        From::Made(made) if repeats[made] => {
+            Some((scalars.wrapping_add(made).cast_const().cast(), true))
+        }
         From::Made(_) => None,
     };
     if let Some((pointer, repeat)) = whole {

@@ -64,7 +64,8 @@ pub(crate) fn fold(
         let views = leaves.views.iter();
         let strides: Vec<&[isize]> = views.map(|seen| seen.view().strides()).collect();
         let relaid = stepwise.relaid(&strides, false)?;
-        let mut laid = Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
+        let mut laid =
+            Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
         let error = |refusal| {
             run.refused(stage, BroadcastError::new(Rule::Exact, &[&relaid.shape[..]], refusal))
         };
@@ -120,7 +121,10 @@ fn folded<const N: usize>(
     let folding = Folding::new(over.fold, code.dtype, level).ok_or_else(unsupported)?;
     let mut results = Buffer::new(len, code.dtype).ok_or_else(|| {
         let shape = [&laid.shape[..]];
-        run.refused(stage, BroadcastError::new(Rule::Exact, &shape, simulcast_core::Refusal::Overflow))
+        run.refused(
+            stage,
+            BroadcastError::new(Rule::Exact, &shape, simulcast_core::Refusal::Overflow),
+        )
     })?;
     if empty {
         results.fill(folding.identity);
@@ -332,7 +336,9 @@ impl<const N: usize> Cuts<N> {
     /// Where a block begins, for each operand, and how many steps it takes.
     fn block(&self, axes: Range<usize>, cut: Cut, block: usize) -> ([isize; N], usize) {
         let mut at = [0; N];
-        if cut.axis >= axes.end || cut.blocks <= 1 && cut.axis == axes.start && cut.whole >= self.product(axes.clone()) {
+        if cut.axis >= axes.end
+            || cut.blocks <= 1 && cut.axis == axes.start && cut.whole >= self.product(axes.clone())
+        {
             return (at, 1);
         }
         let (size, strides) = self.axes[cut.axis];
@@ -404,7 +410,12 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Does some tasks, on this thread or on several.
-    fn each(tasks: usize, parallel: usize, limit: Option<usize>, work: impl Fn(Range<usize>) + Sync) {
+    fn each(
+        tasks: usize,
+        parallel: usize,
+        limit: Option<usize>,
+        work: impl Fn(Range<usize>) + Sync,
+    ) {
         let parts = match (parallel, limit) {
             (0 | 1, _) => 1,
             (_, Some(limit)) => limit.min(tasks),
@@ -455,12 +466,18 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Groups of neighbouring results, each folded from many blocks.
-    fn groups<R: Copy + 'static>(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
+    fn groups<R: Copy + 'static>(
+        &self,
+        results: &mut Buffer,
+        parallel: usize,
+        limit: Option<usize>,
+    ) {
         let (cuts, size) = (self.cuts, self.code.dtype.size());
         let (outer, inner, columns) = (0..cuts.inner.start, cuts.inner.clone(), cuts.columns());
         let units = cuts.product(outer.clone());
         let wide = cuts.cut(columns.clone(), COLUMNS);
-        let widest = if cuts.is_whole(&columns, wide) { wide.whole } else { wide.steps * wide.whole };
+        let widest =
+            if cuts.is_whole(&columns, wide) { wide.whole } else { wide.steps * wide.whole };
         let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
         let groups = units * wide.blocks;
         let parts = if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) };
@@ -487,7 +504,8 @@ impl<const N: usize> FoldTask<'_, N> {
         };
         Self::each(groups * parts, parallel, limit, |tasks| {
             let out = shared.get();
-            let depth = if cuts.is_whole(&inner, deep) { deep.whole } else { deep.steps * deep.whole };
+            let depth =
+                if cuts.is_whole(&inner, deep) { deep.whole } else { deep.steps * deep.whole };
             let mut room = Vec::<[u64; 2]>::with_capacity((depth * widest * size).div_ceil(16) + 1);
             let mut pile = Pile::new(widest * size);
             for task in tasks {
@@ -536,7 +554,9 @@ impl<const N: usize> FoldTask<'_, N> {
                     }
                 }
                 // SAFETY: the results of the group are there to be written.
-                unsafe { pile.finish(results.pointer().add(first * size), count, size, self.folding.pair) };
+                unsafe {
+                    pile.finish(results.pointer().add(first * size), count, size, self.folding.pair)
+                };
             }
         }
     }

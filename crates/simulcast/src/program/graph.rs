@@ -99,7 +99,10 @@ impl Bytes {
 impl Value {
     /// The value of a scalar: integers wrap, floats round, into its type.
     pub(crate) fn new(scalar: &Scalar) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "the type says how many bits there are")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the type says how many bits there are"
+        )]
         let bytes = match *scalar {
             Scalar::Bool(value) => Bytes::of([u8::from(value)]),
             Scalar::Int(_, value) => Bytes::of(value.to_ne_bytes()),

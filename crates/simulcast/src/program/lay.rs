@@ -69,11 +69,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-fn viewed<'a>(
-    program: &Program,
-    leaf: &Leaf,
-    base: &Seen<'a>,
-) -> Result<Seen<'a>, ProgramError> {
+fn viewed<'a>(program: &Program, leaf: &Leaf, base: &Seen<'a>) -> Result<Seen<'a>, ProgramError> {
     let base = base.view();
     let (mut shape, mut strides) = (base.shape().to_vec(), base.strides().to_vec());
     for &node in &leaf.views {
@@ -119,8 +115,12 @@ pub(crate) fn shape(run: &Run<'_>) -> Result<Vec<usize>, ProgramError> {
         if let Work::Fold(_, over) = &stage.work {
             let kept = reduced(program, stage.node, &shape, over.axes.as_deref())?;
             shape = match over.keepdims {
-                true => shape.iter().zip(&kept).map(|(&s, &kept)| if kept { s } else { 1 }).collect(),
-                false => shape.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect(),
+                true => {
+                    shape.iter().zip(&kept).map(|(&s, &kept)| if kept { s } else { 1 }).collect()
+                }
+                false => {
+                    shape.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect()
+                }
             };
         }
         shapes.push(shape);
@@ -232,7 +232,9 @@ impl<'p> Stepwise<'p> {
         let mut this = Self { program, nodes, shapes: Vec::new(), axes: Vec::new(), leaves };
         for at in 0..this.nodes.len() {
             let (shape, axes) = match this.leaves[at] {
-                Some(leaf) => (shapes.get(leaf).map(|s| s.to_vec()).unwrap_or_default(), Vec::new()),
+                Some(leaf) => {
+                    (shapes.get(leaf).map(|s| s.to_vec()).unwrap_or_default(), Vec::new())
+                }
                 None => this.step(this.nodes[at], rule)?,
             };
             this.shapes.push(shape);
@@ -272,7 +274,8 @@ impl<'p> Stepwise<'p> {
         if shapes.is_empty() {
             return Ok((Vec::new(), vec![None; args.len()]));
         }
-        let plan = resolve(rule, &shapes).map_err(|error| self.clash(&step.span, &arrays, error))?;
+        let plan =
+            resolve(rule, &shapes).map_err(|error| self.clash(&step.span, &arrays, error))?;
         let mut operand = 0;
         let mut axes = Vec::with_capacity(args.len());
         for arg in args {
@@ -359,7 +362,9 @@ impl<'p> Stepwise<'p> {
             let flat = match (self.leaves[*at], &step.kind) {
                 (Some(leaf), _) => {
                     let mut own = vec![0; shape.len()];
-                    for (place, stride) in places.iter().zip(strides.get(leaf).copied().unwrap_or(&[])) {
+                    for (place, stride) in
+                        places.iter().zip(strides.get(leaf).copied().unwrap_or(&[]))
+                    {
                         if let Some(place) = place {
                             own[*place] = *stride;
                         }
@@ -385,7 +390,7 @@ impl<'p> Stepwise<'p> {
             let what = "so many operands under another rule than numpy's";
             return Err(self.program.unsupported(what));
         }
-        let code = Code::new(&flats, types, narrow, self.program.level);
+        let code = Code::new(&flats, &types, narrow, self.program.level);
         let code = code.ok_or_else(|| self.program.unsupported("this"))?;
         Ok(Relaid { code, shape, leaves })
     }

@@ -6,8 +6,8 @@ use ndarray::{ArrayD, IxDyn};
 use simulcast_core::{BroadcastError, Rule};
 
 use super::code::{Code, LEAVES};
-use super::exec::Interpreter;
 use super::error::ProgramError;
+use super::exec::Interpreter;
 use super::lay::{Leaves, Stepwise, blame};
 use super::stage::Stage;
 use super::{Run, Target};
@@ -221,5 +221,7 @@ unsafe fn retyped<R, T>(array: ArrayD<R>) -> ArrayD<T> {
     // SAFETY: the vector's own parts; size and alignment are the same by the condition above.
     let memory = unsafe { Vec::from_raw_parts(pointer.cast::<T>(), len, capacity) };
     // Never an error: there are as many elements as before, row-major.
-    ArrayD::from_shape_vec(dim, memory).unwrap_or_else(|_| ArrayD::from_shape_vec(IxDyn(&[0]), Vec::new()).unwrap_or_else(|_| unreachable!()))
+    ArrayD::from_shape_vec(dim, memory).unwrap_or_else(|_| {
+        ArrayD::from_shape_vec(IxDyn(&[0]), Vec::new()).unwrap_or_else(|_| unreachable!())
+    })
 }

@@ -240,8 +240,8 @@ impl Staging<'_> {
             };
             steps.push((flat, step.dtype()));
         }
-        let types = leaves.iter().map(|&leaf| self.graph.step(leaf).dtype()).collect();
-        let code = Code::new(&steps, types, narrow, self.level);
+        let types: Vec<DType> = leaves.iter().map(|&leaf| self.graph.step(leaf).dtype()).collect();
+        let code = Code::new(&steps, &types, narrow, self.level);
         let code = code.ok_or_else(|| self.unsupported(root))?;
         Ok((code, leaves.into_iter().map(|leaf| self.leaf(leaf)).collect()))
     }
@@ -306,7 +306,10 @@ pub(crate) fn seen(
             if own.len() != rank {
                 return Err(order());
             }
-            Ok((own.iter().map(|&at| shape[at]).collect(), own.iter().map(|&at| strides[at]).collect()))
+            Ok((
+                own.iter().map(|&at| shape[at]).collect(),
+                own.iter().map(|&at| strides[at]).collect(),
+            ))
         }
     }
 }
