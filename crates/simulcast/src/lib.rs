@@ -33,10 +33,14 @@ struct Readme;
 
 mod addend;
 mod any;
+mod apply;
+pub mod compose;
 mod copy;
 mod drive;
 mod dtype;
+pub mod dynamic;
 mod fresh;
+pub mod gradient;
 mod inline;
 mod kernel;
 #[allow(dead_code, unused_imports, reason = "programs run on them")]
@@ -48,6 +52,7 @@ mod math;
 mod nest;
 mod op;
 mod operand;
+pub mod ops;
 mod pack;
 mod plain;
 mod program;
@@ -68,6 +73,7 @@ pub use copy::{
     try_copy_to_by,
 };
 pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
+pub use gradient::{vjp, vjp_by, vjp_clip, vjp_prelu};
 pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
