@@ -17,7 +17,7 @@ pub(crate) fn widen_f16(level: Level, from: &[f16], to: &mut [f32]) {
         Kind::Baseline => map(from, to, f16::widen),
         // SAFETY: a `Level` exists only where the machine has it.
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => unsafe { x86::widen(from, to) },
+        Kind::Avx2 | Kind::Avx512 => unsafe { x86::widen(from, to) },
     }
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn narrow_f16(level: Level, from: &[f32], to: &mut [f16]) {
         Kind::Baseline => map(from, to, f16_from_f32),
         // SAFETY: a `Level` exists only where the machine has it.
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => unsafe { x86::narrow(from, to) },
+        Kind::Avx2 | Kind::Avx512 => unsafe { x86::narrow(from, to) },
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn widen_bf16(level: Level, from: &[bf16], to: &mut [f32]) {
         Kind::Baseline => map(from, to, bf16::widen),
         // SAFETY: a `Level` exists only where the machine has it.
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => unsafe { x86::map(from, to, bf16::widen) },
+        Kind::Avx2 | Kind::Avx512 => unsafe { x86::map(from, to, bf16::widen) },
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn narrow_bf16(level: Level, from: &[f32], to: &mut [bf16]) {
         Kind::Baseline => map(from, to, bf16_from_f32),
         // SAFETY: a `Level` exists only where the machine has it.
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => unsafe { x86::map(from, to, bf16_from_f32) },
+        Kind::Avx2 | Kind::Avx512 => unsafe { x86::map(from, to, bf16_from_f32) },
     }
 }
 
