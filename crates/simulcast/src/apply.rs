@@ -68,7 +68,7 @@ impl Op {
         self.program(Promotion::Numpy, operands)?.run_into(operands, out)
     }
 
-    // Implements E_BROADCAST_ANY_FUNC_3100.
+    // Implements E_BROADCAST_ANY_FUNC_3100, E_BROADCAST_ANY_ERR_3100.
     /// The result for some arrays, under any rule and promotion.
     ///
     /// A rule of one operand, such as [`Rule::To`], goes with an operation of one.

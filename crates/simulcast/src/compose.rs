@@ -27,6 +27,7 @@ use crate::typing::{Literal, Promotion, TypeError, TypeErrorKind};
 /// What a function gives: a value, or the types that it is not defined on.
 type Composed = Result<Node, TypeError>;
 
+// Implements E_BROADCAST_ANY_FUNC_3120.
 /// Makes a program of some steps on these arrays, and runs it.
 ///
 /// # Errors

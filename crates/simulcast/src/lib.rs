@@ -18,7 +18,8 @@
 //! | several arrays shown in their common shape | [`broadcast_views`], [`broadcast_all`] |
 //! | an array written out in another shape | [`copy_to`], [`copy_into`] |
 //! | a closure over one to eight arrays | [`zip`], then `map`, `map_into`, `fold`, `par_map` … |
-//! | the gradient of an operand | [`sum_to`], [`sum_to_shape`] |
+//! | an operator by its name | [`ops`]; on arrays whose type is known when it runs, [`Op::apply`], [`dynamic`] |
+//! | the gradient of an operand | [`sum_to`], [`sum_to_shape`]; of an operation, [`vjp`] |
 //! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
 //! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
 //!
