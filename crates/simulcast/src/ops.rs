@@ -17,6 +17,11 @@
 //! storage and rank. Corner cases are those of [`Op`]; `float16` and `bfloat16` are computed in
 //! `float32` and rounded once. A closure of your own goes into [`zip`](crate::zip).
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "operands are references, or views to be given away"
+)]
+
 use ndarray::{Array, Dimension};
 use simulcast_core::{BroadcastError, Refusal, Rule};
 
@@ -55,6 +60,9 @@ kinds! {
     /// Floats.
     Float: Analytic = half::f16 half::bf16 f32 f64;
 }
+
+/// An array of `R`, with the rank that operands have together.
+pub type Together<R, T> = Array<R, <T as CommonDim>::Dim>;
 
 /// An operand without its type.
 fn erased<A: Operand<Elem: Element>>(operand: &A) -> AnyView<'_> {
@@ -104,7 +112,7 @@ macro_rules! operators {
         #[track_caller]
         pub fn $name<T: $kind, $($type: Operand<Elem = T>),*>(
             $($arg: $type),*
-        ) -> Array<$result, <($($type,)*) as CommonDim>::Dim>
+        ) -> Together<$result, ($($type,)*)>
         where
             ($($type,)*): CommonDim,
         {
@@ -118,7 +126,7 @@ macro_rules! operators {
         /// Where the operands do not broadcast.
         pub fn $try<T: $kind, $($type: Operand<Elem = T>),*>(
             $($arg: $type),*
-        ) -> Result<Array<$result, <($($type,)*) as CommonDim>::Dim>, BroadcastError>
+        ) -> Result<Together<$result, ($($type,)*)>, BroadcastError>
         where
             ($($type,)*): CommonDim,
         {
@@ -269,7 +277,7 @@ pub fn where_<T: Element, C: Operand<Elem = bool>, A: Operand<Elem = T>, B: Oper
     condition: C,
     a: A,
     b: B,
-) -> Array<T, <(C, A, B) as CommonDim>::Dim>
+) -> Together<T, (C, A, B)>
 where
     (C, A, B): CommonDim,
 {
@@ -285,7 +293,7 @@ pub fn try_where<T: Element, C: Operand<Elem = bool>, A: Operand<Elem = T>, B: O
     condition: C,
     a: A,
     b: B,
-) -> Result<Array<T, <(C, A, B) as CommonDim>::Dim>, BroadcastError>
+) -> Result<Together<T, (C, A, B)>, BroadcastError>
 where
     (C, A, B): CommonDim,
 {
@@ -301,7 +309,7 @@ where
 pub fn concat<A: Operand<Elem = String>, B: Operand<Elem = String>>(
     a: A,
     b: B,
-) -> Array<String, <(A, B) as CommonDim>::Dim>
+) -> Together<String, (A, B)>
 where
     (A, B): CommonDim,
 {
@@ -316,7 +324,7 @@ where
 pub fn try_concat<A: Operand<Elem = String>, B: Operand<Elem = String>>(
     a: A,
     b: B,
-) -> Result<Array<String, <(A, B) as CommonDim>::Dim>, BroadcastError>
+) -> Result<Together<String, (A, B)>, BroadcastError>
 where
     (A, B): CommonDim,
 {
