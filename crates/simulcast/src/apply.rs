@@ -10,7 +10,7 @@
 //! assert_eq!(product, AnyArray::from(array![[0.5, 2.0, 4.5], [2.0, 5.0, 9.0]]));
 //!
 //! let error = Op::Add.apply_by(Rule::Numpy, Promotion::Strict, &operands).unwrap_err();
-//! assert_eq!(error.to_string(), "add takes operands of one type, not int32 and float32");
+//! assert!(error.to_string().contains("int32 and float32 differ"));
 //!
 //! let (image, bias) = (array![[[1_u8], [2]], [[3], [4]]], array![10_u8, 20]);
 //! let channels = Rule::Pdpd { axis: Some(1) };
