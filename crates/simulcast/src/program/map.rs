@@ -70,10 +70,13 @@ pub(crate) fn brought<const N: usize>(
     leaves: &Leaves<'_>,
     laid: &mut Laid<N>,
 ) -> Result<[*const u8; N], BroadcastError> {
-    let view = |n: usize| leaves.view(n);
-    let shapes = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |view| view.shape()));
-    let strides = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |v| v.strides()));
-    let ins = std::array::from_fn(|n| view(n).map_or_else(dangling, AnyView::pointer));
+    let (mut shapes, mut strides) = ([&[][..]; N], [&[][..]; N]);
+    let mut ins = [dangling(); N];
+    for n in 0..N.min(leaves.len()) {
+        if let Some(view) = leaves.view(n) {
+            (shapes[n], strides[n], ins[n]) = (view.shape(), view.strides(), view.pointer());
+        }
+    }
     laid.lay(Rule::Numpy, shapes, strides)?;
     Ok(ins)
 }
