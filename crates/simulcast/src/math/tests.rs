@@ -3,6 +3,7 @@
 use std::fmt::{Debug, LowerHex};
 use std::path::Path;
 
+use rayon::prelude::*;
 use serde_json::Value;
 
 use super::{Real, erf, exp, library, log, pow, trig};
@@ -242,8 +243,6 @@ fn single_precision_is_within_the_bound_of_double_precision() {
 #[test]
 #[ignore = "all 2^32 arguments of every function: minutes, in release"]
 fn single_precision_is_within_the_bound_everywhere() {
-    for (name, exact) in BY_ANOTHER_HAND {
-        sweep(name, exact, 1);
-    }
+    BY_ANOTHER_HAND.into_par_iter().for_each(|(name, exact)| sweep(name, exact, 1));
     sweep("erf", Real::erf::<false>, 1);
 }
