@@ -8,7 +8,7 @@
 //!                     subnormal numbers and overflow where they should
 //! ```
 
-use super::lane::{Lane, polynomial, power, scaled, two_sum};
+use super::lane::{Lane, polynomial, power, quick_two_sum, scaled, two_sum};
 
 /// The constants of a type.
 pub(super) trait Exponential: Lane + 'static {
@@ -147,5 +147,8 @@ pub(super) fn tanh<T: Exponential, const FMA: bool>(x: T) -> T {
 #[inline(always)]
 pub(super) fn sigmoid<T: Exponential, const FMA: bool>(x: T) -> T {
     let e = exp::<T, FMA>(-x.abs());
-    (if x < T::of(0.0) { e } else { T::of(1.0) }) / (T::of(1.0) + e)
+    let (sum, lost) = quick_two_sum(T::of(1.0), e);
+    let y = (if x < T::of(0.0) { e } else { T::of(1.0) }) / sum;
+    // Where e is small, this is what the sum lost; elsewhere, not worse.
+    y.fma::<FMA>(-lost, y)
 }
