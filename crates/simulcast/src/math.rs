@@ -4,8 +4,7 @@
 //! |---|---|---|---|
 //! | `pow` | 0.51 ULP | 1 ULP | yes |
 //! | `exp`, `log` | 1 | 1 | yes |
-//! | `exp2` | 1 | 1.5 | yes |
-//! | `log2`, `log10`, `log1p`, `erf` | 1.5 | 1.5 | yes |
+//! | `exp2`, `log2`, `log10`, `log1p`, `erf` | 1.5 | 1.5 | yes |
 //! | `tanh` | 1.5 | 2 | yes |
 //! | `expm1`, `sigmoid` | 2 | 2 | yes |
 //! | `sin`, `cos` | 2 | 2 | as tiles: see [`Real::sin_tile`] |
