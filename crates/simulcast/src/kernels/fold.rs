@@ -87,8 +87,9 @@ fn of_complex<T: Float>(op: Fold, level: Level) -> RowFold {
     match op {
         Fold::Sum => rows::<ComplexSum<T>>(level),
         Fold::Product => rows::<ComplexProduct<T>>(level),
-        Fold::Maximum => rows::<ComplexMaximum<T>>(level),
-        Fold::Minimum => rows::<ComplexMinimum<T>>(level),
+        // Comparisons of pairs do not vectorise.
+        Fold::Maximum => rows::<ComplexMaximum<T>>(Level::BASELINE),
+        Fold::Minimum => rows::<ComplexMinimum<T>>(Level::BASELINE),
     }
 }
 

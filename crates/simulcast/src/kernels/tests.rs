@@ -257,8 +257,8 @@ fn every_conversion_rounds_once() {
             let mut out = Bytes::new(len * to.size());
             // SAFETY: `len` elements and as many results.
             unsafe {
-                cast(from, to, level).unwrap()(out.slice_mut().as_mut_ptr(), ins(operand), len)
-            };
+                cast(from, to, level).unwrap()(out.slice_mut().as_mut_ptr(), ins(operand), len);
+            }
             for at in 0..len {
                 let [ours, theirs] =
                     [&out, &theirs].map(|bytes| &bytes.slice()[at * to.size()..][..to.size()]);
