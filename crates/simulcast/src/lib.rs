@@ -46,6 +46,7 @@ mod op;
 mod operand;
 mod pack;
 mod plain;
+pub mod program;
 mod raw;
 mod reduce;
 mod run;
@@ -66,6 +67,10 @@ pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
 pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
+pub use program::{
+    Argument, AxisPattern, Expr, ExprId, ExprKind, ExprNode, Fold, ParseError, ParseErrorKind,
+    ProgramError, ProgramErrorKind,
+};
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
     resolve,
