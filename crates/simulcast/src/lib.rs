@@ -39,14 +39,18 @@ mod dtype;
 mod fresh;
 mod inline;
 mod kernel;
+#[allow(dead_code, unused_imports, reason = "programs run on them")]
+mod kernels;
 mod laid;
 mod level;
+#[allow(dead_code, reason = "programs are to call it")]
+mod math;
 mod nest;
 mod op;
 mod operand;
 mod pack;
 mod plain;
-pub mod program;
+mod program;
 mod raw;
 mod reduce;
 mod run;
@@ -68,8 +72,8 @@ pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
 pub use program::{
-    Argument, AxisPattern, Expr, ExprId, ExprKind, ExprNode, Fold, ParseError, ParseErrorKind,
-    ProgramError, ProgramErrorKind,
+    Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
+    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Run,
 };
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,

@@ -34,6 +34,7 @@ mod literal;
 mod tests;
 
 pub use cast::{Casting, can_cast, promote_types};
+pub(crate) use error::listed;
 pub use error::{TypeError, TypeErrorKind};
 pub(crate) use literal::literal_operand;
 pub use literal::{Literal, literal_as};

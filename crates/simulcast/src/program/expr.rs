@@ -71,6 +71,25 @@ pub enum ExprKind {
     },
 }
 
+impl ExprKind {
+    /// The nodes that it is computed of, in the order of the text.
+    #[must_use]
+    pub fn children(&self) -> Vec<ExprId> {
+        match self {
+            Self::Literal(_) | Self::Text(_) | Self::Name(_) => Vec::new(),
+            Self::Apply(_, args) => args.clone(),
+            Self::Compare(first, rest) => {
+                [*first].into_iter().chain(rest.iter().map(|(_, operand)| *operand)).collect()
+            }
+            Self::If(a, b, c) | Self::Clip(a, b, c) => vec![*a, *b, *c],
+            Self::Cast(_, of)
+            | Self::Index(of, _)
+            | Self::Transpose(of, _)
+            | Self::Reduce { of, .. } => vec![*of],
+        }
+    }
+}
+
 /// A node and where it stands in the text.
 #[derive(Clone, Debug)]
 pub struct ExprNode {
@@ -90,7 +109,7 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Reads an expression: Python's syntax and precedence, see [the language](crate::program).
+    /// Reads an expression: Python's syntax and precedence, see [the language](crate::Program).
     ///
     /// # Errors
     ///

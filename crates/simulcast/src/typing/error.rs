@@ -33,20 +33,6 @@ pub enum TypeErrorKind {
     NothingCommon,
     /// They are not equal, where they have to be.
     Different,
-    /// A cast between text and numbers.
-    Cast {
-        /// The type of the value.
-        from: DType,
-        /// The type that was asked for.
-        to: DType,
-    },
-    /// A reduction that is not defined on the type.
-    Reduction {
-        /// Its name.
-        name: &'static str,
-        /// The type.
-        dtype: DType,
-    },
     /// A condition that is not boolean.
     Condition(DType),
     /// A literal that the type does not hold.
@@ -56,21 +42,15 @@ pub enum TypeErrorKind {
         /// The type that it had to adopt.
         dtype: DType,
     },
+    /// A conversion between text and numbers.
+    Cast(DType),
+    /// A reduction that is not defined on the type.
+    Reduction(&'static str),
 }
 
 impl TypeError {
     pub(crate) fn new(op: Option<Op>, types: &[Type], kind: TypeErrorKind) -> Self {
         Self { op, types: types.to_vec(), kind }
-    }
-
-    /// A cast that there is not.
-    pub(crate) fn cast(from: DType, to: DType) -> Self {
-        Self::new(None, &[from.into()], TypeErrorKind::Cast { from, to })
-    }
-
-    /// A reduction that there is not.
-    pub(crate) fn fold(fold: crate::program::Fold, dtype: DType) -> Self {
-        Self::new(None, &[dtype.into()], TypeErrorKind::Reduction { name: fold.name(), dtype })
     }
 
     /// The kinds of types that the operation takes, in words: `integers`, `floats`.
@@ -124,16 +104,14 @@ impl fmt::Display for TypeError {
             TypeErrorKind::Different => {
                 write!(f, "{types} differ, and `{op}` takes equal types here; cast one of them")
             }
-            TypeErrorKind::Cast { from, to } => write!(f, "there is no cast from {from} to {to}"),
-            TypeErrorKind::Reduction { name, dtype } => {
-                write!(f, "`{name}` is not defined on {dtype}")
-            }
             TypeErrorKind::Condition(dtype) => {
                 write!(f, "the condition of `{op}` is bool, not {dtype}")
             }
             TypeErrorKind::Literal { literal, dtype } => {
                 write!(f, "{literal} does not fit in {dtype}")
             }
+            TypeErrorKind::Cast(dtype) => write!(f, "{types} does not convert to {dtype}"),
+            TypeErrorKind::Reduction(name) => write!(f, "`{name}` is not defined on {types}"),
         }
     }
 }
