@@ -82,7 +82,12 @@ impl Diagnostic {
             Some((expr.node(*id)?.span.clone(), text))
         };
         let labels: Vec<_> = children.iter().filter_map(described).collect();
-        let arrays: Vec<ExprId> = children
+        // In the order in which the operation takes them.
+        let operands: Vec<ExprId> = match (node.map(|node| &node.kind), children.as_slice()) {
+            (Some(ExprKind::If(..)), &[yes, condition, no]) => vec![condition, yes, no],
+            _ => children.clone(),
+        };
+        let arrays: Vec<ExprId> = operands
             .iter()
             .filter(|id| matches!(known.get(id.index()), Some(Some(_))))
             .copied()
@@ -90,7 +95,11 @@ impl Diagnostic {
         let clashing = clashing(&error.kind, &arrays);
         let head = match (node, clashing.as_slice()) {
             (None, _) => error.span.clone(),
-            (Some(node), &[.., a, b]) if matches!(node.kind, ExprKind::Compare(..)) => {
+            // Of a chain, the comparison of these two.
+            (Some(node), &[a, b])
+                if matches!(node.kind, ExprKind::Compare(..))
+                    && children.windows(2).any(|w| w == [a, b]) =>
+            {
                 between(expr, a, b).unwrap_or_else(|| node.head.clone())
             }
             (Some(node), _) => node.head.clone(),
