@@ -64,7 +64,8 @@ pub use simulcast_core::{
     resolve,
 };
 pub use sum_to::{
-    par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,
+    par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_par_sum_to, try_sum_to,
+    try_sum_to_shape,
 };
 pub use view::{
     broadcast_all, broadcast_all_by, broadcast_to, broadcast_views, broadcast_views_by,
