@@ -57,7 +57,8 @@ def chunks_of(arrays, shape, itemsize, limit=LIMIT):
     chunks = tuple(known.get(k, (shape[k],)) for k in axes)
     if math.prod(max(own, default=0) for own in chunks) * itemsize <= limit:
         return chunks
-    return normalize_chunks("auto", shape=shape, limit=limit, dtype=np.dtype((np.void, itemsize)), previous_chunks=chunks)
+    item = np.dtype((np.void, itemsize))
+    return normalize_chunks("auto", shape=shape, limit=limit, dtype=item, previous_chunks=chunks)
 
 
 def rechunked(x, chunks):
@@ -68,8 +69,7 @@ def rechunked(x, chunks):
 def blockwise(function, operands, rule, name, *, dtype, **options):
     """`function` of blocks of the operands, which have the result's rank and NumPy's sizes.
 
-    `function` is one of a module, so that it pickles, and is called once on blocks without elements
-    to learn its dtype unless that is given.
+    `function` is one of a module, so that it pickles; Dask calls it on blocks without elements first.
     """
     operands = [operand(x) for x in operands]
     _policy.observe(name, tuple(x.shape for x in operands), rule)
@@ -77,7 +77,12 @@ def blockwise(function, operands, rule, name, *, dtype, **options):
     aligned = [align(x, own, len(shape)) for x, own in zip(operands, feeds)]
     chunks = chunks_of(aligned, shape, np.dtype(dtype).itemsize)
     axes = tuple(range(len(shape)))
+    if any(size != 1 and all(x.shape[k] == 1 for x in aligned) for k, size in enumerate(shape)):
+        # The rule itself brings an axis, which no block has.
+        aligned = [_shown(x, shape, chunks) for x in aligned]
     pairs = [part for x in aligned for part in (rechunked(x, chunks), axes)]
+    # Chunks agree already; Dask would take a block of size 1 for the result's where each has one block.
+    options.update(align_arrays=False, adjust_chunks=dict(enumerate(chunks)))
     return da.blockwise(function, axes, *pairs, dtype=dtype, token=f"simulcast-{name}", **options)
 
 
@@ -112,10 +117,10 @@ def sum_to(x, shape, rule):
     if dtype.itemsize == 2 and dtype.kind not in "iu":
         # Sums of blocks are kept in float32, as within a block.
         x = x.astype(np.float32)
-    kept = {target for axis, target in enumerate(feeds) if target is not None and shape[axis] == x.shape[target]}
+    kept = {own for axis, own in enumerate(feeds) if own is not None and shape[axis] == x.shape[own]}
     summed = tuple(axis for axis in range(x.ndim) if axis not in kept)
     if summed:
-        x = da.reduction(x, _sum_block, _sum_block, axis=summed, keepdims=True, dtype=x.dtype, name="simulcast-sum_to")
+        x = da.reduction(x, _sum_block, _sum_block, axis=summed, keepdims=True, dtype=x.dtype)
     order = [target for target in feeds if target in kept]
     x = x[tuple(slice(None) if axis in kept else 0 for axis in range(x.ndim))]
     ranks = sorted(order)

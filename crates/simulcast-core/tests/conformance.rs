@@ -63,12 +63,36 @@ fn the_examples_of_the_documents_hold_and_were_asked() {
 // [E_BROADCAST_ANY_FUNC_2400]
 #[test]
 fn the_page_of_dialects_is_current() {
-    let page = dialects::page(Replay::get()).unwrap();
-    let path = data::folder().join("../docs/dialects.md");
+    is_current("../docs/dialects.md", &dialects::page(Replay::get()).unwrap());
+}
+
+/// The lines of `data` to which our answer is another, with ours: for replays in other languages, so
+/// that what a deviation means is said once.
+#[test]
+fn the_list_of_other_answers_is_current() {
+    let replay = Replay::get();
+    let mut list = String::new();
+    for (number, (system, ours)) in replay.systems.iter().zip(&replay.ours).enumerate() {
+        for (position, ours) in ours.iter().enumerate() {
+            let Some(name) = replay.explain((number, position)) else { continue };
+            let ours = match ours {
+                data::Answer::Shape(dims) => dims.to_string(),
+                refused => refused.to_string(),
+            };
+            // The first line of a file names the system.
+            list += &format!("{}:{} {name}: {ours}\n", system.name, position + 2);
+        }
+    }
+    is_current("other-answers.txt", &list);
+}
+
+/// Holds a generated file to what it should be, or writes it.
+fn is_current(name: &str, text: &str) {
+    let path = data::folder().join(name);
     if env::var_os("SIMULCAST_DIALECTS").is_some_and(|what| what == "write") {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &page).unwrap();
+        fs::write(&path, text).unwrap();
     }
     let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == page, "docs/dialects.md is stale: run cargo xtask conformance --dialects");
+    assert!(stored == text, "{name} is stale: run cargo xtask conformance --dialects");
 }
