@@ -3,7 +3,7 @@
 //! Shapes of a call stand on the stack or in one list, and the core resolves them without
 //! allocation; only what fails is looked at again, for the error.
 
-use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -39,14 +39,23 @@ pub(crate) fn broadcast_shapes<'py>(
     let py = shapes.py();
     let read = Shapes::read(shapes)?;
     let rule = Rule::read(rule)?.positional()?;
-    let Some(sizes) = read.known() else { return unknown(py, &rule, &read.dims()) };
+    let known = read.known(|sizes| known(py, &rule, sizes));
+    known.unwrap_or_else(|| unknown(py, &rule, &read.dims()))
+}
+
+/// The result of known shapes.
+fn known<'py>(
+    py: Python<'py>,
+    rule: &OwnedRule,
+    sizes: &[&[usize]],
+) -> PyResult<Bound<'py, PyTuple>> {
     let mut buffer = [0; AXES];
-    let fail = |refusal| Err(refused(py, &BroadcastError::new(rule.rule(), &sizes, refusal)));
-    match resolve_into(rule.rule(), &sizes, &mut buffer) {
+    let fail = |refusal| Err(refused(py, &BroadcastError::new(rule.rule(), sizes, refusal)));
+    match resolve_into(rule.rule(), sizes, &mut buffer) {
         Ok(shape) if fits(shape) => tuple(py, shape),
         Ok(_) => fail(Refusal::Overflow),
         // More axes than an array has are still a shape.
-        Err(_) => match resolve(rule.rule(), &sizes) {
+        Err(_) => match resolve(rule.rule(), sizes) {
             Ok(plan) if fits(plan.shape()) => tuple(py, plan.shape()),
             Ok(_) => fail(Refusal::Overflow),
             Err(error) => Err(refused(py, &error)),
@@ -187,7 +196,7 @@ pub(crate) fn broadcast_arrays<'py>(
         return Ok(shown.cast_into()?);
     };
     let rule = Rule::read(rule)?;
-    let shapes: Vec<&[usize]> = read.iter().map(|array| array.shape()).collect();
+    let shapes: Vec<&[usize]> = read.iter().map(PyUntypedArrayMethods::shape).collect();
     policies::observe(py, "broadcast_arrays", &rule, &shapes)?;
     let rule = rule.positional()?;
     if read.is_empty() {
@@ -201,6 +210,9 @@ pub(crate) fn broadcast_arrays<'py>(
     PyTuple::new(py, views)
 }
 
+/// The result axis that each axis of an operand feeds.
+type Feeds = Vec<Option<usize>>;
+
 /// The result's shape, and for each operand the result axis that each of its axes feeds; `None`
 /// for an axis of size 1 that feeds none. With a `target`, the one operand is laid onto it.
 #[pyfunction]
@@ -210,7 +222,7 @@ pub(crate) fn layout<'py>(
     rule: &Bound<'py, PyAny>,
     shapes: &Bound<'py, PyTuple>,
     target: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyTuple>, Vec<Vec<Option<usize>>>)> {
+) -> PyResult<(Bound<'py, PyTuple>, Vec<Feeds>)> {
     let rule = Rule::read(Some(rule))?.positional()?;
     let shapes: Vec<Vec<usize>> =
         shapes.iter().map(|shape| read_shape(&shape)).collect::<PyResult<_>>()?;

@@ -1,9 +1,9 @@
 //! Shapes as Python writes them: tuples, lists and ints; `None` for a size that is not known.
 //!
-//! The shapes of one call stand in one list of sizes, so that a call costs two allocations, however
-//! many operands it has.
+//! The shapes of one call stand in one list of sizes, so that reading them costs one allocation.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use simulcast_core::{Dim, Dims, Interval, ShapeText, Symbol};
@@ -11,21 +11,20 @@ use simulcast_core::{Dim, Dims, Interval, ShapeText, Symbol};
 /// The shapes of a call.
 #[derive(Default)]
 pub(crate) struct Shapes {
+    /// For each shape its rank, then its sizes.
     sizes: Vec<usize>,
-    /// Where each shape ends in `sizes`.
-    ends: Vec<usize>,
     /// Which of `sizes` are not known.
     unknown: Vec<usize>,
+    count: usize,
 }
+
+/// So many operands are kept on the stack.
+const FEW: usize = 8;
 
 impl Shapes {
     /// The shapes that the arguments name.
     pub(crate) fn read(args: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let mut this = Self {
-            sizes: Vec::with_capacity(16),
-            ends: Vec::with_capacity(args.len()),
-            unknown: Vec::new(),
-        };
+        let mut this = Self { sizes: Vec::with_capacity(24), unknown: Vec::new(), count: 0 };
         for arg in args.iter_borrowed() {
             this.push(&arg)?;
         }
@@ -33,6 +32,8 @@ impl Shapes {
     }
 
     fn push(&mut self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        let start = self.sizes.len();
+        self.sizes.push(0);
         if let Ok(sizes) = shape.cast_exact::<PyTuple>() {
             for size in sizes.iter_borrowed() {
                 self.push_size(&size)?;
@@ -46,7 +47,8 @@ impl Shapes {
                 self.push_size(&size?)?;
             }
         }
-        self.ends.push(self.sizes.len());
+        self.sizes[start] = self.sizes.len() - start - 1;
+        self.count += 1;
         Ok(())
     }
 
@@ -61,11 +63,21 @@ impl Shapes {
         Ok(())
     }
 
-    /// The sizes of each shape, where all of them are known.
-    pub(crate) fn known(&self) -> Option<Vec<&[usize]>> {
-        self.unknown
-            .is_empty()
-            .then(|| self.spans().map(|(at, end)| &self.sizes[at..end]).collect())
+    /// What `then` makes of the sizes of each shape, where all of them are known.
+    #[inline]
+    pub(crate) fn known<R>(&self, then: impl FnOnce(&[&[usize]]) -> R) -> Option<R> {
+        if !self.unknown.is_empty() {
+            return None;
+        }
+        let spans = self.spans().map(|(at, end)| &self.sizes[at..end]);
+        if self.count > FEW {
+            return Some(then(&spans.collect::<Vec<_>>()));
+        }
+        let mut few: [&[usize]; FEW] = [&[]; FEW];
+        for (place, span) in few.iter_mut().zip(spans) {
+            *place = span;
+        }
+        Some(then(&few[..self.count]))
     }
 
     /// The dimensions of each shape.
@@ -77,9 +89,14 @@ impl Shapes {
         self.spans().map(|(at, end)| Dims::Ranked((at..end).map(dim).collect())).collect()
     }
 
+    /// Where each shape begins and ends in `sizes`.
     fn spans(&self) -> impl Iterator<Item = (usize, usize)> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(self.ends.iter().copied())
+        let mut end = 0;
+        (0..self.count).map(move |_| {
+            let start = end + 1;
+            end = start + self.sizes[end];
+            (start, end)
+        })
     }
 }
 
@@ -97,6 +114,14 @@ fn no_shape(object: &Bound<'_, PyAny>) -> PyErr {
 /// A size: an int that is not negative.
 #[inline]
 pub(crate) fn read_size(size: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if size.is_exact_instance_of::<PyInt>() {
+        // SAFETY: the object is a live int, and the interpreter is attached.
+        let own = unsafe { ffi::PyLong_AsSsize_t(size.as_ptr()) };
+        if let Ok(own) = usize::try_from(own) {
+            return Ok(own);
+        }
+        drop(PyErr::take(size.py()));
+    }
     match size.extract::<isize>() {
         Ok(own) => usize::try_from(own)
             .map_err(|_| PyValueError::new_err(format!("negative sizes are not allowed: {own}"))),
@@ -116,10 +141,8 @@ fn bad_size(size: &Bound<'_, PyAny>) -> PyErr {
 pub(crate) fn read_shape(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     let mut shapes = Shapes::default();
     shapes.push(shape)?;
-    match shapes.unknown.is_empty() {
-        true => Ok(shapes.sizes),
-        false => Err(PyTypeError::new_err("every size must be known here, and None is not")),
-    }
+    let sizes = shapes.known(|shapes| shapes[0].to_vec());
+    sizes.ok_or_else(|| PyTypeError::new_err("every size must be known here, and None is not"))
 }
 
 /// Anything that says what its shape is, for `explain` and policies: text, an int, a tuple, a dict of

@@ -2,7 +2,8 @@
 //!
 //! Every answer that is not ours must be explained by a deviation listed in
 //! `conformance/deviations.json`, and every listed deviation must occur. `docs/dialects.md` is
-//! generated from the same comparison; `SIMULCAST_DIALECTS=write` writes it.
+//! generated from the same comparison, and so is `conformance/other-answers.txt`;
+//! `SIMULCAST_DIALECTS=write` writes them.
 
 #[path = "../../../conformance/replay/data.rs"]
 mod data;
@@ -15,7 +16,7 @@ mod ours;
 #[path = "../../../conformance/replay/replay.rs"]
 mod replay;
 
-use std::{env, fs};
+use std::{env, fs, io};
 
 use replay::Replay;
 
@@ -63,7 +64,8 @@ fn the_examples_of_the_documents_hold_and_were_asked() {
 // [E_BROADCAST_ANY_FUNC_2400]
 #[test]
 fn the_page_of_dialects_is_current() {
-    is_current("../docs/dialects.md", &dialects::page(Replay::get()).unwrap());
+    let page = dialects::page(Replay::get()).unwrap();
+    assert!(is_current("../docs/dialects.md", &page).unwrap(), "{STALE}");
 }
 
 /// The lines of `data` to which our answer is another, with ours: for replays in other languages, so
@@ -83,16 +85,16 @@ fn the_list_of_other_answers_is_current() {
             list += &format!("{}:{} {name}: {ours}\n", system.name, position + 2);
         }
     }
-    is_current("other-answers.txt", &list);
+    assert!(is_current("other-answers.txt", &list).unwrap(), "{STALE}");
 }
 
-/// Holds a generated file to what it should be, or writes it.
-fn is_current(name: &str, text: &str) {
+const STALE: &str = "the file is stale: run cargo xtask conformance --dialects";
+
+/// Whether a generated file is what it should be; where that is asked for, it is written first.
+fn is_current(name: &str, text: &str) -> io::Result<bool> {
     let path = data::folder().join(name);
     if env::var_os("SIMULCAST_DIALECTS").is_some_and(|what| what == "write") {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
+        fs::write(&path, text)?;
     }
-    let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == text, "{name} is stale: run cargo xtask conformance --dialects");
+    Ok(fs::read_to_string(&path)? == text)
 }
