@@ -6,7 +6,7 @@ use numpy::{
     Element, PyArray1, PyArrayDescr, PyArrayDescrMethods as _, PyUntypedArray,
     PyUntypedArrayMethods as _,
 };
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use simulcast::{Addend, Plan, try_par_sum_to};
@@ -35,9 +35,14 @@ pub(crate) fn sum_to<'py>(
     x: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyAny>,
     rule: Option<&Bound<'py, PyAny>>,
-    threads: Option<usize>,
+    threads: Option<isize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    let limit = match threads.map(usize::try_from) {
+        None => None,
+        Some(Ok(limit @ 1..)) => Some(limit),
+        Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
+    };
     let Some(array) = arrays::plain(x) else {
         let Some(read) = arrays::read(&PyTuple::new(py, [x])?)? else {
             let dask = py.import("simulcast._dask")?;
@@ -52,7 +57,7 @@ pub(crate) fn sum_to<'py>(
     let shape = read_shape(shape)?;
     let rule = Rule::read(rule)?.positional()?;
     let (plan, operand) = onto(py, &rule, Some(array.shape()), &shape)?;
-    let work = Work { array, plan: &plan, operand, threads, shape: &shape };
+    let work = Work { array, plan: &plan, operand, limit, shape: &shape };
     let descriptor = array.dtype();
     // SAFETY: the array is sound, and each arm names the type of its elements.
     unsafe {
@@ -81,7 +86,7 @@ struct Work<'a, 'py> {
     array: &'a Bound<'py, PyUntypedArray>,
     plan: &'a Plan,
     operand: usize,
-    threads: Option<usize>,
+    limit: Option<usize>,
     shape: &'a [usize],
 }
 
@@ -123,8 +128,8 @@ impl<'py> Work<'_, 'py> {
         // SAFETY: by the condition of this function. That no other thread writes to the array in
         // the meantime is the caller's care in Python, as for all of NumPy.
         let grad: ArrayViewD<'_, T> = unsafe { arrays::elements(self.array) };
-        let (plan, operand, threads) = (self.plan, self.operand, self.threads);
-        let summed = py.detach(|| try_par_sum_to(grad, plan, operand, threads));
+        let (plan, operand, limit) = (self.plan, self.operand, self.limit);
+        let summed = py.detach(|| try_par_sum_to(grad, plan, operand, limit));
         // The shapes agree, so that what is left to refuse is memory.
         let summed = summed.map_err(|error| PyMemoryError::new_err(error.to_string()))?;
         Ok(summed.into_raw_vec_and_offset().0)

@@ -72,3 +72,6 @@ def test_any_number_of_threads_gives_the_same_bits():
     one = simulcast.sum_to(x, (700, 1), threads=1)
     assert one.tobytes() == simulcast.sum_to(x, (700, 1)).tobytes()
     assert one.tobytes() == simulcast.sum_to(x, (700, 1), threads=3).tobytes()
+    for threads in (0, -1):
+        with pytest.raises(ValueError, match="from 1 on"):
+            simulcast.sum_to(x, (700, 1), threads=threads)
