@@ -23,11 +23,19 @@ pub(crate) trait Body<const N: usize> {
     /// Whether `dense` takes patterns other than 0.
     const PATTERNS: bool;
 
+    /// Whether its loops are compiled for levels of their own, so that the driver need not be for
+    /// every one.
+    const OWN_LEVELS: bool = false;
+
+    /// The bytes of a tile of results that go past the caches, at most those of a stretch: the
+    /// shorter, the sooner memory has something to write.
+    const STREAMED: usize = 2048;
+
     /// The bytes of each operand's elements.
-    fn sizes() -> [usize; N];
+    fn sizes(&self) -> [usize; N];
 
     /// Whether each operand's elements are plain data.
-    fn plain() -> [bool; N];
+    fn plain(&self) -> [bool; N];
 
     /// How many results were written, counted where they need to be dropped.
     fn done(&self) -> usize;
@@ -155,12 +163,12 @@ macro_rules! body {
                 const PATTERNS: bool = $patterns;
 
                 #[inline(always)]
-                fn sizes() -> [usize; $count] {
+                fn sizes(&self) -> [usize; $count] {
                     [$(size_of::<$name>()),*]
                 }
 
                 #[inline(always)]
-                fn plain() -> [bool; $count] {
+                fn plain(&self) -> [bool; $count] {
                     [$(is_plain::<$name>()),*]
                 }
 

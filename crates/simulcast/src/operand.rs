@@ -9,7 +9,7 @@ use simulcast_core::{BroadcastError, Rule};
 use crate::laid::Laid;
 use crate::raw;
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 use sealed::Sealed;

@@ -4,7 +4,7 @@
 //! lies on an element of the borrowed array. It holds because a stride is either the array's own,
 //! on an axis of the same length, or 0.
 
-use ndarray::{ArrayView, Axis, Dimension, ShapeBuilder};
+use ndarray::{ArrayView, ArrayViewMut, Axis, Dimension, ShapeBuilder};
 
 /// The view of that shape and those strides, in elements.
 ///
@@ -19,9 +19,37 @@ pub(crate) unsafe fn view<'a, A, D: Dimension>(
     shape: &[usize],
     strides: &[isize],
 ) -> ArrayView<'a, A, D> {
+    let (dim, steps, low) = layout::<D>(shape, strides);
+    // SAFETY: the low end is reached by the index that is largest on every axis of negative stride,
+    // so it lies in the array, and so does what the absolute strides reach from there; by the
+    // conditions of this function. Nothing is read where a size is 0.
+    let mut view = unsafe { ArrayView::from_shape_ptr(dim.strides(steps), pointer.offset(low)) };
+    backward(shape, strides).for_each(|axis| view.invert_axis(axis));
+    view
+}
+
+/// [`view`], for writing.
+///
+/// # Safety
+///
+/// As there; nobody else sees the elements during `'a`, and no two indices reach one element.
+pub(crate) unsafe fn view_mut<'a, A, D: Dimension>(
+    pointer: *mut A,
+    shape: &[usize],
+    strides: &[isize],
+) -> ArrayViewMut<'a, A, D> {
+    let (dim, steps, low) = layout::<D>(shape, strides);
+    // SAFETY: as for `view`.
+    let mut view = unsafe { ArrayViewMut::from_shape_ptr(dim.strides(steps), pointer.offset(low)) };
+    backward(shape, strides).for_each(|axis| view.invert_axis(axis));
+    view
+}
+
+/// Sizes, absolute strides, and how far the low end is: `ndarray`'s constructors take no negative
+/// stride, so that views begin at the low end, and axes are turned over.
+fn layout<D: Dimension>(shape: &[usize], strides: &[isize]) -> (D, D, isize) {
     let empty = shape.contains(&0);
     let (mut dim, mut steps) = (D::zeros(shape.len()), D::zeros(shape.len()));
-    // `ndarray`'s constructors take no negative stride: begin at the low end, then turn axes over.
     let mut low = 0_isize;
     for (axis, (&size, &stride)) in shape.iter().zip(strides).enumerate() {
         dim[axis] = size;
@@ -30,16 +58,12 @@ pub(crate) unsafe fn view<'a, A, D: Dimension>(
             low += if stride < 0 { stride * (size.cast_signed() - 1) } else { 0 };
         }
     }
-    // SAFETY: the low end is reached by the index that is largest on every axis of negative stride,
-    // so it lies in the array, and so does what the absolute strides reach from there; by the
-    // conditions of this function. Nothing is read where a size is 0.
-    let mut view = unsafe {
-        ArrayView::from_shape_ptr(dim.strides(steps), pointer.offset(if empty { 0 } else { low }))
-    };
-    for (axis, &stride) in strides.iter().enumerate() {
-        if stride < 0 && !empty {
-            view.invert_axis(Axis(axis));
-        }
-    }
-    view
+    (dim, steps, low)
+}
+
+/// The axes to turn over.
+fn backward(shape: &[usize], strides: &[isize]) -> impl Iterator<Item = Axis> {
+    let empty = shape.contains(&0);
+    let back = strides.iter().enumerate().filter(move |&(_, &stride)| stride < 0 && !empty);
+    back.map(|(axis, _)| Axis(axis))
 }

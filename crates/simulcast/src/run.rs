@@ -63,7 +63,7 @@ impl<'z, const N: usize> Source<'z, N> {
         std::array::from_fn(|n| &self.laid.strides[n][..])
     }
 
-    fn refused(&self, refusal: Refusal) -> BroadcastError {
+    pub(crate) fn refused(&self, refusal: Refusal) -> BroadcastError {
         BroadcastError::new(Rule::Exact, &[&self.laid.shape[..]], refusal)
             .with_names(Names::of(["result"]))
     }
@@ -117,7 +117,7 @@ impl<'z, const N: usize> Source<'z, N> {
     // Implements E_BROADCAST_ANY_ERR_3020.
     /// The operands laid onto the shape of an output, through that of the result.
     #[cold]
-    fn onto(&self, out: &[usize]) -> Result<Laid<N>, BroadcastError> {
+    pub(crate) fn onto(&self, out: &[usize]) -> Result<Laid<N>, BroadcastError> {
         let (shape, len) = (Inline::from_slice(out), elements(out).unwrap_or(0));
         let mut onto = Laid { shape, strides: std::array::from_fn(|_| Inline::new()), len };
         for (to, from) in onto.strides.iter_mut().zip(self.strides()) {
@@ -150,7 +150,7 @@ impl<'z, const N: usize> Source<'z, N> {
     /// `out` with `strides` reaches every element of the result, for writes, and overlaps no
     /// operand; it holds values where the bodies assign.
     #[inline(always)]
-    unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
+    pub(crate) unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
         &self,
         mut work: Work<B, P>,
         out: *mut B::Out,
@@ -233,7 +233,7 @@ unsafe fn small<B: Body<N>, const N: usize>(
     if !dense || step(out, 1) != 1 || !(B::PATTERNS || splat == 0) {
         return false;
     }
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     for row in 0..rows.cast_signed() {
         let to = to.wrapping_offset(row * step(out, 2));
         let ins = std::array::from_fn(|n| {

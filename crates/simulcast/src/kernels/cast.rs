@@ -1,0 +1,244 @@
+//! Conversions between element types, each rounded once.
+//!
+//! | to | value |
+//! |---|---|
+//! | `bool` | whether it is other than 0, in either part; NaN is |
+//! | integers from integers | wraps |
+//! | integers from floats | rounded towards 0, the nearest integer where it is out of range, NaN is 0 |
+//! | floats | the nearest, halves to even; out of range is infinite |
+//! | real from complex | the real part |
+
+use std::marker::PhantomData;
+
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::{Body, Kernel, body, table};
+use crate::math::half::{bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64};
+use crate::{Addend, DType, Level};
+
+/// The loop that converts a contiguous stretch; none from or to `string`.
+pub(crate) fn cast(from: DType, to: DType, level: Level) -> Option<Kernel> {
+    type C64 = Complex<f32>;
+    type C128 = Complex<f64>;
+    /// The loop from one type; integers are made as unsigned ones where `$from` is one too.
+    macro_rules! from {
+        (int $from:ty) => { from!($from, u8 u16 u32 u64) };
+        (other $from:ty) => { from!($from, i8 i16 i32 i64) };
+        ($from:ty, $i8:ident $i16:ident $i32:ident $i64:ident) => {
+            match to {
+                DType::Bool => table::<ToBool<$from>>(level),
+                DType::I8 => table::<Cast<$from, $i8>>(level),
+                DType::I16 => table::<Cast<$from, $i16>>(level),
+                DType::I32 => table::<Cast<$from, $i32>>(level),
+                DType::I64 => table::<Cast<$from, $i64>>(level),
+                DType::U8 => table::<Cast<$from, u8>>(level),
+                DType::U16 => table::<Cast<$from, u16>>(level),
+                DType::U32 => table::<Cast<$from, u32>>(level),
+                DType::U64 => table::<Cast<$from, u64>>(level),
+                DType::F16 => table::<Cast<$from, f16>>(level),
+                DType::Bf16 => table::<Cast<$from, bf16>>(level),
+                DType::F32 => table::<Cast<$from, f32>>(level),
+                DType::F64 => table::<Cast<$from, f64>>(level),
+                DType::C64 => table::<Cast<$from, C64>>(level),
+                DType::C128 => table::<Cast<$from, C128>>(level),
+                DType::String => return None,
+            }
+        };
+    }
+    let loops = match from {
+        DType::Bool | DType::U8 => from!(int u8),
+        DType::I8 => from!(int i8),
+        DType::I16 => from!(int i16),
+        DType::I32 => from!(int i32),
+        DType::I64 => from!(int i64),
+        DType::U16 => from!(int u16),
+        DType::U32 => from!(int u32),
+        DType::U64 => from!(int u64),
+        DType::F16 => from!(other f16),
+        DType::Bf16 => from!(other bf16),
+        DType::F32 => from!(other f32),
+        DType::F64 => from!(other f64),
+        DType::C64 => from!(other C64),
+        DType::C128 => from!(other C128),
+        DType::String => return None,
+    };
+    loops.first().copied()
+}
+
+/// A conversion, but for those to `bool`.
+trait Convert<To>: Copy {
+    fn convert(self) -> To;
+}
+
+/// What is true or false.
+trait Truth: Copy {
+    fn truth(self) -> bool;
+}
+
+struct Cast<From, To>(PhantomData<(From, To)>);
+
+impl<From: Convert<To>, To: Copy> Body for Cast<From, To> {
+    body!(Light 1 To { a.convert() } a: From, _none: (), _unused: ());
+}
+
+struct ToBool<From>(PhantomData<From>);
+
+impl<From: Truth> Body for ToBool<From> {
+    body!(Light 1 u8 { u8::from(a.truth()) } a: From, _none: (), _unused: ());
+}
+
+/// The nearest `f32` towards 0, with the last bit set where that is another number.
+trait Odd: Copy {
+    fn odd(self) -> f32;
+}
+
+/// One bit for the last twelve, with which an integer of 64 bits fits in `f64`, and still lies on
+/// the same side of every midpoint between halves.
+#[inline(always)]
+fn sticky(a: u64) -> u64 {
+    if a & 0xfff == 0 { 0 } else { 0x800 }
+}
+
+/// What is rounded once to halves: the number as `f64`, or on the same side of every midpoint.
+trait Double: Copy {
+    fn double(self) -> f64;
+}
+
+macro_rules! double {
+    ($($type:ident |$a:ident| $double:expr;)*) => { $(
+        impl Double for $type {
+            #[inline(always)]
+            fn double(self) -> f64 {
+                let $a = self;
+                $double
+            }
+        }
+    )* };
+}
+
+double! {
+    i8 |a| a.into();
+    u8 |a| a.into();
+    i16 |a| a.into();
+    u16 |a| a.into();
+    i32 |a| a.into();
+    u32 |a| a.into();
+    f64 |a| a;
+    i64 |a| {
+        let short = a.unsigned_abs() >> 53 == 0;
+        if short { a as f64 } else { (a & !0xfff | sticky(a as u64) as i64) as f64 }
+    };
+    u64 |a| if a >> 53 == 0 { a as f64 } else { (a & !0xfff | sticky(a)) as f64 };
+}
+
+macro_rules! native {
+    ($($from:ident)*) => { $(
+        native!($from => i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+        impl Truth for $from {
+            #[inline(always)]
+            fn truth(self) -> bool {
+                self != 0 as $from
+            }
+        }
+    )* };
+    ($from:ident => $($to:ident)*) => { $(
+        impl Convert<$to> for $from {
+            #[inline(always)]
+            #[allow(trivial_numeric_casts, clippy::unnecessary_cast, reason = "of any to any")]
+            fn convert(self) -> $to {
+                self as $to
+            }
+        }
+    )* };
+}
+
+native!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+
+impl Convert<f16> for f32 {
+    #[inline(always)]
+    fn convert(self) -> f16 {
+        f16_from_f32(self)
+    }
+}
+
+impl Convert<bf16> for f32 {
+    #[inline(always)]
+    fn convert(self) -> bf16 {
+        bf16_from_f32(self)
+    }
+}
+
+macro_rules! halves {
+    (from $($from:ident)*) => { $(
+        impl Convert<f16> for $from {
+            #[inline(always)]
+            fn convert(self) -> f16 {
+                f16_from_f64(self.double())
+            }
+        }
+        impl Convert<bf16> for $from {
+            #[inline(always)]
+            fn convert(self) -> bf16 {
+                bf16_from_f64(self.double())
+            }
+        }
+    )* };
+    ($($half:ident)*) => { $(
+        halves!($half: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 f16 bf16);
+        impl Truth for $half {
+            #[inline(always)]
+            fn truth(self) -> bool {
+                self.to_bits() & 0x7fff != 0
+            }
+        }
+    )* };
+    ($half:ident: $($to:ident)*) => { $(
+        impl Convert<$to> for $half {
+            #[inline(always)]
+            fn convert(self) -> $to {
+                self.widen().convert()
+            }
+        }
+    )* };
+}
+
+halves!(from i8 i16 i32 i64 u8 u16 u32 u64 f64);
+halves!(f16 bf16);
+
+macro_rules! complex {
+    ($($real:ident)*) => { $(
+        impl<T> Convert<Complex<T>> for $real
+        where
+            Self: Convert<T>,
+            T: Copy + Default,
+        {
+            #[inline(always)]
+            fn convert(self) -> Complex<T> {
+                Complex { re: self.convert(), im: T::default() }
+            }
+        }
+        impl<T: Convert<$real>> Convert<$real> for Complex<T> {
+            #[inline(always)]
+            fn convert(self) -> $real {
+                self.re.convert()
+            }
+        }
+    )* };
+}
+
+complex!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 f16 bf16);
+
+impl<T: Convert<U>, U: Copy> Convert<Complex<U>> for Complex<T> {
+    #[inline(always)]
+    fn convert(self) -> Complex<U> {
+        Complex { re: self.re.convert(), im: self.im.convert() }
+    }
+}
+
+impl<T: Truth> Truth for Complex<T> {
+    #[inline(always)]
+    fn truth(self) -> bool {
+        self.re.truth() | self.im.truth()
+    }
+}
