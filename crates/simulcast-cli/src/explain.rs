@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Names, Policy, Verdict};
+use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Policy, Verdict};
 use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
 
 use crate::args::ExplainArgs;
@@ -30,10 +30,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let mut findings = Vec::new();
     match &outcome {
         Outcome::Plan(plan) => (refused, findings) = judged(policy.judge(plan)),
-        Outcome::Symbolic(plan) => match plan.representative(&request.names) {
-            Some(plan) => {
-                (refused, findings) = judged(symbolic(policy.judge(&plan), &request.names));
-            }
+        Outcome::Symbolic(plan) => match policy.judge_symbolic(plan, &request.names) {
+            Some(verdict) => (refused, findings) = judged(verdict),
             None if args.deny.is_empty() && policy.level == Level::Numpy => {}
             None => {
                 let why = "--deny and --level need shapes whose ranks are known";
@@ -65,22 +63,6 @@ fn judged(Verdict { raised, warned }: Verdict) -> (Option<String>, Vec<Finding>)
     let said: Vec<String> = raised.iter().map(|finding| format!("denied: {finding}")).collect();
     let refused = (!said.is_empty()).then(|| said.join("\n"));
     (refused, raised.into_iter().chain(warned).collect())
-}
-
-/// A verdict on sizes that stand for symbols: growth says nothing, and fixes are given without the
-/// numbers.
-fn symbolic(mut verdict: Verdict, names: &Names) -> Verdict {
-    for found in [&mut verdict.raised, &mut verdict.warned] {
-        found.retain(|finding| finding.code != FindingCode::Growth);
-        for finding in found {
-            let fixes: Vec<String> =
-                finding.fixes.drain(..).map(|fix| fix.expression(names)).collect();
-            if !fixes.is_empty() {
-                finding.message = format!("{}; perhaps {}", finding.message, fixes.join(" or "));
-            }
-        }
-    }
-    verdict
 }
 
 /// Writes the files that were asked for, and the text unless one of them took its place.

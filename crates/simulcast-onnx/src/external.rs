@@ -149,6 +149,8 @@ fn below(folder: &Path, location: &str) -> Result<PathBuf, ExternalError> {
         location: location.to_owned(),
         why: error.to_string(),
     };
+    // The parent of a bare file name is the empty path.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let folder = folder.canonicalize().map_err(failed)?;
     let path = folder.join(relative).canonicalize().map_err(failed)?;
     if path.starts_with(&folder) { Ok(path) } else { Err(outside()) }

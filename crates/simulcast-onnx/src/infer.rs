@@ -23,6 +23,7 @@ use crate::expr::Expr;
 use crate::model::{AttributeValue, Declared, DeclaredDim, Graph, Model, Node, Producer, ValueId};
 use crate::{ElementType, Tensor};
 use call::Call;
+pub(crate) use reduce::is_reduction;
 
 /// Nodes that are looked at in all, functions at each of their calls: a small file can ask for more
 /// than any machine can do.

@@ -27,11 +27,7 @@ impl Model {
             why: error.to_string(),
         };
         let bytes = std::fs::read(path).map_err(failed)?;
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        Decoder { buffer: bytes.into(), folder: Some(folder) }.model()
+        Decoder { buffer: bytes.into(), folder: path.parent() }.model()
     }
 
     /// Loads a model from memory. It has no folder, so data in other files are refused.
@@ -40,7 +36,12 @@ impl Model {
     ///
     /// A [`LoadError`] where the bytes are no ONNX model or it contradicts itself.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, LoadError> {
-        Decoder { buffer: bytes.into(), folder: None }.model()
+        Self::from_bytes_in(bytes, None)
+    }
+
+    /// Loads a model from memory; data in other files are looked for below that folder.
+    pub(crate) fn from_bytes_in(bytes: &[u8], folder: Option<&Path>) -> Result<Self, LoadError> {
+        Decoder { buffer: bytes.into(), folder }.model()
     }
 }
 
@@ -90,7 +91,7 @@ impl Decoder<'_> {
         let (mut name, mut domain, mut overload) = ("", "", "");
         let (mut opsets, mut defaults) = (BTreeMap::new(), Vec::new());
         let mut builder = Builder::default();
-        let mut outputs = Vec::new();
+        let (mut outputs, mut declared) = (Vec::new(), Vec::new());
         for field in Fields::new(message) {
             let field = field.map_err(&fail)?;
             match field.number {
@@ -104,13 +105,13 @@ impl Decoder<'_> {
                 9 => opset(&field, &mut opsets)?,
                 10 => domain = field.text().map_err(&fail)?,
                 11 => defaults.push(self.attribute(&field, 0)?),
-                12 => {
-                    let (name, declared) = value_info(&field)?;
-                    builder.declare(name, declared);
-                }
+                12 => declared.push(value_info(&field)?),
                 13 => overload = field.text().map_err(&fail)?,
                 _ => {}
             }
+        }
+        for (name, kind) in declared {
+            builder.declare(name, kind);
         }
         for output in outputs {
             builder.output(output, None);
