@@ -22,3 +22,5 @@ pub use report::SCHEMA;
 pub use tensor::{Tensor, TensorError};
 pub use upgrade::{UpgradeError, upgrade};
 pub use wire::WireError;
+#[cfg(test)]
+mod tests;

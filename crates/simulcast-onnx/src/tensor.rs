@@ -186,7 +186,8 @@ impl Tensor {
         }
     }
 
-    /// The elements of a small tensor of integers or truth values, where they are at hand.
+    /// The elements of a small tensor of whole numbers or truth values, where they are at hand; of
+    /// floats too, where each is a whole number.
     #[must_use]
     pub fn ints(&self) -> Option<Vec<i64>> {
         let Data::Bytes(bytes) = &self.data else { return None };
@@ -209,6 +210,8 @@ impl Tensor {
             ElementType::I32 => each(bytes, |b| Some(i32::from_le_bytes(b).into())),
             ElementType::U64 => each(bytes, |b| u64::from_le_bytes(b).try_into().ok()),
             ElementType::I64 => each(bytes, |b| Some(i64::from_le_bytes(b))),
+            ElementType::F32 => each(bytes, |b| whole(f32::from_le_bytes(b).into())),
+            ElementType::F64 => each(bytes, |b| whole(f64::from_le_bytes(b))),
             _ => None,
         }
     }
@@ -349,6 +352,13 @@ impl<'a> Parts<'a> {
         }
         Ok(out)
     }
+}
+
+/// A float as a whole number that it holds exactly.
+fn whole(value: f64) -> Option<i64> {
+    // Up to 2^53 every whole number is a float of its own.
+    let fits = value.abs() <= 9_007_199_254_740_992.0 && value.fract() == 0.0;
+    fits.then_some(value as i64)
 }
 
 /// Numbers in a field that is wider than the element type: each must fit.

@@ -97,6 +97,9 @@ impl Call<'_, '_> {
         let Fact { element, dims, values } = self.input(0);
         let element = match self.op() {
             "Identity" => return Some(Ok(vec![Fact { element, dims, values }])),
+            "Floor" | "Ceil" | "Round" if values.is_some() => {
+                return Some(Ok(vec![Fact { element, dims, values }]));
+            }
             "Neg" | "Abs" => {
                 let values = values.as_deref().and_then(|values| self.folded_unary(values));
                 return Some(Ok(vec![self.fact_with(element, dims, values)]));
@@ -108,8 +111,11 @@ impl Call<'_, '_> {
                     (None, None) => None,
                 };
                 let Some(to) = to else { return Some(Err("it casts to no known type".into())) };
-                // Integers stay what they are in types that hold sizes.
-                let kept = matches!(to, ElementType::I64 | ElementType::I32);
+                // Whole numbers stay what they are in types that hold sizes.
+                let kept = matches!(
+                    to,
+                    ElementType::I64 | ElementType::I32 | ElementType::F32 | ElementType::F64
+                );
                 let values = values.filter(|_| kept);
                 return Some(Ok(vec![Fact { element: Some(to), dims, values }]));
             }
@@ -225,6 +231,11 @@ impl Call<'_, '_> {
         (0..count).map(value).collect()
     }
 
+    /// Whether quotients are rounded: of integers they are, of floats only exact ones are followed.
+    fn is_integer(&self) -> bool {
+        matches!(self.element(0), Some(ElementType::I64 | ElementType::I32))
+    }
+
     fn fold(&self, a: &Expr, b: &Expr) -> Option<Expr> {
         let both = || Some((a.constant()?, b.constant()?));
         let truth = |truth: bool| Some(Expr::from(i64::from(truth)));
@@ -235,6 +246,7 @@ impl Call<'_, '_> {
             "Add" | "Sum" => a.add(b),
             "Sub" => difference,
             "Mul" => a.mul(b),
+            "Div" if !self.is_integer() => a.div_exact(b),
             "Div" => match both() {
                 Some((a, b)) => a.checked_div(b).map(Expr::from),
                 None if a.is_at_least(0) && b.is_at_least(0) => a.div_floor(b),
