@@ -334,9 +334,15 @@ impl<'a> Flow<'a> {
                     let op = graph.nodes[reader].op.as_str();
                     if is_reduction(op) && self.is_one_number(reader) {
                         let name = graph.node_name(reader);
+                        let names: Vec<String> = found
+                            .operands
+                            .iter()
+                            .map(|operand| checked.broadcast.names.operand(*operand))
+                            .collect();
                         return Some(format!(
-                            "{} ({}), and {name} ({op}) reduces the result to one number",
-                            found.message, found.code
+                            "{} both grow ({}), and {name} ({op}) reduces the result to one number",
+                            names.join(" and "),
+                            found.code
                         ));
                     }
                     if KEEPS_PLACES.contains(&op) && !seen.contains(&reader) && seen.len() < 64 {

@@ -154,7 +154,7 @@ pub struct Inference {
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/loss.onnx");
+/// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/loss.onnx");
 /// let model = simulcast_onnx::Model::load(path)?;
 /// let inference = simulcast_onnx::infer(&model, &[("batch", 32)])?;
 /// let output = model.graph.outputs[0];
@@ -278,7 +278,7 @@ impl<'m> Context<'m> {
             let fact = fact.unwrap_or(Fact::UNKNOWN);
             let (fact, _) = self.merge(fact, value.declared.as_ref(), &value.name);
             if scope.top {
-                self.note_symbols(value.declared.as_ref(), &fact);
+                self.note_symbols(value);
             }
             facts[input.index()] = fact;
         }
@@ -303,16 +303,13 @@ impl<'m> Context<'m> {
     }
 
     /// The symbols of an input's sizes, those that were set included.
-    fn note_symbols(&mut self, declared: Option<&Declared>, fact: &Fact) {
-        if let Some(Declared::Tensor { dims: Some(dims), .. }) = declared {
-            self.symbols.extend(dims.iter().filter_map(|dim| match dim {
-                DeclaredDim::Symbol(name) => Some(name.clone()),
-                DeclaredDim::Size(_) | DeclaredDim::Unknown => None,
-            }));
-        }
-        for dim in fact.dims.dims().unwrap_or_default() {
-            if let Dim::Symbol(symbol) = dim {
-                self.symbols.push(symbol.name.clone());
+    fn note_symbols(&mut self, value: &crate::model::Value) {
+        let Some(Declared::Tensor { dims: Some(dims), .. }) = &value.declared else { return };
+        for (axis, dim) in dims.iter().enumerate() {
+            match dim {
+                DeclaredDim::Symbol(name) => self.symbols.push(name.clone()),
+                DeclaredDim::Unknown => self.symbols.push(format!("{}.{axis}", value.name)),
+                DeclaredDim::Size(_) => {}
             }
         }
     }

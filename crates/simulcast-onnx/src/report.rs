@@ -25,15 +25,18 @@ impl Check {
             self.broadcasts.iter().filter(|checked| !checked.repeats().is_empty()).collect();
         if !shown.is_empty() {
             out.push('\n');
-            out.push_str(&table(&shown));
+            out.push_str(&plain(&table(&shown)));
         }
         for checked in self.broadcasts.iter().filter(|checked| checked.is_error()) {
-            let _ = write!(out, "\n{}", heading(checked));
+            let _ = write!(out, "\n{}", plain(&heading(checked)));
             out.push_str(&text(&checked.subject(), options));
         }
         for problem in &self.inference.problems {
-            let _ = write!(out, "\nnode {} ({})\n", problem.node, problem.op);
-            let _ = writeln!(out, "  error    {}", problem.message);
+            let said = format!(
+                "\nnode {} ({})\n  error    {}\n",
+                problem.node, problem.op, problem.message
+            );
+            out.push_str(&plain(&said));
         }
         let mut notes = String::new();
         for checked in &self.broadcasts {
@@ -69,30 +72,25 @@ impl Check {
         }
         if !notes.is_empty() {
             out.push('\n');
-            out.push_str(&notes);
+            out.push_str(&plain(&notes));
         }
         out
     }
 
     fn summary(&self, model: &Model) -> String {
-        let (all, errors) = (self.broadcasts.len(), self.errors());
-        let stretch =
-            self.broadcasts.iter().filter(|checked| !checked.repeats().is_empty()).count();
         let count = |count: usize, what: &str| match count {
             1 => format!("1 {what}"),
             count => format!("{count} {what}s"),
         };
+        let repeating = self.broadcasts.iter().filter(|c| !c.repeats().is_empty()).count();
+        let findings: usize = self.broadcasts.iter().map(|c| c.findings.len()).sum();
         format!(
-            "opset {}, {}: {} resolved, {stretch} of them repeating an operand; {}, {}\n",
+            "opset {}, {}, {} ({repeating} with an operand that repeats); {}, {}\n",
             model.opset(),
             count(model.graph.nodes.len(), "node"),
-            count(all, "broadcast"),
-            count(errors, "error"),
-            count(
-                self.findings.len()
-                    + self.broadcasts.iter().map(|c| c.findings.len()).sum::<usize>(),
-                "finding"
-            ),
+            count(self.broadcasts.len(), "broadcast"),
+            count(self.errors(), "error"),
+            count(findings + self.findings.len(), "finding"),
         )
     }
 
@@ -248,6 +246,11 @@ fn row(checked: &Checked) -> [String; 8] {
         checked.growth().map(|growth| format!("{growth:.1}x")).unwrap_or_default(),
         checked.result_bytes().map(memory).unwrap_or_default(),
     ]
+}
+
+/// Names come from outside: no control character reaches the terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a number for people, not for arithmetic")]
