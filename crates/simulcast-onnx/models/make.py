@@ -21,7 +21,7 @@ def write(name, opset, nodes, inputs, outputs):
 # A loss whose target has lost its last axis.
 write("loss", 17, [
     helper.make_node("MatMul", ["x", "weight"], ["pred"], name="linear"),
-    helper.make_node("Sub", ["pred", "target"], ["difference"], name="error"),
+    helper.make_node("Sub", ["pred", "target"], ["difference"], name="subtract"),
     helper.make_node("Mul", ["difference", "difference"], ["square"], name="square"),
     helper.make_node("ReduceMean", ["square"], ["loss"], name="mean", keepdims=0),
 ], [value("x", ["batch", 8]), value("weight", [8, 1]), value("target", ["batch"])], [value("loss", [])])

@@ -20,7 +20,7 @@ pub enum ModelCode {
     /// `SC110`: both operands grow (SC101, SC102), and the result is reduced to one number: a loss
     /// over pairs that were never meant to meet.
     ReducedGrowth,
-    /// `SC112`: a PRelu slope lies on the last axes though it has the length of the channels.
+    /// `SC112`: a `PRelu` slope lies on the last axes though it has the length of the channels.
     Coincidence,
 }
 
@@ -363,7 +363,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// SC112: the one axis of a PRelu slope, where the channels have the same length and it does not
+/// SC112: the one axis of a `PRelu` slope, where the channels have the same length and it does not
 /// lie on them.
 fn coincidence(checked: &Checked) -> Option<String> {
     if checked.broadcast.op != "PRelu" || checked.is_error() {

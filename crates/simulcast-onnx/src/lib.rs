@@ -14,7 +14,7 @@
 //! let found = check(&model, &[], &CheckPolicy::default())?;
 //! assert_eq!(
 //!     found.findings[0].to_string(),
-//!     "SC110: error: pred and target both grow (SC102), and mean (ReduceMean) reduces the result \
+//!     "SC110: subtract: pred and target both grow (SC102), and mean (ReduceMean) reduces the result \
 //!      to one number"
 //! );
 //! # Ok(())

@@ -340,10 +340,10 @@ fn shape(field: &Field<'_>) -> Result<Vec<DeclaredDim>, WireError> {
                 // Some exporters write -1 for a size that is not known.
                 1 => {
                     dim = usize::try_from(field.int()?)
-                        .map_or(DeclaredDim::Unknown, DeclaredDim::Size)
+                        .map_or(DeclaredDim::Unknown, DeclaredDim::Size);
                 }
                 2 if !field.bytes()?.is_empty() => {
-                    dim = DeclaredDim::Symbol(field.text()?.to_owned())
+                    dim = DeclaredDim::Symbol(field.text()?.to_owned());
                 }
                 _ => {}
             }

@@ -332,16 +332,16 @@ impl<'a> Parts<'a> {
                 }
                 (11, E::U32) => narrow::<4>(field, element, 0, u32::MAX.into(), &mut out)?,
                 (5, E::I32) => {
-                    narrow::<4>(field, element, i32::MIN.into(), i32::MAX.into(), &mut out)?
+                    narrow::<4>(field, element, i32::MIN.into(), i32::MAX.into(), &mut out)?;
                 }
                 (5, E::I16) => {
-                    narrow::<2>(field, element, i16::MIN.into(), i16::MAX.into(), &mut out)?
+                    narrow::<2>(field, element, i16::MIN.into(), i16::MAX.into(), &mut out)?;
                 }
                 (5, E::U16 | E::F16 | E::BF16) => {
                     narrow::<2>(field, element, 0, u16::MAX.into(), &mut out)?;
                 }
                 (5, E::I8) => {
-                    narrow::<1>(field, element, i8::MIN.into(), i8::MAX.into(), &mut out)?
+                    narrow::<1>(field, element, i8::MIN.into(), i8::MAX.into(), &mut out)?;
                 }
                 (5, E::Bool) => narrow::<1>(field, element, 0, 1, &mut out)?,
                 (5, _) if element.bits().is_some_and(|bits| bits <= 8) => {

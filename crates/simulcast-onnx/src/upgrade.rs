@@ -8,13 +8,13 @@
 //! | operator | change |
 //! |---|---|
 //! | Add Sub Mul Div Pow And Or Xor Equal Greater Less | `broadcast` and `axis` go, B is unsqueezed |
-//! | PRelu | a slope for each channel is unsqueezed behind the channels |
+//! | `PRelu` | a slope for each channel is unsqueezed behind the channels |
 //! | Gemm | `broadcast` goes |
 //! | Reshape below 5 | the attribute `shape` becomes an input |
 //! | Cast below 6 | the type's name becomes its number |
 //! | Concat below 4 | the axis 1, which was the default, is written out |
 //! | Pad below 2 | `paddings` is called `pads` |
-//! | Dropout, BatchNormalization | `is_test=1` goes; training is refused |
+//! | `Dropout`, `BatchNormalization` | `is_test=1` goes; training is refused |
 //! | everything | `consumed_inputs`, a hint of opset 1, goes |
 //! | Split and Tile with other inputs, Upsample, recurrent networks with `output_sequence` | refused |
 //!

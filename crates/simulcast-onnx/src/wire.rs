@@ -206,6 +206,7 @@ impl Message {
         self.number(value.cast_unsigned());
     }
 
+    #[cfg(test)]
     pub(crate) fn float(&mut self, field: u64, value: f32) {
         self.number(field << 3 | 5);
         self.0.extend_from_slice(&value.to_le_bytes());

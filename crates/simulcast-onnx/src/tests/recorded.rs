@@ -152,12 +152,9 @@ fn what_is_inferred_of_symbols_holds_for_the_sizes_of_a_run() {
             _ => None,
         };
         for (constraint, nodes) in &inference.constraints {
-            match constraint.holds(size) {
-                Some(holds) => {
-                    assert!(holds, "{constraint} at {nodes:?} of {case}");
-                    held += 1;
-                }
-                None => {}
+            if let Some(holds) = constraint.holds(size) {
+                assert!(holds, "{constraint} at {nodes:?} of {case}");
+                held += 1;
             }
         }
     }

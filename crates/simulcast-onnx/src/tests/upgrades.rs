@@ -24,7 +24,8 @@ fn legacy(op: &str, a: &[i64], b: &[i64], axis: Option<i64>) -> Build {
 #[test]
 fn b_gets_axes_behind_its_own_until_numpy_lays_it_as_the_axis_did() {
     // A, B, axis, and the axes that are added: from the definition of `axis`.
-    let cases: [(&[i64], &[i64], Option<i64>, &[i64]); 8] = [
+    type Case = (&'static [i64], &'static [i64], Option<i64>, &'static [i64]);
+    let cases: [Case; 8] = [
         (&[2, 3, 4, 5], &[3, 4], Some(1), &[2]),
         (&[2, 3, 4, 5], &[2], Some(0), &[1, 2, 3]),
         (&[2, 3, 4, 5], &[2, 3], Some(0), &[2, 3]),
