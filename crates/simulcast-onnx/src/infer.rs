@@ -27,7 +27,7 @@ pub(crate) use reduce::is_reduction;
 
 /// Nodes that are looked at in all, functions at each of their calls: a small file can ask for more
 /// than any machine can do.
-const BUDGET: usize = 1_000_000;
+const BUDGET: usize = 250_000;
 /// How deep functions may call functions and graphs hold graphs.
 const DEPTH: usize = 64;
 /// At most this many values of a tensor are followed.

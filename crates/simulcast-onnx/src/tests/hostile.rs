@@ -112,7 +112,7 @@ fn functions_that_call_each_other_without_end_are_stopped() {
     let many = (0..30).fold(build, |build, at| {
         build.function(function(&format!("f{at}"), &format!("f{}", at + 1), 10))
     });
-    assert!(infer(&many.load(), &[]).unwrap_err().contains("more than 1000000 nodes"));
+    assert!(infer(&many.load(), &[]).unwrap_err().contains("more than 250000 nodes"));
 }
 
 #[test]
