@@ -7,6 +7,7 @@ mod args;
 mod explain;
 mod jsonl;
 mod npy;
+mod onnx;
 mod output;
 mod request;
 mod shape;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Shape(args) => shape::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Onnx(command) => onnx::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "simulcast", &mut script);

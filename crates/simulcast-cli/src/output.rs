@@ -23,28 +23,29 @@ pub(crate) fn failed(error: &io::Error) -> Failure {
 /// Writes a file under a temporary name beside it and renames it, so that nothing half-written is
 /// ever found under its name; `-` is standard output. A link is followed, and what is no plain file
 /// (a pipe, a device) is written to as it is.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let bytes = bytes.as_ref();
     if path == Path::new("-") {
-        return print(text.as_bytes());
+        return print(bytes);
     }
     let fail =
         |error: io::Error| Failure::Usage(format!("cannot write {}: {error}", path.display()));
     let whole = match fs::metadata(path) {
-        Ok(known) if !known.is_file() => fs::write(path, text),
-        Ok(known) => fs::canonicalize(path).and_then(|path| replace(&path, text, Some(&known))),
-        Err(_) => replace(path, text, None),
+        Ok(known) if !known.is_file() => fs::write(path, bytes),
+        Ok(known) => fs::canonicalize(path).and_then(|path| replace(&path, bytes, Some(&known))),
+        Err(_) => replace(path, bytes, None),
     };
     whole.map_err(fail)
 }
 
-fn replace(path: &Path, text: &str, known: Option<&fs::Metadata>) -> io::Result<()> {
+fn replace(path: &Path, bytes: &[u8], known: Option<&fs::Metadata>) -> io::Result<()> {
     let temporary = path.with_file_name(format!(".simulcast-{}.tmp", std::process::id()));
     let mut file = fs::File::create_new(&temporary)?;
     let written = (|| {
         if let Some(known) = known {
             file.set_permissions(known.permissions())?;
         }
-        file.write_all(text.as_bytes())?;
+        file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();

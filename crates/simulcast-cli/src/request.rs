@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use simulcast_core::{
-    BroadcastError, Dim, Dims, NamedAxes, Names, OwnedRule, Plan, Refusal, Rule, RuleKind,
-    ShapeText, SymbolicPlan, resolve, resolve_dims,
-};
+use simulcast_core::{Dim, Dims, NamedAxes, Names, OwnedRule, Refusal, Rule, RuleKind, ShapeText};
+use simulcast_explain::Outcome;
 
 use crate::args::RequestArgs;
 use crate::{Failure, npy};
@@ -17,14 +15,6 @@ pub(crate) struct Request {
     pub(crate) rule: OwnedRule,
     pub(crate) shapes: Vec<Dims>,
     pub(crate) names: Names,
-}
-
-/// What came of a request.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Plan(Plan),
-    Symbolic(SymbolicPlan),
-    Error(BroadcastError),
 }
 
 impl Request {
@@ -53,17 +43,9 @@ impl Request {
         Ok(Self { rule, shapes, names })
     }
 
-    /// Resolves the shapes: plainly where every size is known.
+    /// Resolves the shapes.
     pub(crate) fn resolve(&self) -> Outcome {
-        let rule = self.rule.rule();
-        let sizes: Option<Vec<Vec<usize>>> = self.shapes.iter().map(Dims::sizes).collect();
-        let outcome = match sizes {
-            Some(sizes) => {
-                resolve(rule, &sizes).map(|plan| Outcome::Plan(plan.with_names(self.names.clone())))
-            }
-            None => resolve_dims(rule, &self.shapes).map(Outcome::Symbolic),
-        };
-        outcome.unwrap_or_else(|error| Outcome::Error(error.with_names(self.names.clone())))
+        Outcome::of(&self.rule, &self.shapes, &self.names)
     }
 }
 
@@ -88,7 +70,7 @@ fn operand(word: &str) -> Result<ShapeText, String> {
 }
 
 /// `N=4`: a symbol and its size.
-fn symbol_size(word: &str) -> Result<(&str, usize), String> {
+pub(crate) fn symbol_size(word: &str) -> Result<(&str, usize), String> {
     let parsed = word.split_once('=');
     let parsed = parsed.and_then(|(name, size)| Some((name.trim(), size.trim().parse().ok()?)));
     parsed.ok_or_else(|| format!("{word:?} is not SYMBOL=SIZE"))

@@ -12,7 +12,9 @@ fn transcripts_are_true() {
         let block = block.split("```").next().unwrap();
         let (call, expected) = block.split_once('\n').unwrap();
         let words = call.strip_prefix("$ simulcast ").unwrap().split(' ');
-        let output = Command::new(env!("CARGO_BIN_EXE_simulcast")).args(words).output().unwrap();
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_simulcast"));
+        let output = command.args(words).current_dir(root).output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{call}");
         checked += 1;
     }

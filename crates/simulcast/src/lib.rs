@@ -79,14 +79,16 @@ pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
 pub use program::{
-    Argument, AxisPattern, Builder, Fold, Input, Node, Program, ProgramError, ProgramErrorKind, Run,
+    Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
+    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Run,
 };
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
     resolve,
 };
 pub use sum_to::{
-    par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,
+    par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_par_sum_to, try_sum_to,
+    try_sum_to_shape,
 };
 pub use typing::{
     Casting, Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, can_cast, literal_as,
