@@ -112,11 +112,16 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The interpreter of a system's environment, made where it is missing or its packages changed.
+/// The interpreter of a system's environment.
 fn environment(system: &str) -> Result<PathBuf, String> {
     let list = root().join(format!("conformance/record/requirements-{system}.txt"));
-    let wanted = read(&list)?;
-    let home = root().join("target/conformance").join(system);
+    environment_of(&list, &root().join("target/conformance").join(system))
+}
+
+/// The interpreter of an environment with the packages of a list, made where it is missing or its
+/// packages changed.
+pub(crate) fn environment_of(list: &Path, home: &Path) -> Result<PathBuf, String> {
+    let wanted = read(list)?;
     let (python, done) = (home.join("bin/python"), home.join("requirements.txt"));
     if fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
         return Ok(python);
@@ -133,9 +138,9 @@ fn environment(system: &str) -> Result<PathBuf, String> {
     if output(python_with(&["--version"])).is_err() {
         return Err(format!("there is no {interpreter} here"));
     }
-    output(python_with(&["-m", "venv", "--clear", "--without-pip"]).arg(&home))?;
+    output(python_with(&["-m", "venv", "--clear", "--without-pip"]).arg(home))?;
     let mut install = command("python3", ["-m", "pip", "--quiet", "--python"]);
-    output(install.arg(&home).args(["install", "--requirement"]).arg(&list))?;
+    output(install.arg(home).args(["install", "--requirement"]).arg(list))?;
     fs::write(&done, wanted).map_err(|error| error.to_string())?;
     Ok(python)
 }
