@@ -288,7 +288,7 @@ fn distances(case: &Case) -> Vec<(&'static str, Task)> {
         (
             "ours",
             Box::new(move || {
-                zip((&rows(&c, true), &rows(&d, false))).par_map_into(&mut all, square)
+                zip((&rows(&c, true), &rows(&d, false))).par_map_into(&mut all, square);
             }),
         ),
         (

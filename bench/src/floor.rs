@@ -48,7 +48,7 @@ fn fresh(read: usize, written: usize) -> Task {
 
 /// New memory, in huge pages where the system gives them.
 fn huge(bytes: usize) -> Vec<u8> {
-    let memory = Vec::with_capacity(bytes);
+    let memory: Vec<u8> = Vec::with_capacity(bytes);
     #[cfg(target_os = "linux")]
     {
         unsafe extern "C" {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::Case;
-use measure::{Measured, measure};
+use measure::{Measured, in_turn};
 use peers::Peer;
 use report::{Line, Row, time};
 
@@ -135,11 +135,12 @@ fn measured(
         *measurements += &format!("{line}\n");
         lines.push(Line { engine: engine.into(), best: measured.best });
     };
-    for (engine, mut task) in engines::tasks(case) {
-        if engine == "floor" || wanted(engine) {
-            let threads = if engine.ends_with("-1") || engine == "hand" { 1 } else { all };
-            enter(engine, threads, &measure(options.seconds, &mut task));
-        }
+    let tasks = engines::tasks(case).into_iter();
+    let (engines, mut tasks): (Vec<_>, Vec<_>) =
+        tasks.filter(|(engine, _)| *engine == "floor" || wanted(engine)).unzip();
+    for (engine, measured) in engines.iter().zip(&in_turn(options.seconds, &mut tasks)) {
+        let threads = if engine.ends_with("-1") || *engine == "hand" { 1 } else { all };
+        enter(engine, threads, measured);
     }
     for peer in peers {
         for answer in peer.ask(case, options.seconds)? {

@@ -436,10 +436,10 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let steps = if job.stream { whole.fit(steps) } else { steps };
     // The operands that are read on and on: worth asking for ahead of time.
     let mut ahead = Ahead { count: 0, which: [0; N], bytes: [0; N] };
-    for operand in 0..N {
+    for (operand, size) in sizes.into_iter().enumerate() {
         let step = first.ins[operand].unsigned_abs();
         if step != 0 && step <= inner && outer.iter().all(|one| one.ins[operand] != 0) {
-            let bytes = stream::LINE * sizes[operand] / size_of::<B::Out>().max(1);
+            let bytes = stream::LINE * size / size_of::<B::Out>().max(1);
             ahead.which[ahead.count] = operand;
             ahead.bytes[ahead.count] = bytes.cast_signed() * first.ins[operand].signum();
             ahead.count += 1;
@@ -497,7 +497,7 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     let bytes = len * size_of::<B::Out>();
                     let next = ahead.next(&at, bytes);
                     stream::copy::<WIDE>(at.out.cast(), to.cast(), bytes, |at| {
-                        ahead.ask(&next, at)
+                        ahead.ask(&next, at);
                     });
                 }
             } else {
@@ -622,7 +622,18 @@ mod tests {
 
     use ndarray::{Array2, Array3, Axis, array, s};
 
+    use super::WholeLines;
     use crate::{copy_to, sum_to_shape, zip};
+
+    #[test]
+    fn tiles_end_at_lines_where_they_can() {
+        // Three floats a step: sixteen steps are three lines.
+        let rgb = WholeLines::new(12);
+        assert_eq!((rgb.fit(170), rgb.fit(10)), (160, 10));
+        assert_eq!((rgb.first(0, 160), rgb.first(16, 160), rgb.first(2, 160)), (160, 148, 160));
+        let floats = WholeLines::new(4);
+        assert_eq!((floats.fit(512), floats.first(16, 512), floats.first(60, 3)), (512, 508, 1));
+    }
 
     // [E_BROADCAST_ANY_FUNC_3030]
     #[test]
