@@ -8,8 +8,8 @@ use ndarray::{Array, Array2, ArrayD, ArrayView1, Axis, Dimension, Ix2, Ix4, Lina
 use simulcast::{Addend, copy_into, par_copy_into, par_sum_to_shape, sum_to_shape, zip};
 
 use crate::case::Case;
+use crate::floor;
 use crate::measure::Task;
-use crate::{candle, floor};
 
 /// Every engine that has an answer to the case, the floor first.
 pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
@@ -40,7 +40,8 @@ pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
         ("copy", "string") => copy::<String>(case),
         _ => Vec::new(),
     });
-    all.extend(candle::task(case).map(|task| ("candle", task)));
+    #[cfg(feature = "candle")]
+    all.extend(crate::candle::task(case).map(|task| ("candle", task)));
     all
 }
 

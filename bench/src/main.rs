@@ -7,6 +7,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
+#[cfg(feature = "candle")]
 mod candle;
 mod case;
 mod engines;

@@ -71,7 +71,8 @@ fn main() -> ExitCode {
 
 /// Arrays side by side with their peers.
 fn bench(options: &[&str]) -> Result<(), String> {
-    let mut run = cargo(["run", "--release", "-p", "simulcast-bench", "--"]);
+    let mut run =
+        cargo(["run", "--release", "-p", "simulcast-bench", "--features", "candle", "--"]);
     run.args(options.iter().filter(|&&option| option != "--peers"));
     if options.contains(&"--peers") {
         let list = run::root().join("bench/peers/requirements.txt");

@@ -97,7 +97,8 @@ mod tests {
         for (from, to, bytes) in [(0, 0, 0), (1, 3, 5), (0, 16, 64), (5, 1, 63), (7, 9, 500)] {
             for wide in [false, crate::Level::avx2().is_some()] {
                 let mut target = vec![255_u8; 600];
-                let (dst, src) = (target.as_mut_ptr().wrapping_add(to), &raw const source[from]);
+                let dst = target.as_mut_ptr().wrapping_add(to);
+                let src = source.as_ptr().wrapping_add(from);
                 let lines = std::cell::Cell::new(0);
                 let count = |at: usize| lines.set(lines.get().max(at / LINE + 1));
                 // SAFETY: both lie within the vectors; wide only where the machine has AVX.
