@@ -20,13 +20,12 @@
 
 use std::mem::needs_drop;
 
-use ndarray::{Array, ArrayD, ArrayRef, Axis, Dimension, IntoDimension};
+use ndarray::{Array, ArrayD, ArrayRef, Dimension, IntoDimension};
 use simulcast_core::{BroadcastError, Rule};
 
 use crate::laid::Laid;
 use crate::operand::Operand;
-use crate::threads;
-use crate::view::{or_panic, try_broadcast_to};
+use crate::view::or_panic;
 use crate::zip::{Zip, laid, try_zip_by};
 
 fn laid_to<A: Operand, I: IntoDimension>(
@@ -133,7 +132,7 @@ pub fn par_copy_to<A: Operand<Elem: Clone + Send + Sync>, I: IntoDimension>(
     or_panic(laid_to(array, shape).and_then(|zip| zip.try_par_map(Clone::clone)))
 }
 
-/// [`copy_into`] on several threads.
+/// [`copy_into`] on several threads; elements that need to be dropped are copied on one.
 ///
 /// # Panics
 ///
@@ -144,23 +143,8 @@ pub fn par_copy_into<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
     out: &mut ArrayRef<A::Elem, D>,
 ) {
     if needs_drop::<A::Elem>() {
-        return or_panic(par_clone_from(&array, out));
+        return or_panic(clone_from(&array, out));
     }
     let zip = laid_to(array, out.raw_dim());
     or_panic(zip.and_then(|zip| zip.try_par_map_into(out, Clone::clone)));
-}
-
-/// [`clone_from`] on several threads, each with a stretch of the longest axis.
-fn par_clone_from<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
-    array: &A,
-    out: &mut ArrayRef<A::Elem, D>,
-) -> Result<(), BroadcastError> {
-    let parts = threads::parts(out.len(), None);
-    let longest = (0..out.ndim()).max_by_key(|&axis| out.shape()[axis]);
-    let (Some(axis), 2..) = (longest, parts) else { return clone_from(array, out) };
-    let view = try_broadcast_to(array.shown(), out.raw_dim())?;
-    let (axis, chunk) = (Axis(axis), out.shape()[axis].div_ceil(parts).max(1));
-    let parts = out.axis_chunks_iter_mut(axis, chunk).zip(view.axis_chunks_iter(axis, chunk));
-    threads::each_of(parts.collect(), |(mut out, view)| out.assign(&view));
-    Ok(())
 }

@@ -52,15 +52,6 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     }
 }
 
-/// Does something with each item, on the pool; a panic in one comes out here.
-pub(crate) fn each_of<T: Send>(items: Vec<T>, work: impl Fn(T) + Sync) {
-    let go = || items.into_par_iter().with_max_len(1).for_each(&work);
-    match pool() {
-        Some(pool) => pool.install(go),
-        None => go(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
