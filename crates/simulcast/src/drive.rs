@@ -365,6 +365,37 @@ impl WholeLines {
     }
 }
 
+/// What to ask for while results are written.
+struct Ahead<const N: usize> {
+    /// How many operands, which, and how many bytes of each go into a line of results; negative
+    /// where the operand is read backwards.
+    count: usize,
+    which: [usize; N],
+    bytes: [isize; N],
+}
+
+impl<const N: usize> Ahead<N> {
+    /// Where each of them is read after that many bytes of results.
+    #[inline(always)]
+    fn next<R>(&self, at: &At<R, N>, bytes: usize) -> [*const u8; N] {
+        let lines = bytes.div_ceil(stream::LINE).cast_signed();
+        let next = |n: usize| at.ins[self.which[n]].wrapping_offset(lines * self.bytes[n]);
+        std::array::from_fn(next)
+    }
+
+    /// Asks for what goes into the line of results at an offset.
+    #[inline(always)]
+    fn ask(&self, next: &[*const u8; N], offset: usize) {
+        let line = (offset / stream::LINE).cast_signed();
+        for (next, &bytes) in next.iter().zip(&self.bytes).take(self.count) {
+            let from = next.wrapping_offset(line * bytes);
+            for more in (0..bytes.unsigned_abs()).step_by(stream::LINE) {
+                prefetch_near(from.wrapping_add(more));
+            }
+        }
+    }
+}
+
 /// Stretches of the output, with the awkward operands packed beside them.
 ///
 /// # Safety
@@ -405,11 +436,17 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let steps = if buffered { (stretch / widest / inner).max(1) } else { first.len };
     let whole = WholeLines::new(inner * size_of::<B::Out>());
     let steps = if job.stream { whole.fit(steps) } else { steps };
-    // Which operands are worth asking for ahead of time: those that are read on and on.
-    let asked: [bool; N] = std::array::from_fn(|n| {
-        let step = first.ins[n].unsigned_abs();
-        step != 0 && step <= inner && outer.iter().all(|one| one.ins[n] != 0)
-    });
+    // The operands that are read on and on: worth asking for ahead of time.
+    let mut ahead = Ahead { count: 0, which: [0; N], bytes: [0; N] };
+    for (operand, size) in sizes.into_iter().enumerate() {
+        let step = first.ins[operand].unsigned_abs();
+        if step != 0 && step <= inner && outer.iter().all(|one| one.ins[operand] != 0) {
+            let bytes = stream::LINE * size / size_of::<B::Out>().max(1);
+            ahead.which[ahead.count] = operand;
+            ahead.bytes[ahead.count] = bytes.cast_signed() * first.ins[operand].signum();
+            ahead.count += 1;
+        }
+    }
 
     let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
     let mut results = Room([MaybeUninit::uninit(); STRETCH]);
@@ -459,18 +496,10 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                 // arrays, or repeat. Results that need no drop are moved by their bytes.
                 unsafe {
                     body.dense(to.cast(), ins, splat, len);
-                    let size = size_of::<B::Out>();
-                    stream::copy::<WIDE>(at.out.cast(), to.cast(), len * size, |written| {
-                        for operand in (0..N).filter(|&operand| asked[operand]) {
-                            let one = sizes[operand];
-                            // As far as the results came, one tile on.
-                            let on = len * one + written * one / size;
-                            let signed = if first.ins[operand] < 0 { !on } else { on };
-                            let next = at.ins[operand].wrapping_add(signed);
-                            (0..one.div_ceil(size)).for_each(|line| {
-                                prefetch_near(next.wrapping_add(line * stream::LINE));
-                            });
-                        }
+                    let bytes = len * size_of::<B::Out>();
+                    let next = ahead.next(&at, bytes);
+                    stream::copy::<WIDE>(at.out.cast(), to.cast(), bytes, |at| {
+                        ahead.ask(&next, at);
                     });
                 }
             } else {
@@ -565,12 +594,8 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                         if job.stream {
                             let to = results.0.as_mut_ptr();
                             body.dense(to.cast(), at.ins, splat, wide);
-                            stream::copy::<WIDE>(
-                                at.out.cast(),
-                                to.cast(),
-                                wide * size_of::<B::Out>(),
-                                |_| {},
-                            );
+                            let bytes = wide * size_of::<B::Out>();
+                            stream::copy::<WIDE>(at.out.cast(), to.cast(), bytes, |_| {});
                         } else {
                             body.dense(at.out, at.ins, splat, wide);
                         }
@@ -599,7 +624,18 @@ mod tests {
 
     use ndarray::{Array2, Array3, Axis, array, s};
 
+    use super::WholeLines;
     use crate::{copy_to, sum_to_shape, zip};
+
+    #[test]
+    fn tiles_end_at_lines_where_they_can() {
+        // Three floats a step: sixteen steps are three lines.
+        let rgb = WholeLines::new(12);
+        assert_eq!((rgb.fit(170), rgb.fit(10)), (160, 10));
+        assert_eq!((rgb.first(0, 160), rgb.first(16, 160), rgb.first(2, 160)), (160, 148, 160));
+        let floats = WholeLines::new(4);
+        assert_eq!((floats.fit(512), floats.first(16, 512), floats.first(60, 3)), (512, 508, 1));
+    }
 
     // [E_BROADCAST_ANY_FUNC_3030]
     #[test]

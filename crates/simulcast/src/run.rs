@@ -233,14 +233,17 @@ unsafe fn small<B: Body<N>, const N: usize>(
     if !dense || step(out, 1) != 1 || !(B::PATTERNS || splat == 0) {
         return false;
     }
-    let sizes = body.sizes();
-    for row in 0..rows.cast_signed() {
-        let to = to.wrapping_offset(row * step(out, 2));
-        let ins = std::array::from_fn(|n| {
-            ins[n].wrapping_offset(row * step(strides[n], 2) * sizes[n].cast_signed())
-        });
+    let (sizes, mut to, mut ins) = (body.sizes(), to, ins);
+    let along = step(out, 2);
+    let steps: [isize; N] =
+        std::array::from_fn(|n| step(strides[n], 2).wrapping_mul(sizes[n].cast_signed()));
+    for _ in 0..rows {
         // SAFETY: the row lies within the arrays, and its strides were compared above.
         unsafe { body.dense(to, ins, splat, columns) };
+        to = to.wrapping_offset(along);
+        for (place, step) in ins.iter_mut().zip(steps) {
+            *place = place.wrapping_byte_offset(step);
+        }
     }
     true
 }
