@@ -12,7 +12,8 @@ Shapes, in any spelling:
   ? or 2..8         an unknown size, an interval; ... an unknown rank
   b=32,c=3          axes with names
   pred:32,1         an operand with a name
-  x.npy, a:x.npy    the shape of a NumPy file (only its header is read)";
+  x.npy, a:x.npy    the shape of a NumPy file (only its header is read)
+  d.npz:key, w.safetensors:layer.weight    the shape of an array in a file of several";
 
 const RULES: &str = "\
 Rules:

@@ -5,8 +5,8 @@
 
 mod args;
 mod explain;
+mod file_word;
 mod jsonl;
-mod npy;
 mod output;
 mod request;
 mod shape;

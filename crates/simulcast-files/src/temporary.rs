@@ -45,9 +45,9 @@ impl Temporary {
     }
 
     fn named(path: PathBuf, permissions: Option<Permissions>) -> io::Result<Self> {
-        let name = beside(&path);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&name)?;
-        names().push(name.clone());
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let (name, file) = beside(&path, |name| options.open(name))?;
         Ok(Self { file, path, permissions, name: Some(name) })
     }
 
@@ -70,9 +70,7 @@ impl Temporary {
         let name = match &self.name {
             Some(name) => name,
             None => {
-                let name = beside(&self.path);
-                link(&self.file, &name)?;
-                names().push(name.clone());
+                let (name, ()) = beside(&self.path, |name| link(&self.file, name))?;
                 self.name.insert(name)
             }
         };
@@ -106,11 +104,22 @@ fn names() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     NAMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A name in the same folder that nobody else has.
-fn beside(path: &Path) -> PathBuf {
+/// Gives a name in the same folder to a new file. The process's number is not enough: a process of
+/// the same number may have been killed before it could remove its files.
+fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    path.with_file_name(format!(".simulcast-{process}-{count}.tmp"))
+    loop {
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = path.with_file_name(format!(".simulcast-{process}-{count}.tmp"));
+        match make(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => {
+                let made = made?;
+                names().push(name.clone());
+                return Ok((name, made));
+            }
+        }
+    }
 }
 
 fn folder(path: &Path) -> &Path {
@@ -176,6 +185,15 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("x");
         let new = || Temporary::named(path.clone(), None).unwrap();
+
+        // Names that others left behind are passed over.
+        for count in 0..3 {
+            let name = format!(".simulcast-{}-{count}.tmp", std::process::id());
+            fs::write(folder.join(name), "").unwrap();
+        }
+        drop(new());
+        assert_eq!(names_in(&folder).len(), 3);
+        names_in(&folder).iter().for_each(|name| fs::remove_file(folder.join(name)).unwrap());
 
         drop(new());
         assert_eq!(names_in(&folder), [""; 0]);

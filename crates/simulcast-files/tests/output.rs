@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use simulcast::DType;
-use simulcast_files::{Limits, Store, Temporary, Writer, write_npy};
+use simulcast_files::{Limits, Store, Writer, write_npy};
 
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -91,15 +91,6 @@ fn arrays_without_elements_and_of_rank_0() {
         let store = Store::open(&path, &Limits::default()).unwrap();
         assert_eq!(store.get(None).unwrap().shape(), shape);
     }
-}
-
-#[test]
-fn temporary_names_can_be_removed_all_at_once() {
-    let folder = folder("temporaries");
-    let temporary = Temporary::new(&folder.join("x")).unwrap();
-    Temporary::remove_all();
-    assert_eq!(files(&folder), [""; 0]);
-    drop(temporary);
 }
 
 #[test]
