@@ -21,9 +21,9 @@ use std::mem::{MaybeUninit, needs_drop};
 
 use crate::inline::{INLINE, Inline};
 use crate::kernel::Body;
-use crate::level::{Kind, Level};
+use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
-use crate::pack::pack;
+use crate::pack::{pack, prefetch_near};
 use crate::stream;
 
 /// An innermost loop shorter than this is joined with the loops around it.
@@ -32,6 +32,10 @@ const SHORT: usize = 128;
 /// The bytes of one operand's part of a tile: with those of the others and the results it stays in
 /// the first-level cache.
 const STRETCH: usize = 4096;
+
+/// The bytes of each operand's part of a tile, and of the results, where they are streamed: short,
+/// so that reading the next tile goes on while this one is written.
+const STREAMED: usize = 2048;
 
 /// The bytes of one operand's square: they stay in the second-level cache.
 const SQUARE: usize = 65536;
@@ -74,20 +78,26 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
     body: &mut B,
     job: &Job<'_, B::Out, N>,
 ) {
-    let way = choose::<B, N>(job);
+    let way = choose(body, job);
     let _fence = job.stream.then(|| stream::Fence);
     // SAFETY: the caller keeps the invariant; a `Level` exists only where the machine has it.
     unsafe {
         match (way, level.kind()) {
             (Way::Rows, Kind::Baseline) => rows(body, job),
-            (Way::Tiles(from), Kind::Baseline) => tiles(body, job, from),
-            (Way::Squares(with), Kind::Baseline) => squares(body, job, with),
+            (Way::Tiles(from), Kind::Baseline) => tiles::<B, N, false>(body, job, from),
+            (Way::Squares(with), Kind::Baseline) => squares::<B, N, false>(body, job, with),
             #[cfg(target_arch = "x86_64")]
             (Way::Rows, Kind::Avx2) => rows_avx2(body, job),
             #[cfg(target_arch = "x86_64")]
             (Way::Tiles(from), Kind::Avx2) => tiles_avx2(body, job, from),
             #[cfg(target_arch = "x86_64")]
             (Way::Squares(with), Kind::Avx2) => squares_avx2(body, job, with),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Rows, Kind::Avx512) => rows_avx512(body, job),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Tiles(from), Kind::Avx512) => tiles_avx512(body, job, from),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Squares(with), Kind::Avx512) => squares_avx512(body, job, with),
             (Way::Strided, _) => strided(body, job),
         }
     }
@@ -118,8 +128,7 @@ fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize) -> Lie {
 
 /// Whether tiles can stretch over the loops from `from` on.
 #[inline(always)]
-fn tileable<B: Body<N>, const N: usize>(loops: &[Loop<N>], from: usize) -> bool {
-    let plain = B::plain();
+fn tileable<B: Body<N>, const N: usize>(plain: [bool; N], loops: &[Loop<N>], from: usize) -> bool {
     (0..N).all(|operand| match lie(loops, from, operand) {
         Lie::Direct => true,
         Lie::Splat => B::PATTERNS || plain[operand],
@@ -128,11 +137,12 @@ fn tileable<B: Body<N>, const N: usize>(loops: &[Loop<N>], from: usize) -> bool 
 }
 
 #[inline(always)]
-fn choose<B: Body<N>, const N: usize>(job: &Job<'_, B::Out, N>) -> Way {
+fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way {
+    let plain = body.plain();
     let loops = &job.nest.loops[..];
     let Some((inner, outer)) = loops.split_last() else { return Way::Strided };
     let last = outer.len();
-    if inner.out != 1 || !tileable::<B, N>(loops, last) {
+    if inner.out != 1 || !tileable::<B, N>(plain, loops, last) {
         return Way::Strided;
     }
     let awkward = |operand: usize| !matches!(inner.ins[operand], 0 | 1);
@@ -152,7 +162,7 @@ fn choose<B: Body<N>, const N: usize>(job: &Job<'_, B::Out, N>) -> Way {
     let mut from = last;
     let mut len = inner.len;
     while len < SHORT && from > 0 && loops.len() - from < INLINE {
-        if outer[from - 1].out != len.cast_signed() || !tileable::<B, N>(loops, from - 1) {
+        if outer[from - 1].out != len.cast_signed() || !tileable::<B, N>(plain, loops, from - 1) {
             break;
         }
         from -= 1;
@@ -163,30 +173,51 @@ fn choose<B: Body<N>, const N: usize>(job: &Job<'_, B::Out, N>) -> Way {
     if straight && !job.stream && from == last { Way::Rows } else { Way::Tiles(from) }
 }
 
-macro_rules! levels {
-    ($($name:ident $avx2:ident ($($extra:ident: $type:ty)?);)*) => { $(
-        #[doc = concat!("[`", stringify!($name), "`], compiled for AVX2.")]
-        ///
-        /// # Safety
-        ///
-        /// As there, and the machine has the features.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-        unsafe fn $avx2<B: Body<N>, const N: usize>(
-            body: &mut B,
-            job: &Job<'_, B::Out, N>,
-            $($extra: $type)?
-        ) {
-            // SAFETY: the caller keeps the conditions.
-            unsafe { $name(body, job $(, $extra)?) }
-        }
-    )* };
+compiled_for_levels! {
+    /// [`rows`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn rows_avx2, rows_avx512<B: Body<N>, const N: usize>(
+        body: &mut B,
+        job: &Job<'_, B::Out, N>,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { rows(body, job) }
+    }
 }
 
-levels! {
-    rows rows_avx2 ();
-    tiles tiles_avx2 (from: usize);
-    squares squares_avx2 (with: usize);
+compiled_for_levels! {
+    /// [`tiles`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn tiles_avx2, tiles_avx512<B: Body<N>, const N: usize>(
+        body: &mut B,
+        job: &Job<'_, B::Out, N>,
+        from: usize,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { tiles::<B, N, true>(body, job, from) }
+    }
+}
+
+compiled_for_levels! {
+    /// [`squares`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn squares_avx2, squares_avx512<B: Body<N>, const N: usize>(
+        body: &mut B,
+        job: &Job<'_, B::Out, N>,
+        with: usize,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { squares::<B, N, true>(body, job, with) }
+    }
 }
 
 /// Pointers to an element of the output and of every operand.
@@ -219,35 +250,36 @@ impl<R, const N: usize> At<R, N> {
     }
 }
 
-/// Visits every combination of some loops, in order.
-#[inline(always)]
-fn visit<R, const N: usize>(
-    loops: &[Loop<N>],
-    sizes: [usize; N],
-    mut at: At<R, N>,
-    mut each: impl FnMut(&At<R, N>),
-) {
-    let Some((inner, outer)) = loops.split_last() else { return each(&at) };
-    let mut index = Inline::<usize>::of_len(outer.len());
-    loop {
-        for step in 0..inner.len.cast_signed() {
-            each(&at.moved(inner, step, sizes));
-        }
-        let mut level = outer.len();
-        loop {
-            if level == 0 {
-                return;
+/// A walk over every combination of some loops, in order.
+///
+/// Not a function that takes a closure: a closure that is large is not inlined, and what is not
+/// inlined is not compiled for the level.
+struct Walk<'l, R, const N: usize> {
+    loops: &'l [Loop<N>],
+    index: Inline<usize>,
+    at: At<R, N>,
+}
+
+impl<'l, R, const N: usize> Walk<'l, R, N> {
+    /// At the start.
+    #[inline(always)]
+    fn new(loops: &'l [Loop<N>], at: At<R, N>) -> Self {
+        Self { loops, index: Inline::of_len(loops.len()), at }
+    }
+
+    /// One step on; says whether there was one.
+    #[inline(always)]
+    fn step(&mut self, sizes: [usize; N]) -> bool {
+        for (one, index) in self.loops.iter().zip(&mut *self.index).rev() {
+            *index += 1;
+            if *index < one.len {
+                self.at = self.at.moved(one, 1, sizes);
+                return true;
             }
-            level -= 1;
-            let one = &outer[level];
-            index[level] += 1;
-            at = at.moved(one, 1, sizes);
-            if index[level] < one.len {
-                break;
-            }
-            at = at.moved(one, -one.len.cast_signed(), sizes);
-            index[level] = 0;
+            self.at = self.at.moved(one, 1 - one.len.cast_signed(), sizes);
+            *index = 0;
         }
+        false
     }
 }
 
@@ -258,13 +290,17 @@ fn visit<R, const N: usize>(
 /// The invariant of this module, and [`choose`] chose rows.
 #[inline(always)]
 unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     let Some((inner, outer)) = job.nest.loops.split_last() else { return };
     let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner.ins[n] == 0) << n);
-    visit(outer, sizes, At::start(job, sizes), |at| {
+    let mut walk = Walk::new(outer, At::start(job, sizes));
+    loop {
         // SAFETY: the nest stays within the arrays; `choose` saw strides of 0 and 1 alone.
-        unsafe { body.dense(at.out, at.ins, splat, inner.len) };
-    });
+        unsafe { body.dense(walk.at.out, walk.at.ins, splat, inner.len) };
+        if !walk.step(sizes) {
+            return;
+        }
+    }
 }
 
 /// One element at a time, with whatever strides.
@@ -274,16 +310,20 @@ unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N
 /// The invariant of this module.
 #[inline(never)]
 unsafe fn strided<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     let one = Loop { len: 1, out: 1, ins: [1; N] };
     let (inner, outer) = match job.nest.loops.split_last() {
         Some((inner, outer)) => (inner, outer),
         None => (&one, &[][..]),
     };
-    visit(outer, sizes, At::start(job, sizes), |at| {
+    let mut walk = Walk::new(outer, At::start(job, sizes));
+    loop {
         // SAFETY: the nest stays within the arrays.
-        unsafe { body.strided(at.out, inner.out, at.ins, inner.ins, inner.len) };
-    });
+        unsafe { body.strided(walk.at.out, inner.out, walk.at.ins, inner.ins, inner.len) };
+        if !walk.step(sizes) {
+            return;
+        }
+    }
 }
 
 /// Room for a tile.
@@ -295,14 +335,47 @@ struct Room([MaybeUninit<u8>; STRETCH]);
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "reached through pointers")] [MaybeUninit<u8>; 64]);
 
+/// How many steps of some bytes make whole lines.
+struct WholeLines {
+    bytes: usize,
+    steps: usize,
+}
+
+impl WholeLines {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        // A line is a power of two: what divides both is their lowest bit, or the line.
+        let common = 1 << bytes.trailing_zeros().min(stream::LINE.trailing_zeros());
+        Self { bytes, steps: stream::LINE / common }
+    }
+
+    /// At most `steps` steps that make whole lines, where there are enough.
+    #[inline(always)]
+    fn fit(&self, steps: usize) -> usize {
+        if steps < self.steps { steps } else { steps / self.steps * self.steps }
+    }
+
+    /// At most `steps` steps from that address on that end at a line, where any do.
+    #[inline(always)]
+    fn first(&self, address: usize, steps: usize) -> usize {
+        let ends = |&count: &usize| (address + count * self.bytes).is_multiple_of(stream::LINE);
+        (1..=steps).rev().take(self.steps).find(ends).unwrap_or(steps)
+    }
+}
+
 /// Stretches of the output, with the awkward operands packed beside them.
 ///
 /// # Safety
 ///
-/// The invariant of this module, and [`choose`] chose tiles.
+/// The invariant of this module, [`choose`] chose tiles, and with `WIDE` the caller is compiled for
+/// AVX.
 #[inline(always)]
-unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, from: usize) {
-    let sizes = B::sizes();
+unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
+    body: &mut B,
+    job: &Job<'_, B::Out, N>,
+    from: usize,
+) {
+    let sizes = body.sizes();
     let loops = &job.nest.loops[..];
     let (outer, group) = loops.split_at(from);
     let Some((first, inside)) = group.split_first() else { return };
@@ -315,14 +388,26 @@ unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, 
         lies[operand] = lie(loops, from, operand);
         if lies[operand] == Lie::Splat && B::PATTERNS {
             splat |= 1 << operand;
-        } else if lies[operand] != Lie::Direct {
+            continue;
+        }
+        if lies[operand] != Lie::Direct {
             lies[operand] = Lie::Packed;
+        }
+        if job.stream || lies[operand] == Lie::Packed {
             widest = widest.max(sizes[operand]);
         }
     }
     // How many steps of the first loop make a tile; without packing or streaming, all of them.
     let buffered = job.stream || lies.contains(&Lie::Packed);
-    let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
+    let stretch = if job.stream { STREAMED } else { STRETCH };
+    let steps = if buffered { (stretch / widest / inner).max(1) } else { first.len };
+    let whole = WholeLines::new(inner * size_of::<B::Out>());
+    let steps = if job.stream { whole.fit(steps) } else { steps };
+    // Which operands are worth asking for ahead of time: those that are read on and on.
+    let asked: [bool; N] = std::array::from_fn(|n| {
+        let step = first.ins[n].unsigned_abs();
+        step != 0 && step <= inner && outer.iter().all(|one| one.ins[n] != 0)
+    });
 
     let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
     let mut results = Room([MaybeUninit::uninit(); STRETCH]);
@@ -337,15 +422,15 @@ unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, 
     }
     let depth = group.len();
 
-    visit(outer, sizes, At::start(job, sizes), |start| {
+    let mut walk = Walk::new(outer, At::start(job, sizes));
+    loop {
         let mut done = 0;
         while done < first.len {
-            let at = start.moved(first, done.cast_signed(), sizes);
+            let at = walk.at.moved(first, done.cast_signed(), sizes);
             let mut count = steps.min(first.len - done);
-            if job.stream && inner == 1 && done == 0 {
+            if job.stream && done == 0 {
                 // End the first tile at a line, so that all others are whole lines.
-                let over = at.out.addr() % stream::LINE / size_of::<B::Out>().max(1);
-                count = count.min(steps.saturating_sub(over).max(1));
+                count = count.min(whole.first(at.out.addr(), steps));
             }
             let mut ins = at.ins;
             for operand in 0..N {
@@ -372,7 +457,19 @@ unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, 
                 // arrays, or repeat. Results that need no drop are moved by their bytes.
                 unsafe {
                     body.dense(to.cast(), ins, splat, len);
-                    stream::copy(at.out.cast(), to.cast(), len * size_of::<B::Out>());
+                    let size = size_of::<B::Out>();
+                    stream::copy::<WIDE>(at.out.cast(), to.cast(), len * size, |written| {
+                        for operand in (0..N).filter(|&operand| asked[operand]) {
+                            let one = sizes[operand];
+                            // As far as the results came, one tile on.
+                            let on = len * one + written * one / size;
+                            let signed = if first.ins[operand] < 0 { !on } else { on };
+                            let next = at.ins[operand].wrapping_add(signed);
+                            (0..one.div_ceil(size)).for_each(|line| {
+                                prefetch_near(next.wrapping_add(line * stream::LINE));
+                            });
+                        }
+                    });
                 }
             } else {
                 // SAFETY: as above, and the output is contiguous along the group.
@@ -380,17 +477,25 @@ unsafe fn tiles<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, 
             }
             done += count;
         }
-    });
+        if !walk.step(sizes) {
+            return;
+        }
+    }
 }
 
 /// Tiles over two loops, for operands that run along the other one.
 ///
 /// # Safety
 ///
-/// The invariant of this module, and [`choose`] chose squares.
+/// The invariant of this module, [`choose`] chose squares, and with `WIDE` the caller is compiled
+/// for AVX.
 #[inline(always)]
-unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>, with: usize) {
-    let sizes = B::sizes();
+unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
+    body: &mut B,
+    job: &Job<'_, B::Out, N>,
+    with: usize,
+) {
+    let sizes = body.sizes();
     let Some((inner, rest)) = job.nest.loops.split_last() else { return };
     let mut outer = Inline::new();
     rest.iter().enumerate().filter(|&(at, _)| at != with).for_each(|(_, one)| outer.push(*one));
@@ -422,12 +527,13 @@ unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
     let blocks = Loop { len: inner.len.div_ceil(across), ..Loop::default() };
     let mut first = 0;
     outer.push(blocks);
-    visit(&outer, sizes, At::start(job, sizes), |start| {
+    let mut walk = Walk::new(&outer, At::start(job, sizes));
+    loop {
         let end = (first + across).min(inner.len);
         let mut row = 0;
         while row < side.len {
             let high = rows.min(side.len - row);
-            let line = start.moved(&side, row.cast_signed(), sizes);
+            let line = walk.at.moved(&side, row.cast_signed(), sizes);
             let mut column = first;
             while column < end {
                 let at = line.moved(inner, column.cast_signed(), sizes);
@@ -457,7 +563,12 @@ unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
                         if job.stream {
                             let to = results.0.as_mut_ptr();
                             body.dense(to.cast(), at.ins, splat, wide);
-                            stream::copy(at.out.cast(), to.cast(), wide * size_of::<B::Out>());
+                            stream::copy::<WIDE>(
+                                at.out.cast(),
+                                to.cast(),
+                                wide * size_of::<B::Out>(),
+                                |_| {},
+                            );
                         } else {
                             body.dense(at.out, at.ins, splat, wide);
                         }
@@ -468,7 +579,10 @@ unsafe fn squares<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
             row += high;
         }
         first = if end == inner.len { 0 } else { end };
-    });
+        if !walk.step(sizes) {
+            return;
+        }
+    }
 }
 
 /// Whether results of a type may take any way: through a tile, or out of order.

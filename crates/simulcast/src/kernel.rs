@@ -24,10 +24,10 @@ pub(crate) trait Body<const N: usize> {
     const PATTERNS: bool;
 
     /// The bytes of each operand's elements.
-    fn sizes() -> [usize; N];
+    fn sizes(&self) -> [usize; N];
 
     /// Whether each operand's elements are plain data.
-    fn plain() -> [bool; N];
+    fn plain(&self) -> [bool; N];
 
     /// How many results were written, counted where they need to be dropped.
     fn done(&self) -> usize;
@@ -155,12 +155,12 @@ macro_rules! body {
                 const PATTERNS: bool = $patterns;
 
                 #[inline(always)]
-                fn sizes() -> [usize; $count] {
+                fn sizes(&self) -> [usize; $count] {
                     [$(size_of::<$name>()),*]
                 }
 
                 #[inline(always)]
-                fn plain() -> [bool; $count] {
+                fn plain(&self) -> [bool; $count] {
                     [$(is_plain::<$name>()),*]
                 }
 

@@ -1,7 +1,7 @@
 //! Instruction-set levels: the same plain loops, compiled once for each.
 //!
 //! The best level of the machine is found once; the environment variable `SIMULCAST_LEVEL`
-//! (`baseline`, `avx2`) lowers it, so that a test proves which path ran. A value of [`Level`] is
+//! (`baseline`, `avx2`, `avx512`) lowers it, so that a test proves which path ran. A value of [`Level`] is
 //! the proof that the machine can run it. Additions, products and the like are bit-equal at every
 //! level: nothing is fused or reordered.
 
@@ -25,7 +25,35 @@ pub(crate) enum Kind {
     Baseline,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
+
+/// Whether the machine has every one of these features.
+#[cfg(target_arch = "x86_64")]
+macro_rules! all {
+    ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
+}
+
+/// A function, compiled for each level above the baseline.
+///
+/// What it calls is inlined into it, or does not get the level's instructions; it is unsafe because
+/// the machine must have them.
+macro_rules! compiled_for_levels {
+    ($(#[$attribute:meta])* unsafe fn $avx2:ident, $avx512:ident $($rest:tt)*) => {
+        $(#[$attribute])*
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
+        unsafe fn $avx2 $($rest)*
+
+        $(#[$attribute])*
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
+        unsafe fn $avx512 $($rest)*
+    };
+}
+pub(crate) use compiled_for_levels;
 
 impl Level {
     /// What every machine of the target has (SSE2 on `x86_64`, NEON on `aarch64`).
@@ -37,9 +65,6 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         {
             // Every feature that the shims enable, since none of the small ones follows from AVX2.
-            macro_rules! all {
-                ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
-            }
             if all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt" "movbe") {
                 return Some(Self(Kind::Avx2));
             }
@@ -47,10 +72,20 @@ impl Level {
         None
     }
 
+    /// AVX-512 with its instructions for bytes, words and short vectors, where the machine has them.
+    #[must_use]
+    pub fn avx512() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        if Self::avx2().is_some() && all!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl") {
+            return Some(Self(Kind::Avx512));
+        }
+        None
+    }
+
     /// Every level of this machine, the best last.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        [Some(Self::BASELINE), Self::avx2()].into_iter().flatten().collect()
+        [Some(Self::BASELINE), Self::avx2(), Self::avx512()].into_iter().flatten().collect()
     }
 
     /// The level that is used unless a call says otherwise: the best there is, or what
@@ -76,6 +111,8 @@ impl Level {
             Kind::Baseline => "baseline",
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
         }
     }
 

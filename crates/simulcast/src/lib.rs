@@ -39,19 +39,25 @@ mod dtype;
 mod fresh;
 mod inline;
 mod kernel;
+#[allow(dead_code, unused_imports, reason = "programs run on them")]
+mod kernels;
 mod laid;
 mod level;
+#[allow(dead_code, reason = "programs are to call it")]
+mod math;
 mod nest;
 mod op;
 mod operand;
 mod pack;
 mod plain;
+mod program;
 mod raw;
 mod reduce;
 mod run;
 mod stream;
 mod sum_to;
 mod threads;
+mod typing;
 mod view;
 mod zip;
 
@@ -65,12 +71,19 @@ pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
 pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
+pub use program::{
+    Argument, AxisPattern, Builder, Fold, Input, Node, Program, ProgramError, ProgramErrorKind, Run,
+};
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
     resolve,
 };
 pub use sum_to::{
     par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,
+};
+pub use typing::{
+    Casting, Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, can_cast, literal_as,
+    promote_types, result_type, signature,
 };
 pub use view::{
     broadcast_all, broadcast_all_by, broadcast_to, broadcast_views, broadcast_views_by,

@@ -18,15 +18,18 @@ pub(crate) type Loops<'a> = &'a [(usize, isize)];
 /// The invariant of this module; `size` is the size of an element: 1, 2, 4, 8 or 16.
 #[inline(never)]
 pub(crate) unsafe fn pack(size: usize, dst: *mut u8, src: *const u8, loops: Loops<'_>) {
-    // SAFETY: the caller keeps the invariant, and integers of one size have at most the alignment
-    // of the plain types of that size.
+    // SAFETY: the caller keeps the invariant, and the types moved as have at most the alignment of
+    // the plain types of that size: complex numbers have that of their parts.
     unsafe {
         let _written = match size {
             1 => nested::<u8>(dst, src, loops),
             2 => nested::<u16>(dst.cast(), src.cast(), loops),
             4 => nested::<u32>(dst.cast(), src.cast(), loops),
-            8 => nested::<u64>(dst.cast(), src.cast(), loops),
-            _ => nested::<u128>(dst.cast(), src.cast(), loops),
+            8 if (dst.addr() | src.addr()) % align_of::<u64>() == 0 => {
+                nested::<u64>(dst.cast(), src.cast(), loops)
+            }
+            8 => nested::<[u32; 2]>(dst.cast(), src.cast(), loops),
+            _ => nested::<[u64; 2]>(dst.cast(), src.cast(), loops),
         };
     }
 }
@@ -200,6 +203,19 @@ pub(crate) fn prefetch<T>(at: *const T) {
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
+/// Asks for a line, into the nearest cache; any address will do.
+#[inline(always)]
+pub(crate) fn prefetch_near(at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every x86-64 has it, and it neither faults nor changes anything.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = at;

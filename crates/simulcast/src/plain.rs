@@ -1,4 +1,4 @@
-//! Which element types are plain data: numbers, `bool` and `char`.
+//! Which element types are plain data: numbers, `bool` and `char`, and complex numbers.
 //!
 //! Copies of such elements may be shown to a closure in place of the elements themselves, so that
 //! operands with awkward strides can be brought into a small contiguous tile first. A closure
@@ -14,7 +14,8 @@ pub(crate) fn is_plain<T>() -> bool {
     macro_rules! any {
         ($($type:ty)*) => { $(id == TypeId::of::<$type>())||* };
     }
-    any!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 isize usize bool half::f16 half::bf16 i128 u128 char)
+    any!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 isize usize bool half::f16 half::bf16 i128 u128 char
+        [u32; 2] [u64; 2] num_complex::Complex<f32> num_complex::Complex<f64>)
 }
 
 /// The identity of a type that may borrow, lifetimes left out.

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use crate::Addend;
 use crate::inline::Inline;
-use crate::level::{Kind, Level};
+use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
 use crate::pack::prefetch;
 use crate::run::share;
@@ -307,24 +307,26 @@ impl<T: Addend> Work<T> {
                 Kind::Baseline => self.plain(reduction, grad, unit, leaves),
                 #[cfg(target_arch = "x86_64")]
                 Kind::Avx2 => self.avx2(reduction, grad, unit, leaves),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Avx512 => self.avx512(reduction, grad, unit, leaves),
             }
         }
     }
 
-    /// # Safety
-    ///
-    /// As [`Work::plain`], and the machine has the features.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    unsafe fn avx2(
-        &mut self,
-        reduction: &Reduction,
-        grad: *const T,
-        unit: usize,
-        leaves: Range<usize>,
-    ) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe { self.plain(reduction, grad, unit, leaves) }
+    compiled_for_levels! {
+        /// # Safety
+        ///
+        /// As [`Work::plain`], and the machine has the features.
+        unsafe fn avx2, avx512(
+            &mut self,
+            reduction: &Reduction,
+            grad: *const T,
+            unit: usize,
+            leaves: Range<usize>,
+        ) {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { self.plain(reduction, grad, unit, leaves) }
+        }
     }
 
     /// # Safety

@@ -150,7 +150,7 @@ impl<'z, const N: usize> Source<'z, N> {
     /// `out` with `strides` reaches every element of the result, for writes, and overlaps no
     /// operand; it holds values where the bodies assign.
     #[inline(always)]
-    unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
+    pub(crate) unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
         &self,
         mut work: Work<B, P>,
         out: *mut B::Out,
@@ -233,7 +233,7 @@ unsafe fn small<B: Body<N>, const N: usize>(
     if !dense || step(out, 1) != 1 || !(B::PATTERNS || splat == 0) {
         return false;
     }
-    let sizes = B::sizes();
+    let sizes = body.sizes();
     for row in 0..rows.cast_signed() {
         let to = to.wrapping_offset(row * step(out, 2));
         let ins = std::array::from_fn(|n| {

@@ -1,0 +1,442 @@
+//! Kernels: the loop of each operation, for each element type, instruction-set level and pattern of
+//! repeated operands.
+//!
+//! ```text
+//! body    what an operation does to one element: a type without values, its `at` inlined
+//! light   a body of a few instructions: one loop for each level, each pattern, and each operand
+//!         that the result may lie upon (a loop that knows so is still vectorised)
+//! tiled   a body of many instructions that vectorise: one loop for each level, over operands that
+//!         were copied or repeated into a tile, which costs little beside the body
+//! heavy   a body that calls a function, divides integers or branches: one loop for all levels and
+//!         patterns, since the loop is not what takes the time; it is bit-equal at every level
+//! ```
+//!
+//! Signed and unsigned integers of one width share what is the same for both, and what only moves
+//! elements goes by their size.
+//!
+//! Invariant: whoever calls a kernel passes `len` elements of the result and of each operand of the
+//! operation, or one where the operand's bit of the pattern is set, all aligned; the result is the
+//! very same stretch as an operand of its element size, or overlaps none.
+
+mod analytic;
+mod boolean;
+mod cast;
+mod complex;
+mod float;
+mod fold;
+mod int;
+mod select;
+#[cfg(test)]
+mod tests;
+
+use std::mem::MaybeUninit;
+
+use crate::level::{Kind, Level};
+use crate::{DType, Op};
+
+pub(crate) use cast::cast;
+pub(crate) use fold::{Fold, RowFold, fold};
+
+/// A loop over a stretch: `out[i] = op(a[i], b[i], c[i])`; an operand whose bit is set in the
+/// pattern is one element. It is called under the invariant of this module.
+pub(crate) type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize);
+
+/// The loops of an operation on operands of `dtype` (of `where`: the second and third, the first is
+/// `bool`), one for each of the `1 << arity` patterns of repeated operands; bit k stands for operand
+/// k. None where the operation is not defined on the type.
+pub(crate) fn kernels(op: Op, dtype: DType, level: Level) -> Option<&'static [Kernel]> {
+    if op == Op::Where {
+        return select::select(dtype, level);
+    }
+    match dtype {
+        DType::Bool => boolean::boolean(op, level),
+        DType::I8 => int::signed::<i8>(op, level),
+        DType::I16 => int::signed::<i16>(op, level),
+        DType::I32 => int::signed::<i32>(op, level),
+        DType::I64 => int::signed::<i64>(op, level),
+        DType::U8 => int::unsigned::<u8>(op, level),
+        DType::U16 => int::unsigned::<u16>(op, level),
+        DType::U32 => int::unsigned::<u32>(op, level),
+        DType::U64 => int::unsigned::<u64>(op, level),
+        DType::F32 => float::float::<f32>(op, level),
+        DType::F64 => float::float::<f64>(op, level),
+        DType::C64 => complex::complex::<f32>(op, level),
+        DType::C128 => complex::complex::<f64>(op, level),
+        DType::F16 | DType::Bf16 | DType::String => None,
+    }
+}
+
+/// The type of the result: `bool` of what asks, the type of the parts for those of a complex number
+/// and for its absolute value, and otherwise `dtype`.
+pub(crate) const fn result_of(op: Op, dtype: DType) -> DType {
+    match (op, dtype) {
+        (
+            Op::LogicalNot
+            | Op::LogicalAnd
+            | Op::LogicalOr
+            | Op::LogicalXor
+            | Op::Isnan
+            | Op::Isinf
+            | Op::Isfinite
+            | Op::Equal
+            | Op::NotEqual
+            | Op::Less
+            | Op::LessEqual
+            | Op::Greater
+            | Op::GreaterEqual,
+            _,
+        ) => DType::Bool,
+        (Op::Absolute | Op::Real | Op::Imag, DType::C64) => DType::F32,
+        (Op::Absolute | Op::Real | Op::Imag, DType::C128) => DType::F64,
+        _ => dtype,
+    }
+}
+
+/// How a body is made into loops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    Light,
+    Tiled,
+    Heavy,
+}
+
+/// The elements of a tile.
+const TILE: usize = 128;
+
+/// What an operation does to one element. Operands that it doesn't have are `()`.
+trait Body {
+    type A: Copy;
+    type B: Copy;
+    type C: Copy;
+    type Out: Copy;
+
+    /// How many operands there are.
+    const ARITY: usize;
+    const WEIGHT: Weight;
+
+    /// The result; `FMA` says whether the level has fused multiply-add.
+    fn at<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
+
+    /// The results of as many elements as `out` has.
+    #[inline(always)]
+    fn tile<const FMA: bool>(
+        a: &[Self::A; TILE],
+        b: &[Self::B; TILE],
+        c: &[Self::C; TILE],
+        out: &mut [MaybeUninit<Self::Out>],
+    ) {
+        for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
+            out.write(Self::at::<FMA>(a, b, c));
+        }
+    }
+}
+
+/// Writes bodies of operations on one type and the table that finds their loops.
+macro_rules! bodies {
+    (
+        $(#[$meta:meta])*
+        fn $table:ident<$T:ident: $bound:path>;
+        $($weight:ident $op:ident($($operand:ident),+) -> $out:ty { $value:expr })*
+    ) => {
+        $(#[$meta])*
+        pub(super) fn $table<$T: $bound>(
+            op: $crate::Op,
+            level: $crate::Level,
+        ) -> Option<&'static [$crate::kernels::Kernel]> {
+            $(
+                struct $op<$T>(std::marker::PhantomData<$T>);
+                impl<$T: $bound> $crate::kernels::Body for $op<$T> {
+                    $crate::kernels::body!($weight, $T ($($operand)+) -> $out { $value });
+                }
+            )*
+            match op {
+                $($crate::Op::$op => Some($crate::kernels::table::<$op<$T>>(level)),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+/// The inside of a [`Body`] whose operands are all of one type.
+macro_rules! body {
+    (light, $($rest:tt)*) => { $crate::kernels::body!(Light; $($rest)*); };
+    (tiled, $($rest:tt)*) => { $crate::kernels::body!(Tiled; $($rest)*); };
+    (heavy, $($rest:tt)*) => { $crate::kernels::body!(Heavy; $($rest)*); };
+    ($weight:ident; $T:ident ($a:ident) -> $out:ty { $value:expr }) => {
+        $crate::kernels::body!($weight 1 $out { $value } $a: $T, _unused: (), _none: ());
+    };
+    ($weight:ident; $T:ident ($a:ident $b:ident) -> $out:ty { $value:expr }) => {
+        $crate::kernels::body!($weight 2 $out { $value } $a: $T, $b: $T, _none: ());
+    };
+    ($weight:ident; $T:ident ($a:ident $b:ident $c:ident) -> $out:ty { $value:expr }) => {
+        $crate::kernels::body!($weight 3 $out { $value } $a: $T, $b: $T, $c: $T);
+    };
+    ($weight:ident $arity:literal $out:ty { $value:expr }
+        $a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty) => {
+        type A = $A;
+        type B = $B;
+        type C = $C;
+        type Out = $out;
+        const ARITY: usize = $arity;
+        const WEIGHT: $crate::kernels::Weight = $crate::kernels::Weight::$weight;
+        #[inline(always)]
+        fn at<const FMA: bool>($a: $A, $b: $B, $c: $C) -> $out {
+            $value
+        }
+    };
+}
+
+use {bodies, body};
+
+/// The loops of a body, one a pattern.
+fn table<B: Body>(level: Level) -> &'static [Kernel] {
+    macro_rules! patterns {
+        ($shim:ident) => {
+            const {
+                match B::ARITY {
+                    1 => &[$shim::<B, 0>, $shim::<B, 1>] as &[Kernel],
+                    2 => &[$shim::<B, 0>, $shim::<B, 1>, $shim::<B, 2>, $shim::<B, 3>],
+                    _ => &[
+                        $shim::<B, 0>,
+                        $shim::<B, 1>,
+                        $shim::<B, 2>,
+                        $shim::<B, 3>,
+                        $shim::<B, 4>,
+                        $shim::<B, 5>,
+                        $shim::<B, 6>,
+                        $shim::<B, 7>,
+                    ],
+                }
+            }
+        };
+    }
+    match (B::WEIGHT, level.kind()) {
+        (Weight::Heavy, _) => patterns!(heavy),
+        (Weight::Light, Kind::Baseline) => patterns!(light_baseline),
+        (Weight::Tiled, Kind::Baseline) => patterns!(tiled_baseline),
+        #[cfg(target_arch = "x86_64")]
+        (Weight::Light, Kind::Avx2) => patterns!(light_avx2),
+        #[cfg(target_arch = "x86_64")]
+        (Weight::Tiled, Kind::Avx2) => patterns!(tiled_avx2),
+        #[cfg(target_arch = "x86_64")]
+        (Weight::Light, Kind::Avx512) => patterns!(light_avx512),
+        #[cfg(target_arch = "x86_64")]
+        (Weight::Tiled, Kind::Avx512) => patterns!(tiled_avx512),
+    }
+}
+
+/// Writes the shims: the same loops, compiled for each level.
+macro_rules! shims {
+    ($($light:ident $tiled:ident $tiles:ident $fma:literal $(#[$meta:meta])*;)*) => { $(
+        /// The loop of a light body for one pattern, compiled for one level.
+        ///
+        /// # Safety
+        ///
+        /// The invariant of this module, and the machine has the features.
+        $(#[$meta])*
+        unsafe fn $light<B: Body, const PATTERN: usize>(
+            out: *mut u8,
+            ins: [*const u8; 3],
+            len: usize,
+        ) {
+            // SAFETY: the caller keeps the invariant.
+            unsafe { light::<B, PATTERN, $fma>(out, ins, len) }
+        }
+
+        /// The loop of a tiled body, compiled for one level.
+        ///
+        /// # Safety
+        ///
+        /// As [`tiles`], and the machine has the features.
+        #[inline(never)]
+        $(#[$meta])*
+        unsafe fn $tiles<B: Body>(
+            out: *mut u8,
+            ins: [*const u8; 3],
+            steps: [usize; 3],
+            len: usize,
+        ) {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { tiles::<B, $fma>(out, ins, steps, len) }
+        }
+
+        /// The same for one pattern.
+        ///
+        /// # Safety
+        ///
+        /// The invariant of this module, and the machine has the features.
+        $(#[$meta])*
+        unsafe fn $tiled<B: Body, const PATTERN: usize>(
+            out: *mut u8,
+            ins: [*const u8; 3],
+            len: usize,
+        ) {
+            // SAFETY: the caller keeps the invariant; what is repeated stays where it is.
+            unsafe { $tiles::<B>(out, ins, steps(PATTERN), len) }
+        }
+    )* };
+}
+
+shims! {
+    light_baseline tiled_baseline tiles_baseline false;
+    light_avx2 tiled_avx2 tiles_avx2 true
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
+    light_avx512 tiled_avx512 tiles_avx512 true
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
+}
+
+/// How far each operand moves from element to element.
+const fn steps(pattern: usize) -> [usize; 3] {
+    [1 - (pattern & 1), 1 - (pattern >> 1 & 1), 1 - (pattern >> 2 & 1)]
+}
+
+/// Stands for a result that lies upon no operand.
+const APART: usize = 3;
+
+/// Finds out which operand the result lies upon. Nothing but speed depends on it: a loop that does
+/// not know stays correct, since it reads through pointers before it writes.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline(always)]
+unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    len: usize,
+) {
+    let upon = |operand: usize, size: usize| {
+        size == size_of::<B::Out>() && PATTERN >> operand & 1 == 0 && ins[operand] == out
+    };
+    // SAFETY: the caller keeps the invariant, and `upon` compares the sizes of elements.
+    unsafe {
+        if upon(0, size_of::<B::A>()) {
+            each::<B, PATTERN, FMA, 0>(out, ins, len);
+        } else if upon(1, size_of::<B::B>()) {
+            each::<B, PATTERN, FMA, 1>(out, ins, len);
+        } else if upon(2, size_of::<B::C>()) {
+            each::<B, PATTERN, FMA, 2>(out, ins, len);
+        } else {
+            each::<B, PATTERN, FMA, APART>(out, ins, len);
+        }
+    }
+}
+
+/// The loop of a light body; operand `UPON` is read where the result lies.
+///
+/// # Safety
+///
+/// The invariant of this module, and the result is the same stretch as operand `UPON`.
+#[inline(always)]
+unsafe fn each<B: Body, const PATTERN: usize, const FMA: bool, const UPON: usize>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    len: usize,
+) {
+    if len == 0 {
+        return;
+    }
+    let out = out.cast::<B::Out>();
+    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
+    // SAFETY: there is a first element of every operand, and one that is not there has no size.
+    let first = unsafe { (a.read(), b.read(), c.read()) };
+    if PATTERN + 1 == 1 << B::ARITY {
+        let value = B::at::<FMA>(first.0, first.1, first.2);
+        for at in 0..len {
+            // SAFETY: `at` is below the length of the result.
+            unsafe { out.add(at).write(value) };
+        }
+        return;
+    }
+    macro_rules! operand {
+        ($number:tt $pointer:ident $type:ident at $at:ident) => {
+            if PATTERN >> $number & 1 == 1 {
+                first.$number
+            } else if UPON == $number {
+                // SAFETY: the result is this operand, and `at` is below the length of both.
+                unsafe { out.add($at).cast::<B::$type>().read() }
+            } else {
+                // SAFETY: `at` is below the length of the operand.
+                unsafe { $pointer.add($at).read() }
+            }
+        };
+    }
+    for at in 0..len {
+        let (x, y, z) = (operand!(0 a A at at), operand!(1 b B at at), operand!(2 c C at at));
+        // SAFETY: `at` is below the length of the result.
+        unsafe { out.add(at).write(B::at::<FMA>(x, y, z)) };
+    }
+}
+
+/// The loop of a heavy body, for one pattern.
+///
+/// # Safety
+///
+/// The invariant of this module.
+unsafe fn heavy<B: Body, const PATTERN: usize>(out: *mut u8, ins: [*const u8; 3], len: usize) {
+    // SAFETY: the caller keeps the invariant; what is repeated stays where it is.
+    unsafe { stepped::<B>(out, ins, steps(PATTERN), len) }
+}
+
+/// Tile after tile. An operand is copied before results are written, so that they may share a place.
+///
+/// # Safety
+///
+/// The invariant of this module, where a step is 0 for an operand of one element.
+#[inline(always)]
+unsafe fn tiles<B: Body, const FMA: bool>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    steps: [usize; 3],
+    len: usize,
+) {
+    if len == 0 {
+        return;
+    }
+    let out = out.cast::<MaybeUninit<B::Out>>();
+    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
+    // SAFETY: there is a first element of every operand, and one that is not there has no size.
+    let (mut x, mut y, mut z) = unsafe { ([a.read(); TILE], [b.read(); TILE], [c.read(); TILE]) };
+    let mut done = 0;
+    while done < len {
+        let count = TILE.min(len - done);
+        // SAFETY: operands that move have `len` elements, and a tile holds `count`; the results are
+        // not yet written, or were operands of what was done before.
+        unsafe {
+            if steps[0] == 1 {
+                x.as_mut_ptr().copy_from_nonoverlapping(a.add(done), count);
+            }
+            if steps[1] == 1 {
+                y.as_mut_ptr().copy_from_nonoverlapping(b.add(done), count);
+            }
+            if steps[2] == 1 {
+                z.as_mut_ptr().copy_from_nonoverlapping(c.add(done), count);
+            }
+            let out = std::slice::from_raw_parts_mut(out.add(done), count);
+            B::tile::<FMA>(&x, &y, &z, out);
+        }
+        done += count;
+    }
+}
+
+/// The loop of a heavy body; an operand moves by its step.
+///
+/// # Safety
+///
+/// The invariant of this module, where a step is 0 for an operand of one element.
+#[inline(never)]
+unsafe fn stepped<B: Body>(out: *mut u8, ins: [*const u8; 3], steps: [usize; 3], len: usize) {
+    let out = out.cast::<B::Out>();
+    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
+    for at in 0..len {
+        // SAFETY: `at` is below the length of the result and of every operand that moves.
+        unsafe {
+            let (x, y) = (a.add(at * steps[0]).read(), b.add(at * steps[1]).read());
+            let value = B::at::<false>(x, y, c.add(at * steps[2]).read());
+            out.add(at).write(value);
+        }
+    }
+}

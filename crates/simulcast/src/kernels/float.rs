@@ -1,0 +1,226 @@
+//! Operations on `f32` and `f64`: IEEE's, and where IEEE is silent, NumPy's.
+//!
+//! `maximum` and `minimum` give the second operand where both are equal, so `maximum(0.0, -0.0)` is
+//! -0.0, as NumPy does.
+
+use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+
+use super::bodies;
+
+/// A floating-point number with the functions of the standard library.
+pub(super) trait Float:
+    Copy
+    + PartialOrd
+    + Neg<Output = Self>
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Rem<Output = Self>
+    + 'static
+{
+    const ZERO: Self;
+    const MINUS_ZERO: Self;
+    const MINUS_INFINITY: Self;
+    const HALF: Self;
+    const ONE: Self;
+    const TWO: Self;
+    const INFINITY: Self;
+    const NAN: Self;
+    fn magnitude(self) -> Self;
+    fn copysign(self, sign: Self) -> Self;
+    fn nan(self) -> bool;
+    fn wide(self) -> f64;
+    fn narrow(wide: f64) -> Self;
+    /// `self * by + and`, rounded once.
+    fn fused(self, by: Self, and: Self) -> Self;
+    fn sqrt(self) -> Self;
+    fn cbrt(self) -> Self;
+    fn exp(self) -> Self;
+    fn exp2(self) -> Self;
+    fn expm1(self) -> Self;
+    fn log(self) -> Self;
+    fn log2(self) -> Self;
+    fn log10(self) -> Self;
+    fn log1p(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn arcsin(self) -> Self;
+    fn arccos(self) -> Self;
+    fn arctan(self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn tanh(self) -> Self;
+    fn arcsinh(self) -> Self;
+    fn arccosh(self) -> Self;
+    fn arctanh(self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn round(self) -> Self;
+    fn trunc(self) -> Self;
+    fn power(self, exponent: Self) -> Self;
+    fn arctan2(self, other: Self) -> Self;
+    fn hypot(self, other: Self) -> Self;
+}
+
+macro_rules! float {
+    ($type:ident: $($own:ident = $std:ident($($other:ident)*);)*) => {
+        impl Float for $type {
+            const ZERO: Self = 0.0;
+            const MINUS_ZERO: Self = -0.0;
+            const MINUS_INFINITY: Self = Self::NEG_INFINITY;
+            const HALF: Self = 0.5;
+            const ONE: Self = 1.0;
+            const TWO: Self = 2.0;
+            const INFINITY: Self = Self::INFINITY;
+            const NAN: Self = Self::NAN;
+            #[inline(always)]
+            #[allow(trivial_numeric_casts, reason = "one of the two is wide")]
+            fn wide(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            #[allow(trivial_numeric_casts, reason = "one of the two is wide")]
+            fn narrow(wide: f64) -> Self {
+                wide as Self
+            }
+            #[inline(always)]
+            fn nan(self) -> bool { self.is_nan() }
+            $(
+                #[inline(always)]
+                fn $own(self, $($other: Self),*) -> Self { self.$std($($other),*) }
+            )*
+        }
+    };
+    ($($type:ident)*) => { $(
+        float! { $type:
+            magnitude = abs(); copysign = copysign(sign); fused = mul_add(by and);
+            sqrt = sqrt(); cbrt = cbrt(); exp = exp(); exp2 = exp2(); expm1 = exp_m1();
+            log = ln(); log2 = log2(); log10 = log10(); log1p = ln_1p();
+            sin = sin(); cos = cos(); tan = tan();
+            arcsin = asin(); arccos = acos(); arctan = atan();
+            sinh = sinh(); cosh = cosh(); tanh = tanh();
+            arcsinh = asinh(); arccosh = acosh(); arctanh = atanh();
+            floor = floor(); ceil = ceil(); round = round_ties_even(); trunc = trunc();
+            power = powf(exponent); arctan2 = atan2(other); hypot = hypot(other);
+        }
+    )* };
+}
+
+float!(f32 f64);
+
+bodies! {
+    /// The loops of an operation on floating-point numbers.
+    fn float<T: Float>;
+    light Negative(a) -> T { -a }
+    light Absolute(a) -> T { a.magnitude() }
+    light Sign(a) -> T {
+        // -0.0 is no longer negative once 0.0 is added; NaN is neither, and stays.
+        if a > T::ZERO { T::ONE } else if a < T::ZERO { -T::ONE } else { a + T::ZERO }
+    }
+    light Sqrt(a) -> T { a.sqrt() }
+    heavy Cbrt(a) -> T { a.cbrt() }
+    light Square(a) -> T { a * a }
+    light Reciprocal(a) -> T { T::ONE / a }
+    heavy Exp(a) -> T { a.exp() }
+    heavy Exp2(a) -> T { a.exp2() }
+    heavy Expm1(a) -> T { a.expm1() }
+    heavy Log(a) -> T { a.log() }
+    heavy Log2(a) -> T { a.log2() }
+    heavy Log10(a) -> T { a.log10() }
+    heavy Log1p(a) -> T { a.log1p() }
+    heavy Sin(a) -> T { a.sin() }
+    heavy Cos(a) -> T { a.cos() }
+    heavy Tan(a) -> T { a.tan() }
+    heavy Arcsin(a) -> T { a.arcsin() }
+    heavy Arccos(a) -> T { a.arccos() }
+    heavy Arctan(a) -> T { a.arctan() }
+    heavy Sinh(a) -> T { a.sinh() }
+    heavy Cosh(a) -> T { a.cosh() }
+    heavy Tanh(a) -> T { a.tanh() }
+    heavy Arcsinh(a) -> T { a.arcsinh() }
+    heavy Arccosh(a) -> T { a.arccosh() }
+    heavy Arctanh(a) -> T { a.arctanh() }
+    heavy Sigmoid(a) -> T { T::ONE / (T::ONE + (-a).exp()) }
+    light Relu(a) -> T { if a <= T::ZERO { T::ZERO } else { a } }
+    light Floor(a) -> T { a.floor() }
+    light Ceil(a) -> T { a.ceil() }
+    light Round(a) -> T { a.round() }
+    light Trunc(a) -> T { a.trunc() }
+    light LogicalNot(a) -> u8 { u8::from(a == T::ZERO) }
+    light Isnan(a) -> u8 { u8::from(a.nan()) }
+    light Isinf(a) -> u8 { u8::from(a.magnitude() == T::INFINITY) }
+    light Isfinite(a) -> u8 { u8::from(a.magnitude() < T::INFINITY) }
+    light Conjugate(a) -> T { a }
+    light Real(a) -> T { a }
+    light Imag(_a) -> T { T::ZERO }
+    light Add(a, b) -> T { a + b }
+    light Subtract(a, b) -> T { a - b }
+    light Multiply(a, b) -> T { a * b }
+    light Divide(a, b) -> T { a / b }
+    heavy FloorDivide(a, b) -> T { floor_divide(a, b) }
+    heavy Remainder(a, b) -> T { remainder(a, b) }
+    heavy Fmod(a, b) -> T { a % b }
+    heavy Power(a, b) -> T { a.power(b) }
+    heavy Arctan2(a, b) -> T { a.arctan2(b) }
+    heavy Hypot(a, b) -> T { a.hypot(b) }
+    light Maximum(a, b) -> T { maximum(a, b) }
+    light Minimum(a, b) -> T { minimum(a, b) }
+    light LogicalAnd(a, b) -> u8 { u8::from(a != T::ZERO) & u8::from(b != T::ZERO) }
+    light LogicalOr(a, b) -> u8 { u8::from(a != T::ZERO) | u8::from(b != T::ZERO) }
+    light LogicalXor(a, b) -> u8 { u8::from(a != T::ZERO) ^ u8::from(b != T::ZERO) }
+    light Equal(a, b) -> u8 { u8::from(a == b) }
+    light NotEqual(a, b) -> u8 { u8::from(a != b) }
+    light Less(a, b) -> u8 { u8::from(a < b) }
+    light LessEqual(a, b) -> u8 { u8::from(a <= b) }
+    light Greater(a, b) -> u8 { u8::from(a > b) }
+    light GreaterEqual(a, b) -> u8 { u8::from(a >= b) }
+    light MultiplyAdd(a, b, c) -> T { if FMA { a.fused(b, c) } else { a * b + c } }
+}
+
+/// The larger one, or NaN: the machine's maximum, which gives `b` where `a` is NaN, and a choice.
+#[inline(always)]
+pub(super) fn maximum<T: Float>(a: T, b: T) -> T {
+    let larger = if a > b { a } else { b };
+    if a.nan() { a } else { larger }
+}
+
+/// The smaller one, or NaN.
+#[inline(always)]
+pub(super) fn minimum<T: Float>(a: T, b: T) -> T {
+    let smaller = if a < b { a } else { b };
+    if a.nan() { a } else { smaller }
+}
+
+/// The quotient rounded down, from the exact remainder, as NumPy and Python: it is the quotient's
+/// floor also where the rounded quotient is a whole number too many.
+#[inline(always)]
+fn floor_divide<T: Float>(a: T, b: T) -> T {
+    if b == T::ZERO {
+        return a / b;
+    }
+    let left = a % b;
+    let below = left != T::ZERO && (b < T::ZERO) != (left < T::ZERO);
+    let quotient = (a - left) / b - if below { T::ONE } else { T::ZERO };
+    if quotient == T::ZERO {
+        return T::ZERO.copysign(a / b);
+    }
+    let floor = quotient.floor();
+    if quotient - floor > T::HALF { floor + T::ONE } else { floor }
+}
+
+/// What is left then, with the sign of the divisor, as NumPy and Python.
+#[inline(always)]
+fn remainder<T: Float>(a: T, b: T) -> T {
+    let left = a % b;
+    if b == T::ZERO || left.nan() {
+        left
+    } else if left == T::ZERO {
+        T::ZERO.copysign(b)
+    } else if (b < T::ZERO) != (left < T::ZERO) {
+        left + b
+    } else {
+        left
+    }
+}

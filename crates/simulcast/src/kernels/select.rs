@@ -1,0 +1,28 @@
+//! Selection: `where`, which moves elements whatever they are, by their size.
+
+use std::marker::PhantomData;
+
+use super::{Body, Kernel, body, table};
+use crate::{DType, Level};
+
+struct Where<T>(PhantomData<T>);
+
+impl<T: Copy> Body for Where<T> {
+    body!(Light 3 T { if a != 0 { b } else { c } } a: u8, b: T, c: T);
+}
+
+/// The loops of `where`. The halves of 16 bytes are aligned as the parts of a complex number.
+pub(super) fn select(dtype: DType, level: Level) -> Option<&'static [Kernel]> {
+    if dtype == DType::String {
+        return None;
+    }
+    match dtype.size() {
+        1 => Some(table::<Where<u8>>(level)),
+        2 => Some(table::<Where<u16>>(level)),
+        4 => Some(table::<Where<u32>>(level)),
+        8 if dtype.align() == 8 => Some(table::<Where<u64>>(level)),
+        8 => Some(table::<Where<[u32; 2]>>(level)),
+        16 => Some(table::<Where<[u64; 2]>>(level)),
+        _ => None,
+    }
+}

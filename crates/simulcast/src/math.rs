@@ -1,0 +1,132 @@
+//! Elementary functions of `f32` and `f64`, fast in loops, with a stated bound of error.
+//!
+//! | functions | `f32` within | `f64` within | vectorise |
+//! |---|---|---|---|
+//! | `exp`, `exp2`, `log` | 1 ULP | 1 ULP | yes |
+//! | `expm1`, `log2`, `log10`, `log1p`, `erf` | 1.5 | 1.5 | yes |
+//! | `sin`, `cos` | 2 | 1.5 | as tiles: see [`Real::sin_tile`] |
+//! | `tanh`, `sigmoid` | 2 | 2 | yes |
+//! | `pow` | 0.51 | 1 | yes |
+//! | `tan`, `asin`, `acos`, `atan`, `sinh`, `cosh`, `asinh`, `acosh`, `atanh`, `cbrt`, `atan2`, `hypot` | 0.51 | that of the standard library, at most 2 where we test | no |
+//!
+//! The functions that vectorise are plain Rust without branches, inlined into the loop of the
+//! caller, which is compiled once for each level. `FMA` says whether that level has fused
+//! multiply-add; results at two levels may differ within the bound. Special values are those of
+//! C99: signed zeros, infinities, NaN, subnormal numbers in and out, and the whole table of `pow`.
+//!
+//! The bounds are asserted against correctly rounded answers (`conformance/functions.jsonl`), at
+//! every level of the machine that runs the tests.
+
+mod erf;
+mod exp;
+pub(crate) mod half;
+mod lane;
+mod library;
+mod log;
+mod pow;
+#[cfg(test)]
+mod tests;
+mod trig;
+mod wild;
+
+/// A float with its functions.
+pub(crate) trait Real: Copy + PartialOrd {
+    fn exp<const FMA: bool>(self) -> Self;
+    fn exp2<const FMA: bool>(self) -> Self;
+    fn expm1<const FMA: bool>(self) -> Self;
+    fn log<const FMA: bool>(self) -> Self;
+    fn log2<const FMA: bool>(self) -> Self;
+    fn log10<const FMA: bool>(self) -> Self;
+    fn log1p<const FMA: bool>(self) -> Self;
+    fn tanh<const FMA: bool>(self) -> Self;
+    /// `1 / (1 + e^-x)`.
+    fn sigmoid<const FMA: bool>(self) -> Self;
+    fn erf<const FMA: bool>(self) -> Self;
+    fn pow<const FMA: bool>(self, exponent: Self) -> Self;
+
+    /// The sines of `from`, into `to`, for as long as both last. Angles beyond what the fast
+    /// reduction covers (65,536 for `f32`, 2^20 for `f64`) are reduced one by one, which
+    /// slows down the block of elements that they stand in.
+    fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [Self]);
+    /// The cosines: as [`Self::sin_tile`].
+    fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [Self]);
+
+    fn tan(self) -> Self;
+    fn asin(self) -> Self;
+    fn acos(self) -> Self;
+    fn atan(self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn asinh(self) -> Self;
+    fn acosh(self) -> Self;
+    fn atanh(self) -> Self;
+    fn cbrt(self) -> Self;
+    /// The angle of the point `(x, self)`.
+    fn atan2(self, x: Self) -> Self;
+    fn hypot(self, other: Self) -> Self;
+}
+
+macro_rules! real {
+    ($type:ident: $($name:ident $module:ident)*; $($library:ident)*; $($own:ident)*; $($pair:ident)*) => {
+        impl Real for $type {
+            $(
+                #[inline(always)]
+                fn $name<const FMA: bool>(self) -> Self {
+                    $module::$name::<Self, FMA>(self)
+                }
+            )*
+
+            #[inline(always)]
+            fn pow<const FMA: bool>(self, exponent: Self) -> Self {
+                pow::pow::<Self, FMA>(self, exponent)
+            }
+
+            #[inline(always)]
+            fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [Self]) {
+                trig::tile(from, to, trig::sin::<Self, FMA>, |x| library::via(x, wild::sin));
+            }
+
+            #[inline(always)]
+            fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [Self]) {
+                trig::tile(from, to, trig::cos::<Self, FMA>, |x| library::via(x, wild::cos));
+            }
+
+            #[inline]
+            fn tan(self) -> Self {
+                library::via(self, wild::tan)
+            }
+
+            $(
+                #[inline]
+                fn $library(self) -> Self {
+                    library::via(self, f64::$library)
+                }
+            )*
+
+            $(
+                #[inline]
+                fn $own(self) -> Self {
+                    library::via(self, library::$own)
+                }
+            )*
+
+            $(
+                #[inline]
+                fn $pair(self, other: Self) -> Self {
+                    library::via_pair(self, other, f64::$pair)
+                }
+            )*
+        }
+    };
+    ($($type:ident)*) => { $(
+        real! {
+            $type:
+            exp exp exp2 exp expm1 exp tanh exp sigmoid exp erf erf
+            log log log2 log log10 log log1p log;
+            asin acos atan sinh cosh cbrt; asinh acosh atanh;
+            atan2 hypot
+        }
+    )* };
+}
+
+real!(f32 f64);

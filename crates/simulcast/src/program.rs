@@ -1,0 +1,283 @@
+//! Programs: expressions over broadcast arrays, computed in one pass over memory.
+//!
+//! ```
+//! use ndarray::array;
+//! use simulcast::{AnyView, DType, Expr, Promotion};
+//!
+//! let expr = Expr::parse("(x - mean) / std")?;
+//! let f32 = DType::F32;
+//! let program = expr.compile(&[("x", f32), ("mean", f32), ("std", f32)], Promotion::Numpy)?;
+//! let (x, mean, std) = (array![[1_f32, 2.0], [3.0, 6.0]], array![2_f32, 4.0], array![[1_f32], [2.0]]);
+//! let y = program.run(&[(&x).into(), (&mean).into(), AnyView::from(&std)])?;
+//! assert_eq!(y.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ```text
+//! text ──parse──▶ Expr ──┐
+//! ONNX, Python, you ─────┴─▶ Builder ──▶ graph ──▶ stages ──▶ code ──run──▶ result
+//!                            types       steps     pieces     kernels over tiles
+//! ```
+//!
+//! A program is made once, for the types of its operands, and run on arrays of any shapes. It never
+//! writes an intermediate result to memory, but where a stage says so: see [`Program::stages`].
+
+mod build;
+mod code;
+mod error;
+mod exec;
+mod fold;
+mod graph;
+mod lay;
+mod map;
+mod stage;
+mod text;
+
+use std::ops::Range;
+
+use simulcast_core::{BroadcastError, Rule};
+
+use crate::any::{AnyArray, AnyView, AnyViewMut};
+use crate::dtype::DType;
+use crate::level::Level;
+pub use build::Builder;
+pub use error::{Argument, ProgramError, ProgramErrorKind};
+use graph::Graph;
+pub use graph::{AxisPattern, Fold, Node};
+use lay::Leaves;
+use stage::{Stage, Work, stages};
+
+/// An operand of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
+/// A compiled expression; see [the module's page](self).
+#[derive(Clone, Debug)]
+pub struct Program {
+    graph: Graph,
+    operands: Vec<Input>,
+    root: Node,
+    stages: Vec<Stage>,
+    level: Level,
+}
+
+impl Program {
+    fn new(
+        graph: Graph,
+        operands: Vec<Input>,
+        root: Node,
+        level: Level,
+    ) -> Result<Self, ProgramError> {
+        let stages = stages(&graph, root, level)?;
+        Ok(Self { graph, operands, root, stages, level })
+    }
+
+    /// The same program for another instruction-set level.
+    ///
+    /// # Errors
+    ///
+    /// None that its making did not have.
+    pub fn at_level(&self, level: Level) -> Result<Self, ProgramError> {
+        Self::new(self.graph.clone(), self.operands.clone(), self.root, level)
+    }
+
+    /// Its operands, in the order in which [`Program::run`] takes them.
+    #[must_use]
+    pub fn operands(&self) -> &[Input] {
+        &self.operands
+    }
+
+    /// The type of the result's elements.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.graph.step(self.root).dtype()
+    }
+
+    /// How many passes over memory it takes: one, but where a reduction, a value with new axes, or
+    /// text has to be there before the rest can begin.
+    #[must_use]
+    pub fn stages(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// The result for some arrays, on as many threads as it is worth.
+    ///
+    /// # Errors
+    ///
+    /// Where the arrays are not those that the program was made for, or do not broadcast.
+    pub fn run(&self, operands: &[AnyView<'_>]) -> Result<AnyArray, ProgramError> {
+        self.on(operands).collect()
+    }
+
+    /// The result for some arrays into `out`, to whose shape it stretches.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::run`], and where the result does not fit `out`.
+    pub fn run_into(
+        &self,
+        operands: &[AnyView<'_>],
+        out: &mut AnyViewMut<'_>,
+    ) -> Result<(), ProgramError> {
+        self.on(operands).collect_into(out)
+    }
+
+    /// The program with its operands, to be run under another rule, on fewer threads, or in parts.
+    #[inline]
+    pub const fn on<'r>(&'r self, operands: &'r [AnyView<'r>]) -> Run<'r> {
+        Run { program: self, operands, rule: Rule::Numpy, threads: None }
+    }
+}
+
+/// A program with its operands; see [`Program::on`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nothing runs until the result is collected"]
+pub struct Run<'r> {
+    program: &'r Program,
+    operands: &'r [AnyView<'r>],
+    rule: Rule<'r>,
+    threads: Option<usize>,
+}
+
+/// Where results go.
+enum Target<'t, 'a> {
+    Fresh,
+    Into(&'t mut AnyViewMut<'a>),
+}
+
+impl<'r> Run<'r> {
+    /// Under another rule than NumPy's: every operation brings its operands together by it, in the
+    /// order in which they are written; constants fit everywhere.
+    pub const fn rule(mut self, rule: Rule<'r>) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// On at most that many threads.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// The shape of the result.
+    ///
+    /// # Errors
+    ///
+    /// Where the operands do not broadcast.
+    pub fn shape(&self) -> Result<Vec<usize>, ProgramError> {
+        self.check()?;
+        lay::shape(self)
+    }
+
+    /// The result as a new array.
+    ///
+    /// # Errors
+    ///
+    /// Where the arrays are not those that the program was made for, or do not broadcast.
+    pub fn collect(&self) -> Result<AnyArray, ProgramError> {
+        let made = self.stage_by_stage(&mut Target::Fresh, None)?;
+        // Never `None`: a fresh target gives an array.
+        made.ok_or_else(|| self.program.unsupported("a result without a place"))
+    }
+
+    /// The result into `out`, to whose shape it stretches.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::collect`], and where the result does not fit `out`.
+    pub fn collect_into(&self, out: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
+        self.check_out(out)?;
+        self.stage_by_stage(&mut Target::Into(out), None).map(|_| ())
+    }
+
+    /// Some steps of the result's first axis into `out`, of their shape: so that a result that does
+    /// not fit in memory is made piece by piece.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::collect_into`].
+    pub fn rows_into(
+        &self,
+        rows: Range<usize>,
+        out: &mut AnyViewMut<'_>,
+    ) -> Result<(), ProgramError> {
+        self.check_out(out)?;
+        self.stage_by_stage(&mut Target::Into(out), Some(rows)).map(|_| ())
+    }
+
+    fn check(&self) -> Result<(), ProgramError> {
+        let (inputs, given) = (&self.program.operands, self.operands.len());
+        if inputs.len() != given {
+            let kind = ProgramErrorKind::Operands { expected: inputs.len(), given };
+            return Err(ProgramError::new(kind, 0..0));
+        }
+        for (input, view) in inputs.iter().zip(self.operands) {
+            if input.dtype != view.dtype() {
+                return Err(mistyped(&input.name, input.dtype, view.dtype()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_out(&self, out: &AnyViewMut<'_>) -> Result<(), ProgramError> {
+        let dtype = self.program.dtype();
+        if dtype == out.dtype() { Ok(()) } else { Err(mistyped("out", dtype, out.dtype())) }
+    }
+
+    /// Runs the stages, the last one into the target.
+    fn stage_by_stage(
+        &self,
+        target: &mut Target<'_, '_>,
+        rows: Option<Range<usize>>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        self.check()?;
+        let stages = &self.program.stages;
+        let mut made: Vec<AnyArray> = Vec::new();
+        for (at, stage) in stages.iter().enumerate() {
+            if at + 1 == stages.len() {
+                let leaves = Leaves::new(self, stage, &made)?;
+                return self.one_stage(stage, &leaves, target, rows);
+            }
+            let leaves = Leaves::new(self, stage, &made)?;
+            let array = self.one_stage(stage, &leaves, &mut Target::Fresh, None)?;
+            made.extend(array);
+        }
+        Ok(None)
+    }
+
+    fn one_stage(
+        &self,
+        stage: &Stage,
+        leaves: &Leaves<'_>,
+        target: &mut Target<'_, '_>,
+        rows: Option<Range<usize>>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        match &stage.work {
+            Work::Map(code) => map::map(self, stage, code, leaves, target, rows),
+            Work::Fold(code, over) => fold::fold(self, stage, code, over, leaves, target, rows),
+            Work::Text(op) => text::text(self, stage, *op, leaves, target, rows),
+        }
+    }
+
+    /// An error of a stage's own: its result's, rather than that of some operands.
+    fn refused(&self, stage: &Stage, error: BroadcastError) -> ProgramError {
+        let span = self.program.graph.step(stage.node).span.clone();
+        ProgramError::new(ProgramErrorKind::Broadcast(error), span)
+    }
+}
+
+impl Program {
+    fn unsupported(&self, what: &str) -> ProgramError {
+        ProgramError::new(ProgramErrorKind::Unsupported(what.into()), 0..0)
+    }
+}
+
+fn mistyped(name: &str, expected: DType, given: DType) -> ProgramError {
+    let kind = ProgramErrorKind::DType { name: name.into(), expected, given };
+    ProgramError::new(kind, 0..0)
+}

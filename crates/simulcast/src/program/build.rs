@@ -1,0 +1,373 @@
+//! Building programs: types are decided, constants folded, as the steps come.
+//!
+//! ```
+//! use ndarray::array;
+//! use simulcast::{AnyView, Builder, DType, Literal, Op, Promotion};
+//!
+//! let mut build = Builder::new(Promotion::Numpy);
+//! let (x, mean) = (build.operand("x", DType::F32), build.operand("mean", DType::F32));
+//! let centred = build.apply(Op::Subtract, &[x, mean])?;
+//! let two = build.literal(Literal::Float(2.0));
+//! let program = build.apply(Op::Power, &[centred, two]).map(|root| build.finish(root))??;
+//!
+//! let (x, mean) = (array![[1_f32, 2.0], [3.0, 4.0]], array![2_f32, 2.0]);
+//! let result = program.run(&[AnyView::from(&x), AnyView::from(&mean)])?;
+//! assert_eq!(result.typed::<f32>(), Some(array![[1_f32, 0.0], [1.0, 4.0]].view().into_dyn()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::ops::Range;
+
+use super::error::ProgramError;
+use super::graph::{AxisPattern, Bytes, Fold, Graph, Kind, Node, Over, Value, View};
+use super::{Input, Program};
+use crate::dtype::{DType, Scalar};
+use crate::kernels;
+use crate::level::Level;
+use crate::op::Op;
+use crate::typing::{
+    Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, literal_as, literal_operand,
+    signature,
+};
+
+/// A program under construction.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    graph: Graph,
+    operands: Vec<Input>,
+    promotion: Promotion,
+    /// Where the following steps stand in the text.
+    span: Range<usize>,
+    /// Whether a product and a sum may become one rounding.
+    fast: bool,
+}
+
+impl Builder {
+    /// A builder that decides types that way.
+    #[must_use]
+    pub fn new(promotion: Promotion) -> Self {
+        let (graph, operands) = (Graph::default(), Vec::new());
+        Self { graph, operands, promotion, span: 0..0, fast: false }
+    }
+
+    /// Whether `a * b + c` may be rounded once rather than twice; off unless said.
+    pub const fn fast_math(&mut self, allowed: bool) {
+        self.fast = allowed;
+    }
+
+    /// Says where the following steps stand in a text, so that errors can point there.
+    pub const fn at(&mut self, span: Range<usize>) {
+        self.span = span;
+    }
+
+    /// An operand; the same name again is the same operand.
+    pub fn operand(&mut self, name: &str, dtype: DType) -> Node {
+        let known = self.operands.iter().position(|input| input.name == name);
+        let index = known.unwrap_or_else(|| {
+            self.operands.push(Input { name: name.into(), dtype });
+            self.operands.len() - 1
+        });
+        let dtype = self.operands.get(index).map_or(dtype, |input| input.dtype);
+        self.graph.push(Kind::Operand(index), dtype, self.span.clone())
+    }
+
+    /// A number that takes the type of what it meets.
+    pub fn literal(&mut self, literal: Literal) -> Node {
+        self.graph.literal(literal, self.span.clone())
+    }
+
+    /// A number, or a text, of a type of its own.
+    #[expect(clippy::needless_pass_by_value, reason = "a scalar is made to be given away")]
+    pub fn constant(&mut self, scalar: Scalar) -> Node {
+        let kind = Kind::Constant(Value::new(&scalar));
+        self.graph.push(kind, scalar.dtype(), self.span.clone())
+    }
+
+    /// The type of a value so far.
+    #[must_use]
+    pub fn type_of(&self, node: Node) -> Type {
+        self.graph.step(node).is.clone()
+    }
+
+    /// An operation on values, element by element.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not defined on their types, or takes another number of them.
+    pub fn apply(&mut self, op: Op, args: &[Node]) -> Result<Node, TypeError> {
+        let types: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
+        if let Some(literal) = literally(op, &types) {
+            return Ok(self.literal(literal));
+        }
+        let signature = signature(op, &types, self.promotion)?;
+        let mut own = [Node(0); 3];
+        for (place, (own, &arg)) in own.iter_mut().zip(args).enumerate() {
+            *own = match self.type_of(arg) {
+                Type::Literal(literal) => {
+                    let scalar = literal_operand(op, place, literal, signature.args[place])?;
+                    let span = self.graph.step(arg).span.clone();
+                    self.graph.push(Kind::Constant(Value::new(&scalar)), scalar.dtype(), span)
+                }
+                Type::Array(_) => self.converted(arg, signature.args[place])?,
+            };
+        }
+        if signature.is_mixed() {
+            return Ok(self.mixed(op, own, signature));
+        }
+        Ok(self.step(op, signature.args[args.len() - 1], own, signature.result))
+    }
+
+    /// An operation on values of one type.
+    fn step(&mut self, op: Op, of: DType, args: [Node; 3], result: DType) -> Node {
+        let (op, args) =
+            if of == DType::String { (op, args) } else { self.simplified(op, of, args) };
+        let kind = Kind::Apply(op, of, args);
+        let folded = self.folded(&kind).map(|bytes| Kind::Constant(Value::Plain(bytes)));
+        self.graph.push(folded.unwrap_or(kind), result, self.span.clone())
+    }
+
+    /// A comparison of `int64` with `uint64`, exactly: by the sign, and as `uint64`.
+    fn mixed(&mut self, op: Op, [a, b, _]: [Node; 3], signature: Signature) -> Node {
+        let none = Node(0);
+        let (signed, flipped) =
+            if signature.args[0] == DType::I64 { (a, false) } else { (b, true) };
+        let zero = Kind::Constant(Value::new(&Scalar::Int(DType::I64, 0)));
+        let zero = self.graph.push(zero, DType::I64, self.span.clone());
+        let negative = self.step(Op::Less, DType::I64, [signed, zero, none], DType::Bool);
+        let as_unsigned = self.graph.push(Kind::Cast(signed), DType::U64, self.span.clone());
+        let pair = if flipped { [a, as_unsigned, none] } else { [as_unsigned, b, none] };
+        let compared = self.step(op, DType::U64, pair, DType::Bool);
+        // What holds where the signed one is negative, and so the smaller.
+        let holds = match op {
+            Op::NotEqual => true,
+            Op::Less | Op::LessEqual => !flipped,
+            Op::Greater | Op::GreaterEqual => flipped,
+            _ => false,
+        };
+        if holds {
+            return self.step(Op::LogicalOr, DType::Bool, [negative, compared, none], DType::Bool);
+        }
+        let positive = self.step(Op::LogicalNot, DType::Bool, [negative, none, none], DType::Bool);
+        self.step(Op::LogicalAnd, DType::Bool, [positive, compared, none], DType::Bool)
+    }
+
+    /// A value in another type.
+    ///
+    /// # Errors
+    ///
+    /// Between strings and numbers, and for literals that the type does not hold.
+    pub fn cast(&mut self, node: Node, dtype: DType) -> Result<Node, TypeError> {
+        self.converted(node, dtype)
+    }
+
+    /// A value with new axes of size 1, as `a[:, None]` writes it.
+    pub fn insert_axes(&mut self, node: Node, pattern: &[AxisPattern]) -> Node {
+        self.view(node, View::Insert(pattern.to_vec()))
+    }
+
+    /// A value with its axes in another order: reversed unless said.
+    pub fn transpose(&mut self, node: Node, axes: Option<&[isize]>) -> Node {
+        self.view(node, View::Transpose(axes.map(<[isize]>::to_vec)))
+    }
+
+    fn view(&mut self, node: Node, view: View) -> Node {
+        let node = self.strong(node);
+        let dtype = self.graph.step(node).dtype();
+        self.graph.push(Kind::View(node, view), dtype, self.span.clone())
+    }
+
+    /// A reduction over some axes, or over all of them.
+    ///
+    /// Sums and products of booleans and integers are of 64 bits; the mean of those is a `float64`.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not defined on the type.
+    pub fn reduce(
+        &mut self,
+        fold: Fold,
+        node: Node,
+        axes: Option<&[isize]>,
+        keepdims: bool,
+    ) -> Result<Node, TypeError> {
+        let node = self.strong(node);
+        let dtype = self.graph.step(node).dtype();
+        use crate::dtype::Kind as Of;
+        let wide = match (fold, dtype.kind()) {
+            (_, Of::String) => {
+                return Err(TypeError::new(
+                    None,
+                    &[Type::Array(dtype)],
+                    TypeErrorKind::Reduction(fold.name()),
+                ));
+            }
+            (Fold::Maximum | Fold::Minimum, _) | (_, Of::Float | Of::Complex) => dtype,
+            (Fold::Mean, _) => DType::F64,
+            (Fold::Sum | Fold::Product, Of::Unsigned) => DType::U64,
+            (Fold::Sum | Fold::Product, _) => DType::I64,
+        };
+        let node = self.converted(node, wide)?;
+        let over = Over { fold, axes: axes.map(<[isize]>::to_vec), keepdims };
+        Ok(self.graph.push(Kind::Fold(node, over), wide, self.span.clone()))
+    }
+
+    /// The finished program, whose result is `root`.
+    ///
+    /// # Errors
+    ///
+    /// Where it is more than the engine takes.
+    pub fn finish(mut self, root: Node) -> Result<Program, ProgramError> {
+        let root = self.strong(root);
+        Program::new(self.graph, self.operands, root, Level::best())
+    }
+
+    /// A literal gets the type that it has alone.
+    fn strong(&mut self, node: Node) -> Node {
+        let dtype = self.graph.step(node).dtype();
+        // Never an error: every literal fits in the type that it has alone, or stays as it is.
+        self.converted(node, dtype).unwrap_or(node)
+    }
+
+    /// A value as one of that type.
+    fn converted(&mut self, node: Node, dtype: DType) -> Result<Node, TypeError> {
+        let step = self.graph.step(node);
+        let (is, span) = (step.is.clone(), step.span.clone());
+        match is {
+            Type::Array(own) if own == dtype => Ok(node),
+            Type::Literal(literal) => {
+                let kind = Kind::Constant(Value::new(&literal_as(literal, dtype)?));
+                Ok(self.graph.push(kind, dtype, span))
+            }
+            Type::Array(own) if own == DType::String || dtype == DType::String => {
+                Err(TypeError::new(None, &[is], TypeErrorKind::Cast(dtype)))
+            }
+            Type::Array(own) => {
+                let bytes = self.graph.constant(node).and_then(|bytes| cast(bytes, own, dtype));
+                let kind = bytes.map_or(Kind::Cast(node), |b| Kind::Constant(Value::Plain(b)));
+                Ok(self.graph.push(kind, dtype, span))
+            }
+        }
+    }
+
+    /// The same by a cheaper operation, where no bit of any result differs, or fewer are wrong.
+    fn simplified(&mut self, op: Op, compute: DType, args: [Node; 3]) -> (Op, [Node; 3]) {
+        let [a, b, _] = args;
+        let is = |node: Node, value: f64| {
+            let scalar = if compute.is_integer() {
+                #[expect(clippy::cast_possible_truncation, reason = "small whole numbers")]
+                Scalar::Int(compute, value as i128)
+            } else if compute.is_float() {
+                Scalar::Float(compute, value)
+            } else {
+                return false;
+            };
+            // Compared as they are stored, so that integers count as many bytes as they have.
+            let size = compute.size();
+            match (self.graph.constant(node), Value::new(&scalar)) {
+                (Some(own), Value::Plain(other)) => own.0.get(..size) == other.0.get(..size),
+                _ => false,
+            }
+        };
+        match op {
+            Op::Power if is(b, 2.0) => (Op::Square, [a, Node(0), Node(0)]),
+            Op::Power if compute.is_float() && is(b, -1.0) => {
+                (Op::Reciprocal, [a, Node(0), Node(0)])
+            }
+            Op::Add if self.fast && compute.is_float() => {
+                let product = |node: Node| match self.graph.step(node).kind {
+                    Kind::Apply(Op::Multiply, _, [x, y, _]) => Some((x, y)),
+                    _ => None,
+                };
+                match (product(a), product(b)) {
+                    (Some((x, y)), _) => (Op::MultiplyAdd, [x, y, b]),
+                    (None, Some((x, y))) => (Op::MultiplyAdd, [x, y, a]),
+                    (None, None) => (op, args),
+                }
+            }
+            _ => (op, args),
+        }
+    }
+
+    /// The value of an operation on constants.
+    fn folded(&self, kind: &Kind) -> Option<Bytes> {
+        let Kind::Apply(op, compute, _) = *kind else { return None };
+        let wide = widened(compute);
+        let mut values = [Bytes::default(); 3];
+        for (at, (value, &arg)) in values.iter_mut().zip(kind.args()).enumerate() {
+            let own = if op == Op::Where && at == 0 { DType::Bool } else { compute };
+            let to = if own == compute { wide } else { own };
+            *value = cast(self.graph.constant(arg)?, own, to)?;
+        }
+        let kernel = *kernels::kernels(op, wide, Level::best())?.first()?;
+        let mut result = Bytes::default();
+        let ins = std::array::from_fn(|n| (&raw const values[n]).cast());
+        // SAFETY: one element of each operand's type, and room for one of any type.
+        unsafe { kernel((&raw mut result).cast(), ins, 1) };
+        let made = kernels::result_of(op, wide);
+        cast(result, made, if made == wide { compute } else { made })
+    }
+}
+
+/// What a type is computed in.
+pub(crate) const fn widened(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::Bf16 => DType::F32,
+        other => other,
+    }
+}
+
+/// One value in another type.
+fn cast(bytes: Bytes, from: DType, to: DType) -> Option<Bytes> {
+    if from == to {
+        return Some(bytes);
+    }
+    let kernel = kernels::cast(from, to, Level::best())?;
+    let mut result = Bytes::default();
+    let one = (&raw const bytes).cast();
+    // SAFETY: one element of that type, and room for one of any type.
+    unsafe { kernel((&raw mut result).cast(), [one; 3], 1) };
+    Some(result)
+}
+
+/// Python's arithmetic on numbers without a type, whose result has none either.
+fn literally(op: Op, types: &[Type]) -> Option<Literal> {
+    use Literal::{Float, Int};
+    let number = |at: usize| match types.get(at) {
+        Some(Type::Literal(literal @ (Int(_) | Float(_)))) => Some(literal.clone()),
+        _ => None,
+    };
+    if types.len() != op.arity() {
+        return None;
+    }
+    match (number(0)?, number(1)) {
+        (Int(a), None) if op == Op::Negative => a.checked_neg().map(Int),
+        (Float(a), None) if op == Op::Negative => Some(Float(-a)),
+        (Int(a), Some(Int(b))) => match op {
+            Op::Add => a.checked_add(b).map(Int),
+            Op::Subtract => a.checked_sub(b).map(Int),
+            Op::Multiply => a.checked_mul(b).map(Int),
+            Op::Divide if b != 0 => Some(Float(a as f64 / b as f64)),
+            Op::Power => match u32::try_from(b) {
+                Ok(b) => a.checked_pow(b).map(Int),
+                Err(_) => Some(Float((a as f64).powf(b as f64))),
+            },
+            _ => None,
+        },
+        (a, Some(b)) => {
+            let [a, b] = [a, b].map(|literal| match literal {
+                Int(value) => value as f64,
+                Float(value) => value,
+                _ => f64::NAN,
+            });
+            match op {
+                Op::Add => Some(Float(a + b)),
+                Op::Subtract => Some(Float(a - b)),
+                Op::Multiply => Some(Float(a * b)),
+                Op::Divide => Some(Float(a / b)),
+                Op::Power if a >= 0.0 => Some(Float(a.powf(b))),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

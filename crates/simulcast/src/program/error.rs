@@ -1,0 +1,125 @@
+//! What can go wrong with a program, as data: what, where in the text, with which values.
+
+use std::fmt;
+use std::ops::Range;
+
+use simulcast_core::BroadcastError;
+
+use super::graph::Fold;
+use crate::dtype::DType;
+use crate::typing::TypeError;
+
+/// A program that cannot be made, or not be run on these arrays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgramError {
+    /// What is wrong.
+    pub kind: ProgramErrorKind,
+    /// Which part of the text it is about; empty where there is no text.
+    pub span: Range<usize>,
+    /// The values that met there.
+    pub args: Vec<Argument>,
+}
+
+/// A value that took part in what went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Which part of the text it is.
+    pub span: Range<usize>,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// Its sizes.
+    pub shape: Vec<usize>,
+}
+
+/// What is wrong with a program.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ProgramErrorKind {
+    /// Shapes that do not broadcast, or a result too large to hold.
+    Broadcast(BroadcastError),
+    /// Types that do not go together.
+    Type(TypeError),
+    /// Another number of arrays than the program has operands.
+    Operands {
+        /// How many it has.
+        expected: usize,
+        /// How many came.
+        given: usize,
+    },
+    /// An array of another type than the program was made for.
+    DType {
+        /// The operand, or `out`.
+        name: String,
+        /// The type it was made for.
+        expected: DType,
+        /// The type that came.
+        given: DType,
+    },
+    /// An axis that the value does not have.
+    Axis {
+        /// The axis, counted from the end where it is negative.
+        axis: isize,
+        /// How many it has.
+        rank: usize,
+    },
+    /// Axes that are no order of the value's, or name one twice.
+    Axes {
+        /// As they were given.
+        axes: Vec<isize>,
+        /// How many it has.
+        rank: usize,
+    },
+    /// More `:` than the value has axes.
+    Indices {
+        /// How many there are.
+        indices: usize,
+        /// How many axes it has.
+        rank: usize,
+    },
+    /// The largest or the smallest of nothing.
+    Empty(Fold),
+    /// An operation for which the engine has no code.
+    Unsupported(String),
+}
+
+impl ProgramError {
+    pub(crate) const fn new(kind: ProgramErrorKind, span: Range<usize>) -> Self {
+        Self { kind, span, args: Vec::new() }
+    }
+}
+
+impl fmt::Display for ProgramErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broadcast(error) => error.fmt(f),
+            Self::Type(error) => error.fmt(f),
+            Self::Operands { expected, given } => {
+                write!(f, "the program has {expected} operands, {given} arrays were given")
+            }
+            Self::DType { name, expected, given } => {
+                write!(f, "`{name}` is {given}, the program was made for {expected}")
+            }
+            Self::Axis { axis, rank } => write!(f, "there is no axis {axis} among {rank}"),
+            Self::Axes { axes, rank } => write!(f, "{axes:?} is no order of {rank} axes"),
+            Self::Indices { indices, rank } => {
+                write!(f, "{indices} axes are kept of a value that has {rank}")
+            }
+            Self::Empty(fold) => write!(f, "there is no {} of no elements", fold.name()),
+            Self::Unsupported(what) => write!(f, "there is no code for {what}"),
+        }
+    }
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl std::error::Error for ProgramError {}
+
+impl From<TypeError> for ProgramError {
+    fn from(error: TypeError) -> Self {
+        Self::new(ProgramErrorKind::Type(error), 0..0)
+    }
+}

@@ -1,0 +1,227 @@
+//! Element-wise stages: code over laid leaves, into a fresh array or the caller's.
+
+use std::ops::Range;
+
+use ndarray::{ArrayD, IxDyn};
+use simulcast_core::{BroadcastError, Rule};
+
+use super::code::{Code, LEAVES};
+use super::error::ProgramError;
+use super::exec::Interpreter;
+use super::lay::{Leaves, Stepwise, blame};
+use super::stage::Stage;
+use super::{Run, Target};
+use crate::any::{AnyArray, AnyViewMut};
+use crate::dtype::DType;
+use crate::inline::Inline;
+use crate::laid::{Laid, checked_len};
+use crate::level::Level;
+use crate::raw;
+use crate::run::{Source, Work};
+use crate::threads;
+
+/// Runs a stage.
+pub(crate) fn map(
+    run: &Run<'_>,
+    stage: &Stage,
+    code: &Code,
+    leaves: &Leaves<'_>,
+    target: &mut Target<'_, '_>,
+    rows: Option<Range<usize>>,
+) -> Result<Option<AnyArray>, ProgramError> {
+    if run.rule == Rule::Numpy {
+        let exec = Exec { run, stage, code, rows };
+        return match leaves.views.len() {
+            0..=2 => exec.together::<2>(leaves, target),
+            3..=4 => exec.together::<4>(leaves, target),
+            5..=8 => exec.together::<8>(leaves, target),
+            _ => exec.together::<LEAVES>(leaves, target),
+        };
+    }
+    let stepwise = Stepwise::new(run.program, stage, run.rule, &leaves.shapes())?;
+    let strides: Vec<&[isize]> = leaves.views.iter().map(|seen| seen.view().strides()).collect();
+    let relaid = stepwise.relaid(&strides, true)?;
+    let mut laid = Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
+    let refused = |refusal| {
+        run.refused(stage, BroadcastError::new(Rule::Exact, &[&relaid.shape[..]], refusal))
+    };
+    laid.len = checked_len(&relaid.shape).map_err(refused)?;
+    let mut ins = [dangling(); LEAVES];
+    laid.strides.iter_mut().for_each(|strides| *strides = Inline::of_len(relaid.shape.len()));
+    for ((strides, pointer), (leaf, own)) in
+        laid.strides.iter_mut().zip(&mut ins).zip(&relaid.leaves)
+    {
+        *strides = Inline::from_slice(own);
+        *pointer = leaves.views[*leaf].view().pointer();
+    }
+    let exec = Exec { run, stage, code: &relaid.code, rows };
+    exec.sized(laid, ins, target)
+}
+
+/// Where leaves that are not there are read: nowhere, but some place must be named.
+pub(crate) fn dangling() -> *const u8 {
+    static NOTHING: [u64; 2] = [0; 2];
+    NOTHING.as_ptr().cast()
+}
+
+/// Leaves brought together under NumPy's rule; places without a leaf repeat nothing.
+#[inline]
+pub(crate) fn brought<const N: usize>(
+    leaves: &Leaves<'_>,
+) -> Result<(Laid<N>, [*const u8; N]), BroadcastError> {
+    let view = |n: usize| leaves.views.get(n).map(|seen| seen.view());
+    let shapes = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |view| view.shape()));
+    let strides = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |v| v.strides()));
+    let ins = std::array::from_fn(|n| view(n).map_or_else(dangling, |view| view.pointer()));
+    let mut laid = Laid::<N>::default();
+    laid.lay(Rule::Numpy, shapes, strides)?;
+    Ok((laid, ins))
+}
+
+/// A stage about to run.
+struct Exec<'e, 'r> {
+    run: &'e Run<'r>,
+    stage: &'e Stage,
+    code: &'e Code,
+    rows: Option<Range<usize>>,
+}
+
+impl Exec<'_, '_> {
+    /// All leaves brought together at once.
+    #[inline]
+    fn together<const N: usize>(
+        &self,
+        leaves: &Leaves<'_>,
+        target: &mut Target<'_, '_>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        match brought::<N>(leaves) {
+            Ok((laid, ins)) => self.sized(laid, ins, target),
+            Err(error) => Err(blame(self.run, self.stage, &leaves.shapes(), error)),
+        }
+    }
+
+    /// The body for the size of the result's elements.
+    fn sized<const N: usize>(
+        &self,
+        mut laid: Laid<N>,
+        mut ins: [*const u8; N],
+        target: &mut Target<'_, '_>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        if let Some(rows) = &self.rows {
+            part(&mut laid, &mut ins, &self.code.sizes, rows);
+        }
+        let (code, level, threads) = (self.code, self.run.program.level, self.run.threads);
+        let job = Task { code, level, threads, laid: &laid, ins };
+        let made = match code.dtype {
+            DType::Bool | DType::I8 | DType::U8 => job.go::<u8>(target),
+            DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => job.go::<u16>(target),
+            DType::I32 | DType::U32 | DType::F32 => job.go::<u32>(target),
+            DType::I64 | DType::U64 | DType::F64 => job.go::<u64>(target),
+            DType::C64 => job.go::<[u32; 2]>(target),
+            DType::C128 => job.go::<[u64; 2]>(target),
+            DType::String => return Err(self.run.program.unsupported("text in tiles")),
+        };
+        made.map_err(|error| self.run.refused(self.stage, error))
+    }
+}
+
+/// Some steps of the first axis.
+fn part<const N: usize>(
+    laid: &mut Laid<N>,
+    ins: &mut [*const u8; N],
+    sizes: &[usize; LEAVES],
+    rows: &Range<usize>,
+) {
+    let Some(first) = laid.shape.first_mut() else { return };
+    let whole = (*first).max(1);
+    let start = rows.start.min(*first);
+    let count = rows.end.min(*first).saturating_sub(start);
+    *first = count;
+    laid.len = laid.len / whole * count;
+    for (n, pointer) in ins.iter_mut().enumerate() {
+        let stride = laid.strides[n].first().copied().unwrap_or(0);
+        let size = sizes.get(n).copied().unwrap_or(1).cast_signed();
+        *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
+    }
+}
+
+/// Code on pointers.
+pub(crate) struct Task<'t, const N: usize> {
+    pub(crate) code: &'t Code,
+    pub(crate) level: Level,
+    pub(crate) threads: Option<usize>,
+    pub(crate) laid: &'t Laid<N>,
+    pub(crate) ins: [*const u8; N],
+}
+
+impl<const N: usize> Task<'_, N> {
+    /// Runs with results of `R`'s size.
+    fn go<R: Copy + Send + 'static>(
+        &self,
+        target: &mut Target<'_, '_>,
+    ) -> Result<Option<AnyArray>, BroadcastError> {
+        // SAFETY: the leaves' own pointers, laid as they are, and of the types that the code reads.
+        let source = unsafe { Source::new(self.laid, self.ins, self.level) };
+        // SAFETY: `R` was chosen for the code's result, and there are no more than `N` leaves.
+        let make = || unsafe { Interpreter::<R, N>::new(self.code) };
+        let here = self.threads == Some(1) || self.laid.len <= threads::PART;
+        let work = if here { Work::Here(make()) } else { Work::Parts(make, self.threads) };
+        match target {
+            Target::Fresh => {
+                let array: ArrayD<R> = source.collect(work)?;
+                Ok(Some(owned(self.code.dtype, array)))
+            }
+            Target::Into(out) => {
+                // SAFETY: `R` has the size of the output's elements, and at most their alignment;
+                // any bits are an `R`.
+                let mut view = unsafe { erased::<R>(out) };
+                source.assign(work, &mut view)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// A view for writing, as one of elements of the same size.
+///
+/// # Safety
+///
+/// `R` has the size of the elements, at most their alignment, and takes any bits.
+unsafe fn erased<'v, R>(out: &'v mut AnyViewMut<'_>) -> ndarray::ArrayViewMut<'v, R, IxDyn> {
+    let pointer = out.pointer().cast();
+    // SAFETY: the view's own shape and strides; the caller vouches for the type.
+    unsafe { raw::view_mut(pointer, out.shape(), out.strides()) }
+}
+
+/// An array of that type out of one of elements of the same size.
+fn owned<R: 'static>(dtype: DType, array: ArrayD<R>) -> AnyArray {
+    macro_rules! retyped {
+        ($($variant:ident)*) => {
+            match dtype {
+                $(DType::$variant => {
+                    // SAFETY: kernels wrote values of that type, of `R`'s size and alignment.
+                    AnyArray::$variant(unsafe { retyped(array) })
+                })*
+                // Never: text is not computed in tiles.
+                DType::String => AnyArray::String(ArrayD::default(IxDyn(&[0]))),
+            }
+        };
+    }
+    retyped!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128)
+}
+
+/// # Safety
+///
+/// The elements are values of `T`, which has the size and the alignment of `R`.
+unsafe fn retyped<R, T>(array: ArrayD<R>) -> ArrayD<T> {
+    let dim = array.raw_dim();
+    let (memory, _) = array.into_raw_vec_and_offset();
+    let mut memory = std::mem::ManuallyDrop::new(memory);
+    let (pointer, len, capacity) = (memory.as_mut_ptr(), memory.len(), memory.capacity());
+    // SAFETY: the vector's own parts; size and alignment are the same by the condition above.
+    let memory = unsafe { Vec::from_raw_parts(pointer.cast::<T>(), len, capacity) };
+    // Never an error: there are as many elements as before, row-major.
+    ArrayD::from_shape_vec(dim, memory).unwrap_or_else(|_| {
+        ArrayD::from_shape_vec(IxDyn(&[0]), Vec::new()).unwrap_or_else(|_| unreachable!())
+    })
+}

@@ -1,0 +1,321 @@
+//! Stages: a graph cut into pieces that run one after the other.
+//!
+//! Element-wise steps are one stage, however many. A stage of its own is made for
+//!
+//! - a reduction whose result is used further,
+//! - a value that is seen with other axes, such as `(a + b)[:, None]`: it is computed once, before
+//!   it is repeated,
+//! - text, which cannot be computed in tiles,
+//! - what would read more than 16 arrays at once.
+
+use super::code::{Code, Flat, LEAVES};
+use super::error::{ProgramError, ProgramErrorKind};
+use super::graph::{Graph, Kind, Node, Over, Value, View};
+use crate::dtype::DType;
+use crate::level::Level;
+use crate::op::Op;
+use crate::typing::Type;
+
+/// Where a leaf comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Operand(usize),
+    Stage(usize),
+    Text(String),
+}
+
+/// An array that a stage reads, perhaps with other axes.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    pub(crate) node: Node,
+    pub(crate) origin: Origin,
+    /// From the array outwards.
+    pub(crate) views: Vec<Node>,
+}
+
+/// What a stage does.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    Map(Code),
+    Fold(Code, Over),
+    /// An operation on text, or a copy of it.
+    Text(Option<Op>),
+}
+
+/// A piece of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    /// The value that it makes.
+    pub(crate) node: Node,
+    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) work: Work,
+}
+
+/// The stages that make a value, which the last one does.
+pub(crate) fn stages(graph: &Graph, root: Node, level: Level) -> Result<Vec<Stage>, ProgramError> {
+    let mut staging = Staging {
+        graph,
+        level,
+        made: vec![None; graph.steps.len()],
+        reads: vec![Vec::new(); graph.steps.len()],
+        stages: Vec::new(),
+    };
+    let needed = needed(graph, root);
+    for at in (0..=root.index()).filter(|&at| needed[at]) {
+        staging.visit(Node(at as u32))?;
+    }
+    if staging.made[root.index()] != staging.stages.len().checked_sub(1)
+        || staging.stages.is_empty()
+    {
+        staging.cut(root)?;
+    }
+    Ok(staging.stages)
+}
+
+/// Which steps a value needs.
+fn needed(graph: &Graph, root: Node) -> Vec<bool> {
+    let mut needed = vec![false; graph.steps.len()];
+    needed[root.index()] = true;
+    for at in (0..=root.index()).rev() {
+        if needed[at] {
+            graph.steps[at].kind.args().iter().for_each(|arg| needed[arg.index()] = true);
+        }
+    }
+    needed
+}
+
+struct Staging<'g> {
+    graph: &'g Graph,
+    level: Level,
+    /// The stage that makes each step, where one does.
+    made: Vec<Option<usize>>,
+    /// The leaves that each step reads, if it is no leaf itself.
+    reads: Vec<Vec<Node>>,
+    stages: Vec<Stage>,
+}
+
+impl Staging<'_> {
+    /// Whether a step is an array as it stands.
+    fn is_leaf(&self, node: Node) -> bool {
+        let step = self.graph.step(node);
+        match &step.kind {
+            Kind::Operand(_) => true,
+            Kind::Constant(Value::Text(_)) => true,
+            Kind::View(..) => true,
+            _ => self.made[node.index()].is_some(),
+        }
+    }
+
+    fn visit(&mut self, node: Node) -> Result<(), ProgramError> {
+        let step = self.graph.step(node);
+        match step.kind.clone() {
+            Kind::Operand(_) | Kind::Literal | Kind::Constant(_) => {}
+            Kind::View(of, _) => self.settle(of)?,
+            Kind::Fold(of, over) => {
+                let (code, leaves) = self.code(of, false)?;
+                self.finish(node, leaves, Work::Fold(code, over));
+            }
+            Kind::Apply(op, DType::String, _) => {
+                let args: Vec<Node> = step.kind.args().to_vec();
+                args.iter().try_for_each(|&arg| self.settle(arg))?;
+                let leaves = args.iter().map(|&arg| self.leaf(arg)).collect();
+                self.finish(node, leaves, Work::Text(Some(op)));
+            }
+            Kind::Apply(..) | Kind::Cast(_) => {
+                let args: Vec<Node> = step.kind.args().to_vec();
+                loop {
+                    let mut reads = self.read_by(&args);
+                    if reads.len() <= LEAVES {
+                        reads.shrink_to_fit();
+                        self.reads[node.index()] = reads;
+                        break;
+                    }
+                    // The argument that reads most becomes an array.
+                    let most = args.iter().max_by_key(|arg| self.reads[arg.index()].len());
+                    match most {
+                        Some(&most) if !self.is_leaf(most) => self.cut(most)?,
+                        _ => break,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The leaves that some steps read, each once.
+    fn read_by(&self, nodes: &[Node]) -> Vec<Node> {
+        let mut reads: Vec<Node> = Vec::new();
+        for &node in nodes {
+            if self.is_leaf(node) {
+                reads.push(node);
+            } else {
+                reads.extend(&self.reads[node.index()]);
+            }
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        reads
+    }
+
+    /// Makes sure that a step is an array.
+    fn settle(&mut self, node: Node) -> Result<(), ProgramError> {
+        if self.is_leaf(node) { Ok(()) } else { self.cut(node) }
+    }
+
+    /// A stage for a step.
+    fn cut(&mut self, node: Node) -> Result<(), ProgramError> {
+        if self.graph.step(node).dtype() == DType::String {
+            let leaves = vec![self.leaf(node)];
+            self.finish(node, leaves, Work::Text(None));
+            return Ok(());
+        }
+        let (code, leaves) = self.code(node, true)?;
+        self.finish(node, leaves, Work::Map(code));
+        Ok(())
+    }
+
+    fn finish(&mut self, node: Node, leaves: Vec<Leaf>, work: Work) {
+        self.made[node.index()] = Some(self.stages.len());
+        self.stages.push(Stage { node, leaves, work });
+    }
+
+    /// A leaf, through its views to what it is a view of.
+    fn leaf(&self, node: Node) -> Leaf {
+        let mut views = Vec::new();
+        let mut at = node;
+        let origin = loop {
+            if let Some(stage) = self.made[at.index()] {
+                break Origin::Stage(stage);
+            }
+            match &self.graph.step(at).kind {
+                Kind::Operand(operand) => break Origin::Operand(*operand),
+                Kind::Constant(Value::Text(text)) => break Origin::Text(text.clone()),
+                Kind::View(of, _) => {
+                    views.push(at);
+                    at = *of;
+                }
+                // Never: leaves are the above.
+                _ => break Origin::Text(String::new()),
+            }
+        };
+        views.reverse();
+        Leaf { node, origin, views }
+    }
+
+    /// The code that makes a step of leaves.
+    fn code(&self, root: Node, narrow: bool) -> Result<(Code, Vec<Leaf>), ProgramError> {
+        let leaves = self.read_by(&[root]);
+        // What is needed between the leaves and the root, in order.
+        let mut inside: Vec<Node> = Vec::new();
+        let mut open = vec![root];
+        let mut seen = std::collections::HashSet::new();
+        while let Some(node) = open.pop() {
+            if seen.insert(node) {
+                inside.push(node);
+                if !self.is_leaf(node) {
+                    open.extend(self.graph.step(node).kind.args());
+                }
+            }
+        }
+        inside.sort_unstable();
+        let place = |node: Node| inside.binary_search(&node).unwrap_or(0);
+        let mut steps = Vec::with_capacity(inside.len());
+        for &node in &inside {
+            let step = self.graph.step(node);
+            let flat = if self.is_leaf(node) {
+                Flat::Leaf(leaves.binary_search(&node).unwrap_or(0))
+            } else {
+                match &step.kind {
+                    Kind::Constant(Value::Plain(bytes)) => Flat::Constant(*bytes),
+                    Kind::Cast(of) => Flat::Cast(place(*of)),
+                    Kind::Apply(op, dtype, args) => {
+                        let mut own = [0; 3];
+                        for (own, &arg) in own.iter_mut().zip(args).take(op.arity()) {
+                            *own = place(arg);
+                        }
+                        Flat::Apply(*op, *dtype, own)
+                    }
+                    _ => return Err(self.unsupported(node)),
+                }
+            };
+            steps.push((flat, step.dtype()));
+        }
+        let types: Vec<DType> = leaves.iter().map(|&leaf| self.graph.step(leaf).dtype()).collect();
+        let code = Code::new(&steps, &types, narrow, self.level);
+        let code = code.ok_or_else(|| self.unsupported(root))?;
+        Ok((code, leaves.into_iter().map(|leaf| self.leaf(leaf)).collect()))
+    }
+
+    fn unsupported(&self, node: Node) -> ProgramError {
+        let step = self.graph.step(node);
+        let what = match (&step.kind, &step.is) {
+            (Kind::Apply(op, dtype, _), _) => format!("{op} of {dtype}"),
+            (_, Type::Array(dtype)) => format!("this on {dtype}"),
+            (_, Type::Literal(literal)) => format!("{literal} here"),
+        };
+        ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
+    }
+}
+
+/// The shape of a value seen otherwise, and its strides.
+pub(crate) fn seen(
+    view: &View,
+    shape: &[usize],
+    strides: &[isize],
+) -> Result<(Vec<usize>, Vec<isize>), ProgramErrorKind> {
+    use super::graph::AxisPattern::{Keep, New, Rest};
+    let rank = shape.len();
+    match view {
+        View::Insert(pattern) => {
+            let kept = pattern.iter().filter(|one| **one == Keep).count();
+            let Some(rest) = rank.checked_sub(kept) else {
+                return Err(ProgramErrorKind::Indices { indices: kept, rank });
+            };
+            let (mut sizes, mut steps) = (Vec::new(), Vec::new());
+            let mut axes = shape.iter().copied().zip(strides.iter().copied());
+            let mut take = |count: usize, sizes: &mut Vec<usize>, steps: &mut Vec<isize>| {
+                for (size, step) in axes.by_ref().take(count) {
+                    sizes.push(size);
+                    steps.push(step);
+                }
+            };
+            for one in pattern {
+                match one {
+                    Keep => take(1, &mut sizes, &mut steps),
+                    Rest => take(rest, &mut sizes, &mut steps),
+                    New => {
+                        sizes.push(1);
+                        steps.push(0);
+                    }
+                }
+            }
+            // What no entry names follows; nothing, where `...` stands.
+            take(rank, &mut sizes, &mut steps);
+            Ok((sizes, steps))
+        }
+        View::Transpose(None) => {
+            Ok((shape.iter().rev().copied().collect(), strides.iter().rev().copied().collect()))
+        }
+        View::Transpose(Some(axes)) => {
+            let order = || ProgramErrorKind::Axes { axes: axes.clone(), rank };
+            let mut own = Vec::with_capacity(rank);
+            for &axis in axes {
+                let at = axis_of(axis, rank).filter(|at| !own.contains(at)).ok_or_else(order)?;
+                own.push(at);
+            }
+            if own.len() != rank {
+                return Err(order());
+            }
+            Ok((
+                own.iter().map(|&at| shape[at]).collect(),
+                own.iter().map(|&at| strides[at]).collect(),
+            ))
+        }
+    }
+}
+
+/// An axis, counted from the front.
+pub(crate) fn axis_of(axis: isize, rank: usize) -> Option<usize> {
+    let at = if axis < 0 { axis.checked_add_unsigned(rank)? } else { axis };
+    usize::try_from(at).ok().filter(|&at| at < rank)
+}

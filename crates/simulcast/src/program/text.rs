@@ -1,0 +1,90 @@
+//! Text: operations that own memory, one zip each.
+
+use std::ops::Range;
+
+use ndarray::{ArrayD, ArrayViewD, Axis, Slice};
+use simulcast_core::BroadcastError;
+
+use super::error::ProgramError;
+use super::lay::{Leaves, blame};
+use super::stage::Stage;
+use super::{Run, Target};
+use crate::any::{AnyArray, AnyView};
+use crate::dtype::Element;
+use crate::op::Op;
+use crate::{try_copy_into, try_copy_to, try_zip_by};
+
+/// Runs a stage of text: an operation, or a copy.
+pub(crate) fn text(
+    run: &Run<'_>,
+    stage: &Stage,
+    op: Option<Op>,
+    leaves: &Leaves<'_>,
+    target: &mut Target<'_, '_>,
+    rows: Option<Range<usize>>,
+) -> Result<Option<AnyArray>, ProgramError> {
+    let refused = |error| blame(run, stage, &leaves.shapes(), error);
+    let unsupported = || run.program.unsupported("this on text");
+    let view = |at: usize| leaves.views.get(at).map(|seen| seen.view());
+    let text = |at: usize| view(at).and_then(AnyView::typed::<String>).ok_or_else(unsupported);
+    let rule = run.rule;
+    let made = match op {
+        None => {
+            let whole = text(0)?;
+            AnyArray::from(try_copy_to(&whole, whole.raw_dim()).map_err(refused)?)
+        }
+        Some(Op::Concat) => {
+            let zip = try_zip_by(rule, (text(0)?, text(1)?)).map_err(refused)?;
+            AnyArray::from(zip.try_map(|a, b| [a.as_str(), b].concat()).map_err(refused)?)
+        }
+        Some(Op::Equal | Op::NotEqual) => {
+            let same = op == Some(Op::Equal);
+            let zip = try_zip_by(rule, (text(0)?, text(1)?)).map_err(refused)?;
+            AnyArray::from(zip.try_map(|a, b| (a == b) == same).map_err(refused)?)
+        }
+        Some(Op::Where) => {
+            let which = view(0).and_then(AnyView::typed::<bool>).ok_or_else(unsupported)?;
+            let zip = try_zip_by(rule, (which, text(1)?, text(2)?)).map_err(refused)?;
+            let pick = |&which: &bool, a: &String, b: &String| if which { a } else { b }.clone();
+            AnyArray::from(zip.try_map(pick).map_err(refused)?)
+        }
+        Some(_) => return Err(unsupported()),
+    };
+    deliver(made, target, rows).map_err(|error| run.refused(stage, error))
+}
+
+/// Gives a finished array to whom it is for.
+pub(crate) fn deliver(
+    made: AnyArray,
+    target: &mut Target<'_, '_>,
+    rows: Option<Range<usize>>,
+) -> Result<Option<AnyArray>, BroadcastError> {
+    macro_rules! into {
+        ($out:ident, $($variant:ident)*) => {
+            match &made { $(AnyArray::$variant(array) => copy(array, $out, rows)?,)* }
+        };
+    }
+    match target {
+        Target::Fresh => return Ok(Some(made)),
+        Target::Into(out) => {
+            into!(out, Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128 String);
+        }
+    }
+    Ok(None)
+}
+
+fn copy<T: Element>(
+    array: &ArrayD<T>,
+    out: &mut crate::AnyViewMut<'_>,
+    rows: Option<Range<usize>>,
+) -> Result<(), BroadcastError> {
+    let mut whole: ArrayViewD<'_, T> = array.view();
+    if let (Some(rows), Some(&len)) = (rows, array.shape().first()) {
+        let end = rows.end.min(len);
+        whole.slice_axis_inplace(Axis(0), Slice::from(rows.start.min(end)..end));
+    }
+    match out.typed::<T>() {
+        Some(mut out) => try_copy_into(whole, &mut out),
+        None => Ok(()),
+    }
+}

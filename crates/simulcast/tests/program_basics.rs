@@ -1,0 +1,226 @@
+//! Programs on little data: every kind of step, against plain loops.
+
+use ndarray::{Array1, Array2, Array3, ArrayD, Axis, array, s};
+use simulcast::{
+    AnyArray, AnyView, AxisPattern, Builder, Complex, DType, Fold, Level, Literal, Op, Program,
+    Promotion, Rule, Scalar, zip,
+};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// `(x - m) / s * g + b`
+fn affine() -> Result<Program, Box<dyn std::error::Error>> {
+    let mut build = Builder::new(Promotion::Numpy);
+    let [x, m, s, g, b] = ["x", "m", "s", "g", "b"].map(|name| build.operand(name, DType::F32));
+    let centred = build.apply(Op::Subtract, &[x, m])?;
+    let scaled = build.apply(Op::Divide, &[centred, s])?;
+    let gained = build.apply(Op::Multiply, &[scaled, g])?;
+    let root = build.apply(Op::Add, &[gained, b])?;
+    Ok(build.finish(root)?)
+}
+
+#[test]
+fn five_operands_of_five_shapes_are_one_pass() -> Outcome {
+    let program = affine()?;
+    assert_eq!(program.stages(), 1);
+    for (rows, columns) in [(1, 1), (3, 5), (7, 300), (64, 3), (130, 1025)] {
+        let x = Array2::from_shape_fn((rows, columns), |(i, j)| (i * 31 + j * 7) as f32 / 3.0);
+        let m = Array1::from_shape_fn(columns, |j| j as f32);
+        let s = Array2::from_shape_fn((rows, 1), |(i, _)| i as f32 + 0.5);
+        let g = array![1.7_f32];
+        let b = Array2::from_shape_fn((1, columns), |(_, j)| j as f32 * 0.3);
+        let views: [AnyView<'_>; 5] =
+            [(&x).into(), (&m).into(), (&s).into(), (&g).into(), (&b).into()];
+        let expected = zip((&x, &m, &s, &g, &b)).map(|x, m, s, g, b| (x - m) / s * g + b);
+        for level in Level::available() {
+            let program = program.at_level(level)?;
+            let result = program.run(&views)?;
+            assert_eq!(result.typed::<f32>(), Some(expected.view().into_dyn()), "{}", level.name());
+            // Into an output with gaps, and a stretched one.
+            let mut wide = Array3::<f32>::zeros((2, rows, columns * 2));
+            let mut out = wide.slice_mut(s![.., .., ..;2]);
+            program.run_into(&views, &mut (&mut *out).into())?;
+            assert_eq!(out.index_axis(Axis(0), 1), expected);
+            let mut part = Array2::<f32>::zeros((1, columns));
+            program.on(&views).rows_into(rows - 1..rows, &mut (&mut *part).into())?;
+            assert_eq!(part.row(0), expected.row(rows - 1));
+        }
+        assert_eq!(program.on(&views).shape()?, [rows, columns]);
+    }
+    Ok(())
+}
+
+#[test]
+fn halves_are_computed_wide_and_rounded_once() -> Outcome {
+    let mut build = Builder::new(Promotion::Numpy);
+    let (a, b) = (build.operand("a", DType::F16), build.operand("b", DType::F16));
+    let product = build.apply(Op::Multiply, &[a, b])?;
+    let root = build.apply(Op::Subtract, &[product, a])?;
+    let program = build.finish(root)?;
+    assert_eq!(program.dtype(), DType::F16);
+    let a = Array1::from_shape_fn(100, |i| half::f16::from_f32(i as f32 / 7.0));
+    let b = array![half::f16::from_f32(3.3)];
+    let result = program.run(&[(&a).into(), (&b).into()])?;
+    let expected = a.mapv(|a| half::f16::from_f32(a.to_f32() * b[0].to_f32() - a.to_f32()));
+    assert_eq!(result.typed::<half::f16>(), Some(expected.view().into_dyn()));
+    Ok(())
+}
+
+#[test]
+fn views_reductions_and_text_are_stages_where_they_must() -> Outcome {
+    use AxisPattern::{Keep, New};
+    // Pairwise squared distances.
+    let mut build = Builder::new(Promotion::Numpy);
+    let (x, y) = (build.operand("x", DType::F64), build.operand("y", DType::F64));
+    let (x, y) = (build.insert_axes(x, &[Keep, New]), build.insert_axes(y, &[New]));
+    let apart = build.apply(Op::Subtract, &[x, y])?;
+    let two = build.literal(Literal::Int(2));
+    let squares = build.apply(Op::Power, &[apart, two])?;
+    let root = build.reduce(Fold::Sum, squares, Some(&[-1]), false)?;
+    let program = build.finish(root)?;
+    assert_eq!(program.stages(), 1);
+    let x = Array2::from_shape_fn((37, 5), |(i, j)| (i * j) as f64 / 3.0);
+    let y = Array2::from_shape_fn((41, 5), |(i, j)| (i + j) as f64);
+    let result = program.run(&[(&x).into(), (&y).into()])?;
+    let result = result.typed::<f64>().ok_or("another type")?;
+    assert_eq!(result.shape(), [37, 41]);
+    for ((i, j), value) in result.into_dimensionality::<ndarray::Ix2>()?.indexed_iter() {
+        let expected: f64 = (0..5).map(|k| (x[[i, k]] - y[[j, k]]).powi(2)).sum();
+        assert!((value - expected).abs() <= 1e-12 * expected, "{value} {expected}");
+    }
+    // A softmax: two reductions before the last pass.
+    let mut build = Builder::new(Promotion::Numpy);
+    let x = build.operand("x", DType::F32);
+    let most = build.reduce(Fold::Maximum, x, Some(&[1]), true)?;
+    let apart = build.apply(Op::Subtract, &[x, most])?;
+    let powers = build.apply(Op::Exp, &[apart])?;
+    let sum = build.reduce(Fold::Sum, powers, Some(&[1]), true)?;
+    let root = build.apply(Op::Divide, &[powers, sum])?;
+    let program = build.finish(root)?;
+    assert_eq!(program.stages(), 3);
+    let x = Array2::from_shape_fn((6, 2000), |(i, j)| ((i * j) % 17) as f32);
+    let result = program.run(&[(&x).into()])?;
+    let result = result.typed::<f32>().ok_or("another type")?;
+    for row in result.axis_iter(Axis(0)) {
+        assert!((row.iter().map(|&p| f64::from(p)).sum::<f64>() - 1.0).abs() < 1e-5);
+    }
+    // Text.
+    let mut build = Builder::new(Promotion::Numpy);
+    let (a, b) = (build.operand("a", DType::String), build.operand("b", DType::String));
+    let dash = build.constant(Scalar::String("-".into()));
+    let left = build.apply(Op::Concat, &[a, dash])?;
+    let both = build.apply(Op::Concat, &[left, b])?;
+    let program = build.finish(both)?;
+    let a = array![["x".to_owned()], ["y".to_owned()]];
+    let b = array!["1".to_owned(), "2".to_owned()];
+    let result = program.run(&[(&a).into(), (&b).into()])?;
+    let expected = array![["x-1", "x-2"], ["y-1", "y-2"]].mapv(String::from);
+    assert_eq!(result.typed::<String>(), Some(expected.view().into_dyn()));
+    Ok(())
+}
+
+#[test]
+fn reductions_over_any_axes_are_those_of_ndarray() -> Outcome {
+    let x = Array3::from_shape_fn((13, 40, 70), |(i, j, k)| ((i * 7 + j * 3 + k) % 11) as i64 - 5);
+    let wide =
+        Array3::from_shape_fn((2, 300, 2100), |(i, j, k)| ((i * 7 + j * 3 + k) % 11) as i64 - 5);
+    for x in [&x, &wide] {
+        for mask in 0..8_isize {
+            let axes: Vec<isize> = (0..3).filter(|axis| mask >> axis & 1 == 1).collect();
+            for fold in [Fold::Sum, Fold::Maximum, Fold::Minimum] {
+                let mut build = Builder::new(Promotion::Numpy);
+                let a = build.operand("a", DType::I64);
+                let doubled = build.apply(Op::Add, &[a, a])?;
+                let root = build.reduce(fold, doubled, Some(&axes), false)?;
+                let program = build.finish(root)?;
+                let mut expected: ArrayD<i64> = x.mapv(|v| 2 * v).into_dyn();
+                for &axis in axes.iter().rev() {
+                    let axis = Axis(axis.unsigned_abs());
+                    expected = match fold {
+                        Fold::Sum => expected.sum_axis(axis),
+                        Fold::Maximum => expected.fold_axis(axis, i64::MIN, |a, b| *a.max(b)),
+                        _ => expected.fold_axis(axis, i64::MAX, |a, b| *a.min(b)),
+                    };
+                }
+                let views = [AnyView::from(x)];
+                for threads in [1, 2] {
+                    let result = program.on(&views).threads(threads).collect()?;
+                    assert_eq!(result.typed::<i64>(), Some(expected.view()), "{fold:?} {axes:?}");
+                }
+            }
+        }
+    }
+    // Of nothing.
+    let none = AnyArray::from(Array2::<f32>::zeros((3, 0)));
+    for (fold, expected) in [(Fold::Sum, 0_f32), (Fold::Product, 1.0)] {
+        let mut build = Builder::new(Promotion::Numpy);
+        let a = build.operand("a", DType::F32);
+        let root = build.reduce(fold, a, Some(&[1]), false)?;
+        let result = build.finish(root)?.run(&[none.view()])?;
+        assert_eq!(result, AnyArray::from(Array1::from_elem(3, expected)));
+    }
+    let mut build = Builder::new(Promotion::Numpy);
+    let a = build.operand("a", DType::F32);
+    let root = build.reduce(Fold::Maximum, a, None, false)?;
+    assert!(build.finish(root)?.run(&[none.view()]).is_err());
+    Ok(())
+}
+
+#[test]
+fn more_operands_than_registers_are_cut_into_stages() -> Outcome {
+    let mut build = Builder::new(Promotion::Numpy);
+    let names: Vec<String> = (0..10_000).map(|n| format!("a{n}")).collect();
+    let first = build.operand(&names[0], DType::I32);
+    let mut sum = first;
+    for name in &names[1..] {
+        let next = build.operand(name, DType::I32);
+        sum = build.apply(Op::Add, &[sum, next])?;
+    }
+    let program = build.finish(sum)?;
+    let arrays: Vec<_> = (0..10_000).map(|n| array![[n], [n + 1]]).collect();
+    let views: Vec<AnyView<'_>> = arrays.iter().map(AnyView::from).collect();
+    let result = program.run(&views)?;
+    assert_eq!(result, AnyArray::from(array![[49_995_000], [50_005_000]]));
+    Ok(())
+}
+
+#[test]
+fn other_rules_lay_operands_where_they_say() -> Outcome {
+    let mut build = Builder::new(Promotion::Numpy);
+    let (a, b) = (build.operand("a", DType::F32), build.operand("b", DType::F32));
+    let two = build.literal(Literal::Float(2.0));
+    let twice = build.apply(Op::Multiply, &[b, two])?;
+    let root = build.apply(Op::Add, &[a, twice])?;
+    let program = build.finish(root)?;
+    let a = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (i * 12 + j * 4 + k) as f32);
+    let b = array![[1_f32], [2.0], [3.0]];
+    let views = [AnyView::from(&a), AnyView::from(&b)];
+    let result = program.on(&views).rule(Rule::Pdpd { axis: Some(1) }).collect()?;
+    let expected = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| a[[i, j, k]] + 2.0 * b[[j, 0]]);
+    assert_eq!(result.typed::<f32>(), Some(expected.view().into_dyn()));
+    let error = program.on(&views).rule(Rule::Exact).collect().map_err(|error| error.to_string());
+    assert!(error.is_err_and(|text| text.contains("exact") || text.contains("equal")));
+    Ok(())
+}
+
+#[test]
+fn complex_numbers_and_mixed_integers_are_exact() -> Outcome {
+    let mut build = Builder::new(Promotion::Numpy);
+    let (a, b) = (build.operand("a", DType::I64), build.operand("b", DType::U64));
+    let root = build.apply(Op::Less, &[a, b])?;
+    let program = build.finish(root)?;
+    let a = array![-1_i64, 5, i64::MAX, 0];
+    let b = array![0_u64, 5, i64::MAX as u64 + 1, u64::MAX];
+    let result = program.run(&[(&a).into(), (&b).into()])?;
+    assert_eq!(result, AnyArray::from(array![true, false, true, true]));
+
+    let mut build = Builder::new(Promotion::Numpy);
+    let z = build.operand("z", DType::C64);
+    let root = build.apply(Op::Multiply, &[z, z])?;
+    let program = build.finish(root)?;
+    let z = Array2::from_shape_fn((5, 33), |(i, j)| Complex::new(i as f32, j as f32));
+    // Transposed, so that it is packed.
+    let result = program.run(&[AnyView::from(&z.t())])?;
+    assert_eq!(result.typed::<Complex<f32>>(), Some(z.t().mapv(|z| z * z).view().into_dyn()));
+    Ok(())
+}
