@@ -7,9 +7,6 @@
 //! | integers from floats | rounded towards 0, the nearest integer where it is out of range, NaN is 0 |
 //! | floats | the nearest, halves to even; out of range is infinite |
 //! | real from complex | the real part |
-//!
-//! Halves are made from an `f32` that was rounded to odd: where bits were lost, its last bit is set,
-//! so that the second rounding sees on which side of a half the number was.
 
 use std::marker::PhantomData;
 
@@ -17,6 +14,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::{Body, Kernel, body, table};
+use crate::math::half::{bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64};
 use crate::{Addend, DType, Level};
 
 /// The loop that converts a contiguous stretch; none from or to `string`.
@@ -95,41 +93,43 @@ trait Odd: Copy {
     fn odd(self) -> f32;
 }
 
-/// One bit for the last twelve, with which an integer of 64 bits fits in `f64`.
+/// One bit for the last twelve, with which an integer of 64 bits fits in `f64`, and still lies on
+/// the same side of every midpoint between halves.
 #[inline(always)]
 fn sticky(a: u64) -> u64 {
     if a & 0xfff == 0 { 0 } else { 0x800 }
 }
 
-macro_rules! odd {
-    ($($type:ident |$a:ident| $odd:expr;)*) => { $(
-        impl Odd for $type {
+/// What is rounded once to halves: the number as `f64`, or on the same side of every midpoint.
+trait Double: Copy {
+    fn double(self) -> f64;
+}
+
+macro_rules! double {
+    ($($type:ident |$a:ident| $double:expr;)*) => { $(
+        impl Double for $type {
             #[inline(always)]
-            fn odd(self) -> f32 {
+            fn double(self) -> f64 {
                 let $a = self;
-                $odd
+                $double
             }
         }
     )* };
 }
 
-odd! {
-    i8 |a| f32::from(a);
-    u8 |a| f32::from(a);
-    i16 |a| f32::from(a);
-    u16 |a| f32::from(a);
-    f32 |a| a;
-    i32 |a| f64::from(a).odd();
-    u32 |a| f64::from(a).odd();
-    i64 |a| (if a.unsigned_abs() >> 53 == 0 { a } else { a & !0xfff | sticky(a as u64) as i64 } as f64).odd();
-    u64 |a| (if a >> 53 == 0 { a } else { a & !0xfff | sticky(a) } as f64).odd();
-    f64 |a| {
-        let near = a as f32;
-        let over = f64::from(near).abs() > a.abs();
-        let lost = f64::from(near) != a && !a.is_nan();
-        // One less in the bits is one step towards 0, from infinity too.
-        f32::from_bits((near.to_bits() - u32::from(over)) | u32::from(lost))
+double! {
+    i8 |a| a.into();
+    u8 |a| a.into();
+    i16 |a| a.into();
+    u16 |a| a.into();
+    i32 |a| a.into();
+    u32 |a| a.into();
+    f64 |a| a;
+    i64 |a| {
+        let short = a.unsigned_abs() >> 53 == 0;
+        if short { a as f64 } else { (a & !0xfff | sticky(a as u64) as i64) as f64 }
     };
+    u64 |a| if a >> 53 == 0 { a as f64 } else { (a & !0xfff | sticky(a)) as f64 };
 }
 
 macro_rules! native {
@@ -139,18 +139,6 @@ macro_rules! native {
             #[inline(always)]
             fn truth(self) -> bool {
                 self != 0 as $from
-            }
-        }
-        impl Convert<f16> for $from {
-            #[inline(always)]
-            fn convert(self) -> f16 {
-                narrow(self.odd())
-            }
-        }
-        impl Convert<bf16> for $from {
-            #[inline(always)]
-            fn convert(self) -> bf16 {
-                narrow_brain(self.odd())
             }
         }
     )* };
@@ -167,7 +155,35 @@ macro_rules! native {
 
 native!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
 
+impl Convert<f16> for f32 {
+    #[inline(always)]
+    fn convert(self) -> f16 {
+        f16_from_f32(self)
+    }
+}
+
+impl Convert<bf16> for f32 {
+    #[inline(always)]
+    fn convert(self) -> bf16 {
+        bf16_from_f32(self)
+    }
+}
+
 macro_rules! halves {
+    (from $($from:ident)*) => { $(
+        impl Convert<f16> for $from {
+            #[inline(always)]
+            fn convert(self) -> f16 {
+                f16_from_f64(self.double())
+            }
+        }
+        impl Convert<bf16> for $from {
+            #[inline(always)]
+            fn convert(self) -> bf16 {
+                bf16_from_f64(self.double())
+            }
+        }
+    )* };
     ($($half:ident)*) => { $(
         halves!($half: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 f16 bf16);
         impl Truth for $half {
@@ -187,6 +203,7 @@ macro_rules! halves {
     )* };
 }
 
+halves!(from i8 i16 i32 i64 u8 u16 u32 u64 f64);
 halves!(f16 bf16);
 
 macro_rules! complex {
@@ -224,28 +241,4 @@ impl<T: Truth> Truth for Complex<T> {
     fn truth(self) -> bool {
         self.re.truth() | self.im.truth()
     }
-}
-
-/// The nearest `f16`, without branches or calls, so that loops of it vectorise.
-#[inline(always)]
-fn narrow(a: f32) -> f16 {
-    const SMALL: f32 = f32::from_bits(126 << 23);
-    let sign = a.to_bits() >> 16 & 0x8000;
-    let rest = a.to_bits() & 0x7fff_ffff;
-    // The exponent moves by 112, and half of a last bit is added, or just less for even numbers.
-    let moved = rest.wrapping_sub((112 << 23) - 0xfff).wrapping_add(rest >> 13 & 1) >> 13;
-    // Adding a number whose last bit is that of the smallest half rounds to a multiple of it.
-    let small = (f32::from_bits(rest) + SMALL).to_bits().wrapping_sub(SMALL.to_bits());
-    let special = if rest > 0x7f80_0000 { 0x7e00 } else { 0x7c00 };
-    let finite = if rest < 113 << 23 { small } else { moved };
-    let half = if rest < 143 << 23 { finite } else { special };
-    f16::from_bits((sign | half) as u16)
-}
-
-/// The nearest `bf16`.
-#[inline(always)]
-fn narrow_brain(a: f32) -> bf16 {
-    let bits = a.to_bits();
-    let near = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-    bf16::from_bits(if a.is_nan() { bits >> 16 | 0x40 } else { near } as u16)
 }

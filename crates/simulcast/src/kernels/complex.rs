@@ -8,6 +8,7 @@ use num_complex::Complex;
 use super::analytic;
 use super::float::Float;
 use super::{Kernel, bodies};
+use crate::math::Real;
 use crate::{Level, Op};
 
 /// A complex number.

@@ -3,14 +3,17 @@
 //! `maximum` and `minimum` give the second operand where both are equal, so `maximum(0.0, -0.0)` is
 //! -0.0, as NumPy does.
 
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use super::bodies;
+use super::{Body, Kernel, TILE, Weight, bodies, table};
+use crate::math::Real;
+use crate::{Level, Op};
 
-/// A floating-point number with the functions of the standard library.
+/// A floating-point number.
 pub(super) trait Float:
-    Copy
-    + PartialOrd
+    Real
     + Neg<Output = Self>
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -35,33 +38,10 @@ pub(super) trait Float:
     /// `self * by + and`, rounded once.
     fn fused(self, by: Self, and: Self) -> Self;
     fn sqrt(self) -> Self;
-    fn cbrt(self) -> Self;
-    fn exp(self) -> Self;
-    fn exp2(self) -> Self;
-    fn expm1(self) -> Self;
-    fn log(self) -> Self;
-    fn log2(self) -> Self;
-    fn log10(self) -> Self;
-    fn log1p(self) -> Self;
-    fn sin(self) -> Self;
-    fn cos(self) -> Self;
-    fn tan(self) -> Self;
-    fn arcsin(self) -> Self;
-    fn arccos(self) -> Self;
-    fn arctan(self) -> Self;
-    fn sinh(self) -> Self;
-    fn cosh(self) -> Self;
-    fn tanh(self) -> Self;
-    fn arcsinh(self) -> Self;
-    fn arccosh(self) -> Self;
-    fn arctanh(self) -> Self;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn round(self) -> Self;
     fn trunc(self) -> Self;
-    fn power(self, exponent: Self) -> Self;
-    fn arctan2(self, other: Self) -> Self;
-    fn hypot(self, other: Self) -> Self;
 }
 
 macro_rules! float {
@@ -96,23 +76,26 @@ macro_rules! float {
     ($($type:ident)*) => { $(
         float! { $type:
             magnitude = abs(); copysign = copysign(sign); fused = mul_add(by and);
-            sqrt = sqrt(); cbrt = cbrt(); exp = exp(); exp2 = exp2(); expm1 = exp_m1();
-            log = ln(); log2 = log2(); log10 = log10(); log1p = ln_1p();
-            sin = sin(); cos = cos(); tan = tan();
-            arcsin = asin(); arccos = acos(); arctan = atan();
-            sinh = sinh(); cosh = cosh(); tanh = tanh();
-            arcsinh = asinh(); arccosh = acosh(); arctanh = atanh();
-            floor = floor(); ceil = ceil(); round = round_ties_even(); trunc = trunc();
-            power = powf(exponent); arctan2 = atan2(other); hypot = hypot(other);
+            sqrt = sqrt(); floor = floor(); ceil = ceil(); round = round_ties_even(); trunc = trunc();
+
         }
     )* };
 }
 
 float!(f32 f64);
 
+/// The loops of an operation on floating-point numbers.
+pub(super) fn float<T: Float>(op: Op, level: Level) -> Option<&'static [Kernel]> {
+    match op {
+        Op::Sin => Some(table::<Sin<T>>(level)),
+        Op::Cos => Some(table::<Cos<T>>(level)),
+        _ => most::<T>(op, level),
+    }
+}
+
 bodies! {
-    /// The loops of an operation on floating-point numbers.
-    fn float<T: Float>;
+    /// The loops of most operations on floating-point numbers.
+    fn most<T: Float>;
     light Negative(a) -> T { -a }
     light Absolute(a) -> T { a.magnitude() }
     light Sign(a) -> T {
@@ -123,26 +106,25 @@ bodies! {
     heavy Cbrt(a) -> T { a.cbrt() }
     light Square(a) -> T { a * a }
     light Reciprocal(a) -> T { T::ONE / a }
-    heavy Exp(a) -> T { a.exp() }
-    heavy Exp2(a) -> T { a.exp2() }
-    heavy Expm1(a) -> T { a.expm1() }
-    heavy Log(a) -> T { a.log() }
-    heavy Log2(a) -> T { a.log2() }
-    heavy Log10(a) -> T { a.log10() }
-    heavy Log1p(a) -> T { a.log1p() }
-    heavy Sin(a) -> T { a.sin() }
-    heavy Cos(a) -> T { a.cos() }
+    tiled Exp(a) -> T { a.exp::<FMA>() }
+    tiled Exp2(a) -> T { a.exp2::<FMA>() }
+    tiled Expm1(a) -> T { a.expm1::<FMA>() }
+    tiled Log(a) -> T { a.log::<FMA>() }
+    tiled Log2(a) -> T { a.log2::<FMA>() }
+    tiled Log10(a) -> T { a.log10::<FMA>() }
+    tiled Log1p(a) -> T { a.log1p::<FMA>() }
     heavy Tan(a) -> T { a.tan() }
-    heavy Arcsin(a) -> T { a.arcsin() }
-    heavy Arccos(a) -> T { a.arccos() }
-    heavy Arctan(a) -> T { a.arctan() }
+    heavy Arcsin(a) -> T { a.asin() }
+    heavy Arccos(a) -> T { a.acos() }
+    heavy Arctan(a) -> T { a.atan() }
     heavy Sinh(a) -> T { a.sinh() }
     heavy Cosh(a) -> T { a.cosh() }
-    heavy Tanh(a) -> T { a.tanh() }
-    heavy Arcsinh(a) -> T { a.arcsinh() }
-    heavy Arccosh(a) -> T { a.arccosh() }
-    heavy Arctanh(a) -> T { a.arctanh() }
-    heavy Sigmoid(a) -> T { T::ONE / (T::ONE + (-a).exp()) }
+    tiled Tanh(a) -> T { a.tanh::<FMA>() }
+    heavy Arcsinh(a) -> T { a.asinh() }
+    heavy Arccosh(a) -> T { a.acosh() }
+    heavy Arctanh(a) -> T { a.atanh() }
+    tiled Erf(a) -> T { a.erf::<FMA>() }
+    tiled Sigmoid(a) -> T { a.sigmoid::<FMA>() }
     light Relu(a) -> T { if a <= T::ZERO { T::ZERO } else { a } }
     light Floor(a) -> T { a.floor() }
     light Ceil(a) -> T { a.ceil() }
@@ -162,8 +144,8 @@ bodies! {
     heavy FloorDivide(a, b) -> T { floor_divide(a, b) }
     heavy Remainder(a, b) -> T { remainder(a, b) }
     heavy Fmod(a, b) -> T { a % b }
-    heavy Power(a, b) -> T { a.power(b) }
-    heavy Arctan2(a, b) -> T { a.arctan2(b) }
+    tiled Power(a, b) -> T { a.pow::<FMA>(b) }
+    heavy Arctan2(a, b) -> T { a.atan2(b) }
     heavy Hypot(a, b) -> T { a.hypot(b) }
     light Maximum(a, b) -> T { maximum(a, b) }
     light Minimum(a, b) -> T { minimum(a, b) }
@@ -178,6 +160,45 @@ bodies! {
     light GreaterEqual(a, b) -> u8 { u8::from(a >= b) }
     light MultiplyAdd(a, b, c) -> T { if FMA { a.fused(b, c) } else { a * b + c } }
 }
+
+/// The sine and the cosine look at a whole tile for angles that are too large for the fast way.
+macro_rules! trigonometric {
+    ($($op:ident $tile:ident)*) => { $(
+        struct $op<T>(PhantomData<T>);
+
+        impl<T: Float> Body for $op<T> {
+            type A = T;
+            type B = ();
+            type C = ();
+            type Out = T;
+            const ARITY: usize = 1;
+            const WEIGHT: Weight = Weight::Tiled;
+
+            #[inline(always)]
+            fn at<const FMA: bool>(a: T, (): (), (): ()) -> T {
+                let mut value = [a];
+                T::$tile::<FMA>(&[a], &mut value);
+                value[0]
+            }
+
+            #[inline(always)]
+            fn tile<const FMA: bool>(
+                a: &[T; TILE],
+                _: &[(); TILE],
+                _: &[(); TILE],
+                out: &mut [MaybeUninit<T>],
+            ) {
+                let mut values = [T::ZERO; TILE];
+                T::$tile::<FMA>(&a[..out.len()], &mut values[..out.len()]);
+                for (out, &value) in out.iter_mut().zip(&values) {
+                    out.write(value);
+                }
+            }
+        }
+    )* };
+}
+
+trigonometric!(Sin sin_tile Cos cos_tile);
 
 /// The larger one, or NaN: the machine's maximum, which gives `b` where `a` is NaN, and a choice.
 #[inline(always)]

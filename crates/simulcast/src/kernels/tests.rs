@@ -1,27 +1,458 @@
 //! Kernels against the answers of NumPy, and against themselves: patterns, places, lengths.
+//!
+//! `conformance/operations.jsonl` holds operands, results and conversions by NumPy 2, as bytes.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
 
 use super::*;
+use crate::dtype::Kind as Values;
 
-/// Runs a kernel over `f32`.
-fn run(op: Op, level: Level, a: &[f32], b: &[f32]) -> Vec<f32> {
-    let mut out = vec![0.0_f32; a.len()];
-    let loops = kernels(op, DType::F32, level).unwrap();
-    let ins = [a.as_ptr().cast(), b.as_ptr().cast(), std::ptr::null()];
-    // SAFETY: three stretches of one length.
-    unsafe { loops[0](out.as_mut_ptr().cast(), ins, a.len()) };
-    out
+/// What this machine and NumPy compute alike: bit by bit. Other results may differ by so many units
+/// in the last place; NumPy's own are not always the nearest.
+fn bound(op: Op, dtype: DType) -> u64 {
+    let rounded = matches!(
+        op,
+        Op::Cbrt
+            | Op::Exp
+            | Op::Exp2
+            | Op::Expm1
+            | Op::Log
+            | Op::Log2
+            | Op::Log10
+            | Op::Log1p
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Arcsin
+            | Op::Arccos
+            | Op::Arctan
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Arcsinh
+            | Op::Arccosh
+            | Op::Arctanh
+            | Op::Erf
+            | Op::Sigmoid
+            | Op::Power
+            | Op::Arctan2
+            | Op::Hypot
+    );
+    let composed = matches!(
+        op,
+        Op::Sqrt
+            | Op::Sign
+            | Op::Reciprocal
+            | Op::Divide
+            | Op::Absolute
+            | Op::Square
+            | Op::Multiply
+            | Op::MultiplyAdd
+    );
+    match dtype.kind() {
+        Values::Float if rounded => 4,
+        Values::Complex if rounded => 16,
+        Values::Complex if composed => 4,
+        _ => 0,
+    }
+}
+
+/// Memory of any element type, aligned for all of them.
+#[derive(Clone, PartialEq)]
+struct Bytes(Vec<u64>, usize);
+
+impl Bytes {
+    fn new(len: usize) -> Self {
+        Self(vec![0; len.div_ceil(8) + 1], len)
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        let mut own = Self::new(bytes.len());
+        own.slice_mut().copy_from_slice(bytes);
+        own
+    }
+
+    fn of_hex(text: &str) -> Self {
+        let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+        Self::of(&(0..text.len()).step_by(2).map(digit).collect::<Vec<_>>())
+    }
+
+    fn slice(&self) -> &[u8] {
+        // SAFETY: the words hold at least so many bytes.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.1) }
+    }
+
+    fn slice_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the words hold at least so many bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.1) }
+    }
+}
+
+/// The recorded answers.
+struct Recorded {
+    operands: HashMap<DType, [Vec<Bytes>; 3]>,
+    lines: Vec<Value>,
+}
+
+fn dtype_of(value: &Value) -> DType {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+fn recorded() -> Recorded {
+    let text = include_str!("../../../../conformance/operations.jsonl");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut operands = HashMap::new();
+    for line in lines.iter().filter(|line| line.get("operands").is_some()) {
+        let lists = [0, 1, 2].map(|arity| {
+            let hex = line["operands"][arity].as_array().unwrap().iter();
+            hex.map(|hex| Bytes::of_hex(hex.as_str().unwrap())).collect()
+        });
+        operands.insert(dtype_of(&line["dtype"]), lists);
+    }
+    Recorded { operands, lines }
+}
+
+/// The parts of an element as `f64`, or none where it is an integer.
+fn parts(bytes: &[u8], dtype: DType) -> Vec<f64> {
+    let half = |at: &[u8]| u16::from_le_bytes(at.try_into().unwrap());
+    match dtype {
+        DType::F16 => vec![half::f16::from_bits(half(bytes)).to_f64()],
+        DType::Bf16 => vec![half::bf16::from_bits(half(bytes)).to_f64()],
+        DType::F32 => vec![f32::from_le_bytes(bytes.try_into().unwrap()).into()],
+        DType::F64 => vec![f64::from_le_bytes(bytes.try_into().unwrap())],
+        DType::C64 => bytes.chunks(4).flat_map(|part| parts(part, DType::F32)).collect(),
+        DType::C128 => bytes.chunks(8).flat_map(|part| parts(part, DType::F64)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether two elements are the same, NaN for NaN, or within `bound` units in the last place of the
+/// larger part.
+fn close(ours: &[u8], theirs: &[u8], dtype: DType, bound: u64) -> bool {
+    if ours == theirs {
+        return true;
+    }
+    let (ours, theirs) = (parts(ours, dtype), parts(theirs, dtype));
+    if ours.is_empty() {
+        return false;
+    }
+    let largest = theirs.iter().fold(0.0_f64, |most, part| most.max(part.abs()));
+    let (unit, least) = match dtype {
+        DType::F64 | DType::C128 => (f64::EPSILON, f64::from_bits(1)),
+        _ => (f32::EPSILON.into(), f32::from_bits(1).into()),
+    };
+    // A unit in the last place is between half of and all of the epsilon times the number.
+    let near = (largest * unit).max(least) * bound as f64;
+    ours.iter().zip(&theirs).all(|(a, b)| {
+        a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan() || bound > 0 && (a - b).abs() <= near
+    })
+}
+
+fn ins(operands: &[Bytes]) -> [*const u8; 3] {
+    let mut ins = [std::ptr::null(); 3];
+    for (to, from) in ins.iter_mut().zip(operands) {
+        *to = from.slice().as_ptr();
+    }
+    ins
+}
+
+/// What kernels say that NumPy has no loop for: real numbers have their own conjugate and so on.
+fn ours_alone(op: Op, dtype: DType) -> bool {
+    dtype == DType::Bool
+        && matches!(op, Op::Conjugate | Op::Real | Op::Imag | Op::Round | Op::MultiplyAdd)
 }
 
 #[test]
-fn smoke() {
+fn every_operation_gives_what_numpy_gives() {
+    let recorded = recorded();
+    let mut seen = HashSet::new();
+    let mut wrong = Vec::new();
+    for line in recorded.lines.iter().filter(|line| line.get("op").is_some()) {
+        let (name, dtype) = (line["op"].as_str().unwrap(), dtype_of(&line["dtype"]));
+        let fused = name.starts_with("fused ");
+        let op: Op = name.trim_start_matches("fused ").parse().unwrap();
+        let result = result_of(op, dtype);
+        assert_eq!(result, dtype_of(&line["result"]), "{op} of {dtype}");
+        let mut operands = recorded.operands[&dtype][op.arity() - 1].clone();
+        let len = operands[0].slice().len() / dtype.size();
+        if op == Op::Where {
+            let choice: Vec<u8> = (0..len).map(|at| u8::from(at % 3 == 1)).collect();
+            operands[0] = Bytes::of(&choice);
+        }
+        seen.insert((op, dtype));
+        let theirs = Bytes::of_hex(line["out"].as_str().unwrap());
+        for level in Level::available() {
+            let once = op == Op::MultiplyAdd && dtype.is_float() && level != Level::BASELINE;
+            if once != fused {
+                continue;
+            }
+            let Some(loops) = kernels(op, dtype, level) else {
+                wrong.push(format!("{op} of {dtype} is not there"));
+                break;
+            };
+            assert_eq!(loops.len(), 1 << op.arity());
+            let mut out = Bytes::new(len * result.size());
+            // SAFETY: operands of `len` elements each, and a result of as many.
+            unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(&operands), len) };
+            let size = result.size();
+            for at in 0..len {
+                let [ours, theirs] =
+                    [&out, &theirs].map(|bytes| &bytes.slice()[at * size..][..size]);
+                if !close(ours, theirs, result, bound(op, dtype)) {
+                    let show = |bytes: &Bytes| {
+                        let own = bytes.slice();
+                        let size = own.len() / len;
+                        let one = &own[at * size..][..size];
+                        let parts = parts(one, dtype);
+                        if parts.is_empty() { format!("{one:02x?}") } else { format!("{parts:?}") }
+                    };
+                    let operands: Vec<_> = operands.iter().map(show).collect();
+                    let shown = |one: &[u8]| format!("{one:02x?} {:?}", parts(one, result));
+                    wrong.push(format!(
+                        "{op} of {dtype} at {}: {operands:?} gave {} and not {}",
+                        level.name(),
+                        shown(ours),
+                        shown(theirs)
+                    ));
+                }
+            }
+        }
+    }
+    for &op in Op::ALL {
+        for &dtype in DType::ALL {
+            let there = kernels(op, dtype, Level::BASELINE).is_some();
+            let known = seen.contains(&(op, dtype)) || ours_alone(op, dtype);
+            if there != known {
+                wrong.push(format!("{op} of {dtype}: {there}, recorded or ours alone: {known}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_conversion_rounds_once() {
+    let recorded = recorded();
+    let mut wrong = Vec::new();
+    for line in recorded.lines.iter().filter(|line| line.get("cast").is_some()) {
+        let (to, from) = (dtype_of(&line["cast"]), dtype_of(&line["dtype"]));
+        let operand = &recorded.operands[&from][0];
+        let len = operand[0].slice().len() / from.size();
+        let theirs = Bytes::of_hex(line["out"].as_str().unwrap());
+        for level in Level::available() {
+            let mut out = Bytes::new(len * to.size());
+            // SAFETY: `len` elements and as many results.
+            unsafe {
+                cast(from, to, level).unwrap()(out.slice_mut().as_mut_ptr(), ins(operand), len)
+            };
+            for at in 0..len {
+                let [ours, theirs] =
+                    [&out, &theirs].map(|bytes| &bytes.slice()[at * to.size()..][..to.size()]);
+                if !close(ours, theirs, to, 0) {
+                    let one = &operand[0].slice()[at * from.size()..][..from.size()];
+                    wrong.push(format!(
+                        "{from} to {to} at {}: {one:02x?} gave {ours:02x?} and not {theirs:02x?}",
+                        level.name()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    for &dtype in DType::ALL {
+        assert!(cast(dtype, DType::String, Level::BASELINE).is_none());
+        assert!(cast(DType::String, dtype, Level::BASELINE).is_none());
+    }
+}
+
+/// The lengths: none, one, primes, and around the widths of vectors and tiles.
+const LENGTHS: [usize; 18] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 64, 65, 127, 129, 151];
+
+#[test]
+fn patterns_places_and_lengths_do_not_matter() {
+    let recorded = recorded();
+    let lengths = if cfg!(miri) { &LENGTHS[..6] } else { &LENGTHS };
+    for &op in Op::ALL {
+        for &dtype in DType::ALL {
+            for level in Level::available() {
+                let Some(loops) = kernels(op, dtype, level) else { continue };
+                agree(op, dtype, loops, &recorded.operands[&dtype][op.arity() - 1], lengths);
+            }
+        }
+    }
+}
+
+/// The element at each place is what a loop over that element alone gives, whatever is repeated,
+/// wherever the stretch begins, and wherever the results lie.
+fn agree(op: Op, dtype: DType, loops: &[Kernel], operands: &[Bytes], lengths: &[usize]) {
+    let result = result_of(op, dtype);
+    let sizes: Vec<usize> = (0..op.arity())
+        .map(|operand| if op == Op::Where && operand == 0 { 1 } else { dtype.size() })
+        .collect();
+    // Element `at` of an operand, around and around.
+    let element = |operand: usize, at: usize| -> Vec<u8> {
+        if op == Op::Where && operand == 0 {
+            return vec![u8::from(at % 3 == 1)];
+        }
+        let own = operands[operand].slice();
+        let count = own.len() / dtype.size();
+        own[at * 7 % count * dtype.size()..][..dtype.size()].to_vec()
+    };
+    let alone = |pattern: usize, at: usize| {
+        let ones: Vec<Bytes> = (0..op.arity())
+            .map(|n| Bytes::of(&element(n, if pattern >> n & 1 == 1 { 0 } else { at })))
+            .collect();
+        let mut out = Bytes::new(result.size());
+        // SAFETY: one element of each.
+        unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(&ones), 1) };
+        out.slice().to_vec()
+    };
+    for (pattern, kernel) in loops.iter().enumerate() {
+        for &len in lengths {
+            // One element off the start, so that vectors are not aligned.
+            let stretch = |n: usize| {
+                let count = if pattern >> n & 1 == 1 { 1 } else { len };
+                let body = (0..count).flat_map(|at| element(n, at));
+                Bytes::of(&vec![0; sizes[n]].into_iter().chain(body).collect::<Vec<_>>())
+            };
+            let ones: Vec<Bytes> = (0..op.arity()).map(stretch).collect();
+            let mut starts = ins(&ones);
+            for (start, size) in starts.iter_mut().zip(&sizes) {
+                *start = start.wrapping_add(*size);
+            }
+            let expected: Vec<u8> = (0..len).flat_map(|at| alone(pattern, at)).collect();
+            let check = |out: &[u8], place: &str| {
+                let size = result.size();
+                assert_eq!(out.len(), expected.len());
+                for (at, (ours, one)) in out.chunks(size).zip(expected.chunks(size)).enumerate() {
+                    // Only the bits of a NaN may depend on the place.
+                    assert!(
+                        close(ours, one, result, 0),
+                        "{op} of {dtype}, pattern {pattern}, {len}, {place}, at {at}: {ours:02x?} {one:02x?}"
+                    );
+                }
+            };
+            let mut out = Bytes::new((len + 1) * result.size());
+            let size = result.size();
+            // SAFETY: the stretches begin one element late and have `len` elements, or one.
+            unsafe { kernel(out.slice_mut().as_mut_ptr().add(size), starts, len) };
+            check(&out.slice()[size..], "apart");
+            assert!(out.slice()[..size].iter().all(|&byte| byte == 0));
+            for n in (0..op.arity()).filter(|n| pattern >> n & 1 == 0 && sizes[*n] == size) {
+                let mut own = ones[n].clone();
+                let mut starts = starts;
+                // SAFETY: as above; the results lie upon operand `n`.
+                unsafe {
+                    let out = own.slice_mut().as_mut_ptr().add(size);
+                    starts[n] = out.cast_const();
+                    kernel(out, starts, len);
+                }
+                check(&own.slice()[size..], "in place");
+            }
+        }
+    }
+}
+
+#[test]
+fn folds_of_rows_are_bit_equal_at_every_level_and_right() {
+    /// Small whole numbers, so that sums and products of floats are exact in any order.
+    fn case<T: Copy + crate::Element + PartialEq + std::fmt::Debug>(
+        of: impl Fn(i32) -> T,
+        join: impl Fn(Fold, T, T) -> T,
+    ) {
+        let many = if cfg!(miri) { 40 } else { 9000 };
+        for len in [1, 2, 3, 7, 8, 9, 31, 32, 63, 64, 127, 128, 129, 2047, 2048, 2049, many] {
+            let len = len.min(many);
+            let (rows, stride) = (3, len + 2);
+            for op in [Fold::Sum, Fold::Product, Fold::Maximum, Fold::Minimum] {
+                let value = |at: usize| match op {
+                    Fold::Product => 1 + i32::from(at % 97 == 5 && at < 1000),
+                    _ => (at * 37 % 101) as i32 - 50,
+                };
+                let row: Vec<T> = (0..rows * stride).map(|at| of(value(at))).collect();
+                for level in Level::available() {
+                    let fold = fold(op, T::DTYPE, level).unwrap();
+                    let mut out = vec![of(0); rows];
+                    // SAFETY: rows that lie within the vector.
+                    unsafe {
+                        fold(out.as_mut_ptr().cast(), row.as_ptr().cast(), rows, len, stride);
+                    }
+                    for (at, out) in out.iter().enumerate() {
+                        let own = row[at * stride..][..len].iter().copied();
+                        let naive = own.reduce(|a, b| join(op, a, b)).unwrap();
+                        assert_eq!(*out, naive, "{op:?} of {len} {}", T::DTYPE);
+                    }
+                }
+            }
+        }
+    }
+    macro_rules! ints {
+        ($($type:ident)*) => { $(
+            case::<$type>(|x| x as $type, |op, a, b| match op {
+                Fold::Sum => a.wrapping_add(b),
+                Fold::Product => a.wrapping_mul(b),
+                Fold::Maximum => a.max(b),
+                Fold::Minimum => a.min(b),
+            });
+        )* };
+    }
+    ints!(i8 i16 i32 i64 u8 u16 u32 u64);
+    macro_rules! floats {
+        ($($type:ident)*) => { $(
+            case::<$type>(|x| x as $type, |op, a, b| match op {
+                Fold::Sum => a + b,
+                Fold::Product => a * b,
+                Fold::Maximum => a.max(b),
+                Fold::Minimum => a.min(b),
+            });
+            case::<num_complex::Complex<$type>>(|x| num_complex::Complex::new(x as $type, 0.0), |op, a, b| match op {
+                Fold::Sum => a + b,
+                Fold::Product => a * b,
+                Fold::Maximum => if a.re >= b.re { a } else { b },
+                Fold::Minimum => if a.re <= b.re { a } else { b },
+            });
+        )* };
+    }
+    floats!(f32 f64);
+}
+
+#[test]
+fn a_fold_keeps_nan_the_sign_of_zero_and_the_same_order() {
+    let run = |op: Fold, row: &[f32], level: Level| {
+        let mut out = [0.0_f32];
+        let fold = fold(op, DType::F32, level).unwrap();
+        // SAFETY: one row.
+        unsafe { fold(out.as_mut_ptr().cast(), row.as_ptr().cast(), 1, row.len(), row.len()) };
+        out[0]
+    };
+    for len in [1_usize, 5, 40, 300, 5000] {
+        let mut row = vec![1.0_f32; len];
+        row[len / 2] = f32::NAN;
+        let rough: Vec<f32> = (0..len).map(|at| (at as f32 * 0.7).sin() * 1e3).collect();
+        let exact: f64 = rough.iter().map(|&x| f64::from(x)).sum();
+        let size: f64 = rough.iter().map(|&x| f64::from(x.abs())).sum();
+        let first = run(Fold::Sum, &rough, Level::BASELINE);
+        assert!((f64::from(first) - exact).abs() <= size * 1e-6, "{first} is not {exact}");
+        for level in Level::available() {
+            assert!(
+                run(Fold::Maximum, &row, level).is_nan()
+                    && run(Fold::Minimum, &row, level).is_nan()
+            );
+            assert_eq!(run(Fold::Sum, &vec![-0.0; len], level).to_bits(), (-0.0_f32).to_bits());
+            assert_eq!(run(Fold::Sum, &rough, level).to_bits(), first.to_bits());
+        }
+    }
+    assert_eq!(run(Fold::Maximum, &[], Level::BASELINE), f32::NEG_INFINITY);
     for level in Level::available() {
-        let a: Vec<f32> = (0_i16..37).map(f32::from).collect();
-        assert_eq!(run(Op::Add, level, &a, &a)[36], 72.0);
-        let half = [0.1_f64, 1e30, 65519.9, 65520.0, 5.9e-8, -0.0];
-        let mut out = [half::f16::ONE; 6];
-        let kernel = cast(DType::F64, DType::F16, level).unwrap();
-        // SAFETY: two stretches of one length.
-        unsafe { kernel(out.as_mut_ptr().cast(), [half.as_ptr().cast(); 3], 6) };
-        println!("{out:?}");
+        for (op, expected) in [(Fold::Maximum, [1, 0, 1]), (Fold::Minimum, [0, 0, 1])] {
+            let (rows, mut out) = ([0_u8, 1, 0, 0, 1, 1], [9_u8; 3]);
+            // SAFETY: three rows of two.
+            unsafe {
+                fold(op, DType::Bool, level).unwrap()(out.as_mut_ptr(), rows.as_ptr(), 3, 2, 2);
+            }
+            assert_eq!(out, expected);
+        }
     }
 }

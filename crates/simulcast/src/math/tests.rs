@@ -100,7 +100,7 @@ fn at_level<T: Tested>(level: Level, name: &str, x: &[T], y: &[T]) -> Vec<T> {
         Kind::Baseline => each::<T, false>(name, x, y, &mut to),
         // SAFETY: a `Level` exists only where the machine has it.
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => unsafe { each_avx2(name, x, y, &mut to) },
+        Kind::Avx2 | Kind::Avx512 => unsafe { each_avx2(name, x, y, &mut to) },
     }
     to
 }
