@@ -1,9 +1,10 @@
-//! The `simulcast` command: shapes in, an explanation or a shape out.
+//! The `simulcast` command: shapes in, an explanation or a shape out; arrays in, a result out.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 fine,
 //! 1 incompatible or denied, 2 usage.
 
 mod args;
+mod eval;
 mod explain;
 mod file_word;
 mod jsonl;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Shape(args) => shape::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "simulcast", &mut script);

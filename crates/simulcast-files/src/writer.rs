@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use flate2::Crc;
@@ -75,6 +76,21 @@ impl Writer {
         // are aligned; they are zeros or were written through such a view, and so values of the
         // type.
         unsafe { AnyViewMut::from_raw(self.dtype, pointer, &self.shape, &strides) }
+    }
+
+    /// Some steps of the first axis, for writing; none of those that there are not.
+    pub fn rows_mut(&mut self, rows: Range<usize>) -> AnyViewMut<'_> {
+        let (mut shape, strides) = (self.shape.clone(), strides(&self.shape, false));
+        let mut skip = self.start;
+        if let (Some(size), Some(&stride)) = (shape.first_mut(), strides.first()) {
+            let end = rows.end.min(*size);
+            let first = rows.start.min(end);
+            *size = end - first;
+            skip += first * stride.unsigned_abs() * self.dtype.size();
+        }
+        let pointer = self.map.as_mut_ptr().wrapping_add(skip);
+        // SAFETY: as `view_mut`; the rows are some of its.
+        unsafe { AnyViewMut::from_raw(self.dtype, pointer, &shape, &strides) }
     }
 
     /// Gives the file its name, once everything has reached the disk.

@@ -1,0 +1,348 @@
+//! `simulcast eval`: an expression over arrays, in one pass over memory, to the terminal or a file.
+
+mod generate;
+mod inputs;
+mod show;
+mod word;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use simulcast::{
+    AnyArray, AnyView, DType, Expr, ExprKind, Program, ProgramError, ProgramErrorKind, Promotion,
+    Run,
+};
+use simulcast_core::{Names, OwnedRule, RuleKind, resolve, tuple};
+use simulcast_explain::{SCHEMA, Subject, TextOptions, error_json};
+use simulcast_files::{FileError, Temporary, Writer, write_npy};
+
+use crate::args::EvalArgs;
+use crate::{Failure, output};
+use inputs::Inputs;
+use show::Shown;
+
+/// Results go to files in blocks of about that many bytes.
+const BLOCK: usize = 64 << 20;
+
+/// Work that takes longer has a progress bar.
+const LONG: Duration = Duration::from_millis(500);
+
+// Implements E_BROADCAST_ANY_FUNC_2270.
+pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
+    let mut clock = Clock(vec![("start", Instant::now())]);
+    let rule = rule(&args.rule)?;
+    let expr = Expr::parse(&args.expression)
+        .map_err(|error| Failure::Usage(error.snippet(&args.expression)))?;
+    let memory = args.max_bytes.unwrap_or_else(available);
+    if let Some(path) = &args.output {
+        check_output(path)?;
+    }
+    let inputs = Inputs::new(&args.inputs, args.seed, memory)?;
+    let given = inputs.views()?;
+    clock.passed("read");
+    let program = program(args, &expr, &given)?;
+    clock.passed("compile");
+
+    let find = |name: &str| given.iter().find(|(known, _)| *known == name);
+    let operands: Vec<AnyView<'_>> = program
+        .operands()
+        .iter()
+        .filter_map(|operand| find(&operand.name).map(|(_, view)| view.clone()))
+        .collect();
+    let mut run = program.on(&operands).rule(rule.rule());
+    if let Some(threads) = args.threads {
+        run = run.threads(threads);
+    }
+    let fail = |error: ProgramError| refused(args, &error);
+    let shape = run.shape().map_err(fail)?;
+    if args.explain {
+        let text = explained(&expr, &program, &rule, &operands, &shape);
+        // What is asked for in JSON stays JSON.
+        if !args.json {
+            output::print(text.as_bytes())?;
+        }
+    }
+    let made = match &args.output {
+        Some(path) => {
+            to_file(&run, &program, &shape, path, memory, &mut clock).map_err(|error| match error {
+                Stopped::Program(error) => fail(error),
+                Stopped::File(error) => Failure::Usage(format!("cannot write {error}")),
+            })?;
+            None
+        }
+        None => {
+            fits(program.dtype(), &shape, memory)?;
+            let made = run.collect().map_err(fail)?;
+            clock.passed("run");
+            Some(made)
+        }
+    };
+    report(args, &program, &shape, made.as_ref(), &clock)
+}
+
+/// A rule that brings any two shapes together, as the operators of an expression need it.
+fn rule(text: &str) -> Result<OwnedRule, Failure> {
+    let rule: OwnedRule = text.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+    match rule.kind {
+        RuleKind::Numpy
+        | RuleKind::Exact
+        | RuleKind::Unidirectional
+        | RuleKind::Pdpd
+        | RuleKind::Paddle
+        | RuleKind::Legacy => Ok(rule),
+        _ => Err(Failure::Usage(format!("rule {text} is none between the operands of an operator"))),
+    }
+}
+
+fn check_output(path: &Path) -> Result<(), Failure> {
+    if path.extension().is_some_and(|extension| extension == "npy") {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("{} does not end in .npy", path.display())))
+}
+
+fn program(
+    args: &EvalArgs,
+    expr: &Expr,
+    given: &[(&str, AnyView<'_>)],
+) -> Result<Program, Failure> {
+    let known = |name: &str| given.iter().any(|(known, _)| *known == name);
+    let missing: Vec<&str> = expr.operands().filter(|name| !known(name)).collect();
+    if let [first, ..] = missing[..] {
+        let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+        let names = names.join(", ");
+        return Err(Failure::Usage(format!(
+            "nothing is given for {names}; write {first}=FILE, {first}=VALUE or {first}='(3, 4)'"
+        )));
+    }
+    let promotion = if args.strict { Promotion::Strict } else { Promotion::Numpy };
+    let types: Vec<(&str, DType)> = given.iter().map(|(name, view)| (*name, view.dtype())).collect();
+    let program = expr.compile(&types, promotion).map_err(|error| refused(args, &error))?;
+    let used = |name: &str| program.operands().iter().any(|operand| operand.name == name);
+    match given.iter().find(|(name, _)| !used(name)) {
+        Some((name, _)) => Err(Failure::Usage(format!("`{name}` is not in the expression"))),
+        None => Ok(program),
+    }
+}
+
+/// An error with its place in the expression; shapes and types that do not go together exit with 1.
+fn refused(args: &EvalArgs, error: &ProgramError) -> Failure {
+    let text = error.snippet(&args.expression);
+    if args.json {
+        let mut about = match &error.kind {
+            ProgramErrorKind::Broadcast(error) => error_json(error),
+            _ => json!({}),
+        };
+        about["message"] = error.to_string().into();
+        about["span"] = json!([error.span.start, error.span.end]);
+        let answer = json!({ "schema": SCHEMA, "error": about });
+        // Whoever reads it may have seen enough; the verdict stays.
+        let _ = output::print(format!("{answer}\n").as_bytes());
+    }
+    Failure::Refused(text)
+}
+
+/// Whether a result fits in memory.
+fn fits(dtype: DType, shape: &[usize], memory: u64) -> Result<(), Failure> {
+    let bytes = shape.iter().copied().try_fold(dtype.size(), usize::checked_mul);
+    if bytes.is_some_and(|bytes| bytes as u64 <= memory) {
+        return Ok(());
+    }
+    let (shape, limit) = (tuple(shape), show::size(memory));
+    Err(Failure::Usage(format!(
+        "the result, {dtype} {shape}, is over the limit of {limit}; write it to a file with -o, or \
+         raise --max-bytes"
+    )))
+}
+
+/// Why a result did not reach its file.
+enum Stopped {
+    Program(ProgramError),
+    File(FileError),
+}
+
+impl From<ProgramError> for Stopped {
+    fn from(error: ProgramError) -> Self {
+        Self::Program(error)
+    }
+}
+
+impl From<FileError> for Stopped {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// Computes a result straight into its file, block by block where one pass is all it takes: other
+/// stages would be computed anew for each block.
+fn to_file(
+    run: &Run<'_>,
+    program: &Program,
+    shape: &[usize],
+    path: &Path,
+    memory: u64,
+    clock: &mut Clock,
+) -> Result<(), Stopped> {
+    let dtype = program.dtype();
+    if dtype == DType::String {
+        let made = run.collect()?;
+        clock.passed("run");
+        write_npy(path, &made.view())?;
+        clock.passed("write");
+        return Ok(());
+    }
+    // Where files have temporary names, a signal would leave them behind.
+    let _ = ctrlc::set_handler(|| {
+        Temporary::remove_all();
+        std::process::exit(130);
+    });
+    let mut writer = Writer::create(path, dtype, shape)?;
+    match shape {
+        [rows, inner @ ..] if program.stages() == 1 && *rows > 0 => {
+            let row = inner.iter().product::<usize>().saturating_mul(dtype.size()).max(1);
+            let block = BLOCK.min(usize::try_from(memory).unwrap_or(BLOCK));
+            let step = (block / row).max(1);
+            let bar = Bar::new((*rows as u64).saturating_mul(row as u64));
+            for start in (0..*rows).step_by(step) {
+                let block = start..(start + step).min(*rows);
+                let mut out = writer.rows_mut(block.clone());
+                run.rows_into(block.clone(), &mut out)?;
+                bar.reached(block.end as u64 * row as u64);
+            }
+        }
+        _ => run.collect_into(&mut writer.view_mut())?,
+    }
+    clock.passed("run");
+    writer.finish()?;
+    clock.passed("write");
+    Ok(())
+}
+
+/// A progress bar, on a terminal, for long work.
+struct Bar {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Bar {
+    fn new(bytes: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
+        let style = "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            bar.set_style(style);
+        }
+        Self { bar, start: Instant::now() }
+    }
+
+    fn reached(&self, bytes: u64) {
+        if self.bar.is_hidden() && self.start.elapsed() > LONG {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_position(bytes);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// When what was done.
+struct Clock(Vec<(&'static str, Instant)>);
+
+impl Clock {
+    fn passed(&mut self, name: &'static str) {
+        self.0.push((name, Instant::now()));
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        self.0.windows(2).map(|pair| (pair[1].0, pair[1].1.duration_since(pair[0].1)))
+    }
+}
+
+fn report(
+    args: &EvalArgs,
+    program: &Program,
+    shape: &[usize],
+    made: Option<&AnyArray>,
+    clock: &Clock,
+) -> Result<(), Failure> {
+    let (dtype, view) = (program.dtype(), made.map(AnyArray::view));
+    let file = args.output.as_ref().map(|path| path.display().to_string());
+    if args.json {
+        let mut answer = json!({ "schema": SCHEMA });
+        if let Value::Object(about) = show::json_of(dtype, shape, view.as_ref()) {
+            about.into_iter().for_each(|(key, value)| answer[key] = value);
+        }
+        if let Some(file) = file {
+            answer["file"] = file.into();
+        }
+        if args.time {
+            answer["seconds"] =
+                clock.parts().map(|(name, time)| (name.to_owned(), json!(time.as_secs_f64()))).collect();
+        }
+        return output::print(format!("{answer}\n").as_bytes());
+    }
+    if args.time {
+        let parts: Vec<String> = clock.parts().map(|(name, time)| format!("{name} {time:.1?}")).collect();
+        let _ = std::io::Write::write_all(
+            &mut anstream::stderr(),
+            format!("{}\n", parts.join(", ")).as_bytes(),
+        );
+    }
+    let shown = view.as_ref().map_or(Shown::About(Vec::new()), Shown::of);
+    let mut text = show::text(dtype, shape, &shown);
+    if let Some(file) = file {
+        text = format!("{file}: {text}");
+    }
+    output::print(text.as_bytes())
+}
+
+/// How the operands come together, where they meet as they are; then types, passes and bytes.
+fn explained(
+    expr: &Expr,
+    program: &Program,
+    rule: &OwnedRule,
+    operands: &[AnyView<'_>],
+    shape: &[usize],
+) -> String {
+    let mut out = String::new();
+    let reshaped = expr.nodes().iter().any(|node| {
+        matches!(
+            node.kind,
+            ExprKind::Index(..) | ExprKind::Transpose(..) | ExprKind::Reduce { .. }
+        )
+    });
+    let shapes: Vec<Vec<usize>> = operands.iter().map(|view| view.shape().to_vec()).collect();
+    let names: Vec<String> = program.operands().iter().map(|operand| operand.name.clone()).collect();
+    if !reshaped && let Ok(plan) = resolve(rule.rule(), &shapes) {
+        let axes = shapes.iter().map(|shape| vec![String::new(); shape.len()]).collect();
+        let plan = plan.with_names(Names { operands: names, axes });
+        let options = TextOptions { unicode: true, color: true };
+        out = simulcast_explain::text(&Subject::Plan(&plan, &[]), options);
+    }
+    let stored = |dtype: DType, shape: &[usize]| {
+        shape.iter().product::<usize>().saturating_mul(dtype.size()) as u64
+    };
+    for (operand, view) in program.operands().iter().zip(operands) {
+        let bytes = show::size(stored(operand.dtype, view.shape()));
+        let _ = writeln!(out, "  {:<8} {} {}  {bytes}", operand.name, operand.dtype, tuple(view.shape()));
+    }
+    let bytes = show::size(stored(program.dtype(), shape));
+    let _ = writeln!(out, "  {:<8} {} {}  {bytes}", "result", program.dtype(), tuple(shape));
+    let stages = program.stages();
+    let _ = writeln!(out, "  {:<8} {stages} over memory", if stages == 1 { "pass" } else { "passes" });
+    out
+}
+
+/// Half of the memory that is free, where the system says it; 4 GiB elsewhere.
+fn available() -> u64 {
+    let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kilobytes.map_or(4 << 30, |kilobytes| kilobytes.saturating_mul(1024) / 2)
+}
