@@ -33,10 +33,6 @@ const SHORT: usize = 128;
 /// the first-level cache.
 const STRETCH: usize = 4096;
 
-/// The bytes of each operand's part of a tile, and of the results, where they are streamed: short,
-/// so that reading the next tile goes on while this one is written.
-const STREAMED: usize = 2048;
-
 /// The bytes of one operand's square: they stay in the second-level cache.
 const SQUARE: usize = 65536;
 
@@ -93,9 +89,15 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
             #[cfg(target_arch = "x86_64")]
             (Way::Squares(with), Kind::Avx2) => squares_avx2(body, job, with),
             #[cfg(target_arch = "x86_64")]
+            (Way::Rows, Kind::Avx512) if B::OWN_LEVELS => rows_avx2(body, job),
+            #[cfg(target_arch = "x86_64")]
             (Way::Rows, Kind::Avx512) => rows_avx512(body, job),
             #[cfg(target_arch = "x86_64")]
+            (Way::Tiles(from), Kind::Avx512) if B::OWN_LEVELS => tiles_avx2(body, job, from),
+            #[cfg(target_arch = "x86_64")]
             (Way::Tiles(from), Kind::Avx512) => tiles_avx512(body, job, from),
+            #[cfg(target_arch = "x86_64")]
+            (Way::Squares(with), Kind::Avx512) if B::OWN_LEVELS => squares_avx2(body, job, with),
             #[cfg(target_arch = "x86_64")]
             (Way::Squares(with), Kind::Avx512) => squares_avx512(body, job, with),
             (Way::Strided, _) => strided(body, job),
@@ -399,7 +401,7 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     }
     // How many steps of the first loop make a tile; without packing or streaming, all of them.
     let buffered = job.stream || lies.contains(&Lie::Packed);
-    let stretch = if job.stream { STREAMED } else { STRETCH };
+    let stretch = if job.stream { B::STREAMED } else { STRETCH };
     let steps = if buffered { (stretch / widest / inner).max(1) } else { first.len };
     let whole = WholeLines::new(inner * size_of::<B::Out>());
     let steps = if job.stream { whole.fit(steps) } else { steps };

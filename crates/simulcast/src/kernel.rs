@@ -23,6 +23,14 @@ pub(crate) trait Body<const N: usize> {
     /// Whether `dense` takes patterns other than 0.
     const PATTERNS: bool;
 
+    /// Whether its loops are compiled for levels of their own, so that the driver need not be for
+    /// every one.
+    const OWN_LEVELS: bool = false;
+
+    /// The bytes of a tile of results that go past the caches, at most those of a stretch: the
+    /// shorter, the sooner memory has something to write.
+    const STREAMED: usize = 2048;
+
     /// The bytes of each operand's elements.
     fn sizes(&self) -> [usize; N];
 

@@ -25,7 +25,7 @@ pub(crate) unsafe fn pack(size: usize, dst: *mut u8, src: *const u8, loops: Loop
             1 => nested::<u8>(dst, src, loops),
             2 => nested::<u16>(dst.cast(), src.cast(), loops),
             4 => nested::<u32>(dst.cast(), src.cast(), loops),
-            8 if (dst.addr() | src.addr()) % align_of::<u64>() == 0 => {
+            8 if (dst.addr() | src.addr()).is_multiple_of(align_of::<u64>()) => {
                 nested::<u64>(dst.cast(), src.cast(), loops)
             }
             8 => nested::<[u32; 2]>(dst.cast(), src.cast(), loops),

@@ -63,7 +63,7 @@ impl<'z, const N: usize> Source<'z, N> {
         std::array::from_fn(|n| &self.laid.strides[n][..])
     }
 
-    fn refused(&self, refusal: Refusal) -> BroadcastError {
+    pub(crate) fn refused(&self, refusal: Refusal) -> BroadcastError {
         BroadcastError::new(Rule::Exact, &[&self.laid.shape[..]], refusal)
             .with_names(Names::of(["result"]))
     }
@@ -117,7 +117,7 @@ impl<'z, const N: usize> Source<'z, N> {
     // Implements E_BROADCAST_ANY_ERR_3020.
     /// The operands laid onto the shape of an output, through that of the result.
     #[cold]
-    fn onto(&self, out: &[usize]) -> Result<Laid<N>, BroadcastError> {
+    pub(crate) fn onto(&self, out: &[usize]) -> Result<Laid<N>, BroadcastError> {
         let (shape, len) = (Inline::from_slice(out), elements(out).unwrap_or(0));
         let mut onto = Laid { shape, strides: std::array::from_fn(|_| Inline::new()), len };
         for (to, from) in onto.strides.iter_mut().zip(self.strides()) {

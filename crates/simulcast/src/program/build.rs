@@ -86,7 +86,7 @@ impl Builder {
     /// The type of a value so far.
     #[must_use]
     pub fn type_of(&self, node: Node) -> Type {
-        self.graph.step(node).is.clone()
+        self.graph.step(node).is
     }
 
     /// An operation on values, element by element.
@@ -231,7 +231,7 @@ impl Builder {
     /// A value as one of that type.
     fn converted(&mut self, node: Node, dtype: DType) -> Result<Node, TypeError> {
         let step = self.graph.step(node);
-        let (is, span) = (step.is.clone(), step.span.clone());
+        let (is, span) = (step.is, step.span.clone());
         match is {
             Type::Array(own) if own == dtype => Ok(node),
             Type::Literal(literal) => {
@@ -333,7 +333,7 @@ fn cast(bytes: Bytes, from: DType, to: DType) -> Option<Bytes> {
 fn literally(op: Op, types: &[Type]) -> Option<Literal> {
     use Literal::{Float, Int};
     let number = |at: usize| match types.get(at) {
-        Some(Type::Literal(literal @ (Int(_) | Float(_)))) => Some(literal.clone()),
+        Some(Type::Literal(literal @ (Int(_) | Float(_)))) => Some(*literal),
         _ => None,
     };
     if types.len() != op.arity() {

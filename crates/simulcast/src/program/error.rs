@@ -17,7 +17,7 @@ pub struct ProgramError {
     /// Which part of the text it is about; empty where there is no text.
     pub span: Range<usize>,
     /// The values that met there.
-    pub args: Vec<Argument>,
+    pub args: Box<[Argument]>,
 }
 
 /// A value that took part in what went wrong.
@@ -83,8 +83,8 @@ pub enum ProgramErrorKind {
 }
 
 impl ProgramError {
-    pub(crate) const fn new(kind: ProgramErrorKind, span: Range<usize>) -> Self {
-        Self { kind, span, args: Vec::new() }
+    pub(crate) fn new(kind: ProgramErrorKind, span: Range<usize>) -> Self {
+        Self { kind, span, args: Box::default() }
     }
 }
 

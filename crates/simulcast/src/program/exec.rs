@@ -33,6 +33,8 @@ impl<'c, R, const N: usize> Interpreter<'c, R, N> {
 impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
     type Out = R;
     const PATTERNS: bool = true;
+    const OWN_LEVELS: bool = true;
+    const STREAMED: usize = 4096;
 
     #[inline(always)]
     fn sizes(&self) -> [usize; N] {

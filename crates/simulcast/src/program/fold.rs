@@ -555,7 +555,12 @@ impl<const N: usize> FoldTask<'_, N> {
                 }
                 // SAFETY: the results of the group are there to be written.
                 unsafe {
-                    pile.finish(results.pointer().add(first * size), count, size, self.folding.pair)
+                    pile.finish(
+                        results.pointer().add(first * size),
+                        count,
+                        size,
+                        self.folding.pair,
+                    );
                 };
             }
         }

@@ -79,7 +79,7 @@ fn viewed<'a>(program: &Program, leaf: &Leaf, base: &Seen<'a>) -> Result<Seen<'a
         let error = |kind| ProgramError {
             kind,
             span: step.span.clone(),
-            args: vec![Argument { span: step.span.clone(), dtype, shape: shape.clone() }],
+            args: Box::new([Argument { span: step.span.clone(), dtype, shape: shape.clone() }]),
         };
         (shape, strides) = seen(view, &shape, &strides).map_err(error)?;
     }
@@ -188,6 +188,9 @@ pub(crate) fn blame(
     }
 }
 
+/// The axes of an argument: their sizes, and which axis of the result each goes to.
+type Axes = Vec<(usize, Option<usize>)>;
+
 /// Shapes of every step of a stage, operation by operation.
 pub(crate) struct Stepwise<'p> {
     program: &'p Program,
@@ -195,7 +198,7 @@ pub(crate) struct Stepwise<'p> {
     nodes: Vec<Node>,
     shapes: Vec<Vec<usize>>,
     /// For each step, and each of its arguments, where the argument's axes go; none for a constant.
-    axes: Vec<Vec<Option<Vec<(usize, Option<usize>)>>>>,
+    axes: Vec<Vec<Option<Axes>>>,
     leaves: Vec<Option<usize>>,
 }
 
@@ -252,12 +255,11 @@ impl<'p> Stepwise<'p> {
     }
 
     /// The shape of one step, and where the axes of its arguments go.
-    #[expect(clippy::type_complexity, reason = "a shape and, for each argument, its axes")]
     fn step(
         &self,
         node: Node,
         rule: Rule<'_>,
-    ) -> Result<(Vec<usize>, Vec<Option<Vec<(usize, Option<usize>)>>>), ProgramError> {
+    ) -> Result<(Vec<usize>, Vec<Option<Axes>>), ProgramError> {
         let step = self.program.graph.step(node);
         let args = step.kind.args();
         let is_constant = |arg: &Node| {

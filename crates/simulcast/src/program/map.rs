@@ -3,20 +3,21 @@
 use std::ops::Range;
 
 use ndarray::{ArrayD, IxDyn};
-use simulcast_core::{BroadcastError, Rule};
+use simulcast_core::{BroadcastError, Refusal, Rule, row_major_into};
 
 use super::code::{Code, LEAVES};
 use super::error::ProgramError;
 use super::exec::Interpreter;
-use super::lay::{Leaves, Stepwise, blame};
+use super::lay::{Leaves, Seen, Stepwise, blame};
 use super::stage::Stage;
 use super::{Run, Target};
-use crate::any::{AnyArray, AnyViewMut};
+use crate::any::{AnyArray, AnyView};
+use crate::drive::movable;
 use crate::dtype::DType;
+use crate::fresh::Fresh;
 use crate::inline::Inline;
 use crate::laid::{Laid, checked_len};
 use crate::level::Level;
-use crate::raw;
 use crate::run::{Source, Work};
 use crate::threads;
 
@@ -69,10 +70,10 @@ pub(crate) fn dangling() -> *const u8 {
 pub(crate) fn brought<const N: usize>(
     leaves: &Leaves<'_>,
 ) -> Result<(Laid<N>, [*const u8; N]), BroadcastError> {
-    let view = |n: usize| leaves.views.get(n).map(|seen| seen.view());
+    let view = |n: usize| leaves.views.get(n).map(Seen::view);
     let shapes = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |view| view.shape()));
     let strides = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |v| v.strides()));
-    let ins = std::array::from_fn(|n| view(n).map_or_else(dangling, |view| view.pointer()));
+    let ins = std::array::from_fn(|n| view(n).map_or_else(dangling, AnyView::pointer));
     let mut laid = Laid::<N>::default();
     laid.lay(Rule::Numpy, shapes, strides)?;
     Ok((laid, ins))
@@ -166,31 +167,41 @@ impl<const N: usize> Task<'_, N> {
         let make = || unsafe { Interpreter::<R, N>::new(self.code) };
         let here = self.threads == Some(1) || self.laid.len <= threads::PART;
         let work = if here { Work::Here(make()) } else { Work::Parts(make, self.threads) };
+        let movable = movable::<R>();
         match target {
             Target::Fresh => {
-                let array: ArrayD<R> = source.collect(work)?;
+                let shape = &self.laid.shape[..];
+                let refused = |refusal| source.refused(refusal);
+                let mut strides = Inline::of_len(shape.len());
+                row_major_into(shape, &mut strides).map_err(refused)?;
+                let mut fresh = Fresh::<R>::new(self.laid.len).map_err(refused)?;
+                // SAFETY: there is room for every element of the row-major result, each of which
+                // is written.
+                let array = unsafe {
+                    source.run(work, fresh.pointer(), &strides, None, movable);
+                    fresh.finish(IxDyn(shape), self.laid.len)
+                };
+                // Never `None`: the dimension has the result's sizes.
+                let array = array.ok_or_else(|| refused(Refusal::Overflow))?;
                 Ok(Some(owned(self.code.dtype, array)))
             }
             Target::Into(out) => {
-                // SAFETY: `R` has the size of the output's elements, and at most their alignment;
-                // any bits are an `R`.
-                let mut view = unsafe { erased::<R>(out) };
-                source.assign(work, &mut view)?;
+                let onto;
+                let source = if out.shape() == &self.laid.shape[..] {
+                    source
+                } else {
+                    onto = source.onto(out.shape())?;
+                    // SAFETY: as above, laid onto the output's shape.
+                    unsafe { Source::new(&onto, self.ins, self.level) }
+                };
+                let pointer = out.pointer().cast::<R>();
+                // SAFETY: the output is borrowed for writing, has the shape that the leaves are laid
+                // on, and elements of `R`'s size and at least its alignment; any bits are an `R`.
+                unsafe { source.run(work, pointer, out.strides(), None, movable) };
                 Ok(None)
             }
         }
     }
-}
-
-/// A view for writing, as one of elements of the same size.
-///
-/// # Safety
-///
-/// `R` has the size of the elements, at most their alignment, and takes any bits.
-unsafe fn erased<'v, R>(out: &'v mut AnyViewMut<'_>) -> ndarray::ArrayViewMut<'v, R, IxDyn> {
-    let pointer = out.pointer().cast();
-    // SAFETY: the view's own shape and strides; the caller vouches for the type.
-    unsafe { raw::view_mut(pointer, out.shape(), out.strides()) }
 }
 
 /// An array of that type out of one of elements of the same size.
