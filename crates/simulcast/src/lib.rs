@@ -72,7 +72,8 @@ pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
 pub use program::{
-    Argument, AxisPattern, Builder, Fold, Input, Node, Program, ProgramError, ProgramErrorKind, Run,
+    Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
+    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Run,
 };
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,

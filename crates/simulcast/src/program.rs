@@ -19,19 +19,41 @@
 //!                            types       steps     pieces     kernels over tiles
 //! ```
 //!
+//! The language of expressions has Python's syntax and precedence:
+//!
+//! | you write | it means |
+//! |---|---|
+//! | `+ - * / // % **`, `& \| ^ ~ << >>` | as in NumPy |
+//! | `a < b <= c`, `and`, `or`, `not`, `a if c else b` | as in Python, element by element |
+//! | `1`, `0x1F`, `1e-3`, `2j`, `True`, `'text'` | literals; numbers adopt the type of what they meet |
+//! | `nan`, `inf`, `pi`, `e` | those numbers, unless an operand has the name |
+//! | `sqrt(a)`, `where(c, a, b)`, `clip(a, 0, 1)`, `max(a, b, c)` | every [`Op`](crate::Op) by its name, and by the usual ones |
+//! | `float32(a)`, `a.astype(float32)` | casts |
+//! | `a[:, None]`, `a[..., None]`, `a.T`, `a.transpose(0, 2, 1)` | new axes, other orders |
+//! | `sum(a, axis=-1)`, `a.mean((0, 1), keepdims=True)`; `prod`, `max`, `min` | reductions |
+//!
 //! A program is made once, for the types of its operands, and run on arrays of any shapes. It never
 //! writes an intermediate result to memory, but where a stage says so: see [`Program::stages`].
 
 mod build;
 mod code;
+mod diagnostic;
 mod error;
 mod exec;
+mod expr;
 mod fold;
+mod functions;
 mod graph;
 mod lay;
+mod lower;
 mod map;
+mod parse;
+mod parse_error;
+mod shape;
+mod show;
 mod stage;
 mod text;
+mod token;
 
 use std::ops::Range;
 
@@ -41,10 +63,13 @@ use crate::any::{AnyArray, AnyView, AnyViewMut};
 use crate::dtype::DType;
 use crate::level::Level;
 pub use build::Builder;
+pub use diagnostic::Diagnostic;
 pub use error::{Argument, ProgramError, ProgramErrorKind};
+pub use expr::{Expr, ExprId, ExprKind, ExprNode};
 use graph::Graph;
 pub use graph::{AxisPattern, Fold, Node};
 use lay::Leaves;
+pub use parse_error::{ParseError, ParseErrorKind};
 use stage::{Stage, Work, stages};
 
 /// An operand of a program.

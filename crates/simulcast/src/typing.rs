@@ -34,6 +34,7 @@ mod literal;
 mod tests;
 
 pub use cast::{Casting, can_cast, promote_types};
+pub(crate) use error::listed;
 pub use error::{TypeError, TypeErrorKind};
 pub(crate) use literal::literal_operand;
 pub use literal::{Literal, literal_as};
@@ -74,8 +75,8 @@ pub struct Signature {
     /// The type that each operand is cast to; literals get their value there. Places beyond the
     /// operation's arity repeat the last one.
     pub args: [DType; 3],
-    /// The type of the loop: that of `args`, but `float32` for the 16-bit floats, whose values it
-    /// holds exactly and whose results it rounds once. (`where` moves them as they are.)
+    /// The type of the loop. For the 16-bit floats the engine takes `float32`, which holds their
+    /// values, and rounds once.
     pub compute: DType,
     /// The type of the result.
     pub result: DType,
@@ -158,9 +159,7 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
             literal_operand(op, place, literal, target).map_err(|failed| error(failed.kind))?;
         }
     }
-    let half = matches!(dtype, DType::F16 | DType::Bf16);
-    let compute = if half && op != Op::Where { DType::F32 } else { dtype };
-    Ok(Signature { args: targets, compute, result: domain.result(dtype) })
+    Ok(Signature { args: targets, compute: dtype, result: domain.result(dtype) })
 }
 
 /// The type that operands have in common: NumPy's `result_type`.

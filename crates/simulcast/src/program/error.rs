@@ -6,6 +6,7 @@ use std::ops::Range;
 use simulcast_core::BroadcastError;
 
 use super::graph::Fold;
+use super::parse_error::{ParseError, ParseErrorKind};
 use crate::dtype::DType;
 use crate::typing::TypeError;
 
@@ -35,6 +36,15 @@ pub struct Argument {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ProgramErrorKind {
+    /// A text that is no expression.
+    Parse(ParseErrorKind),
+    /// A name that no operand has.
+    Unknown {
+        /// The name.
+        name: String,
+        /// An operand that is nearly called so.
+        near: Option<String>,
+    },
     /// Shapes that do not broadcast, or a result too large to hold.
     Broadcast(BroadcastError),
     /// Types that do not go together.
@@ -91,6 +101,11 @@ impl ProgramError {
 impl fmt::Display for ProgramErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Parse(kind) => kind.fmt(f),
+            Self::Unknown { name, near: None } => write!(f, "there is no operand `{name}`"),
+            Self::Unknown { name, near: Some(near) } => {
+                write!(f, "there is no operand `{name}`; did you mean `{near}`?")
+            }
             Self::Broadcast(error) => error.fmt(f),
             Self::Type(error) => error.fmt(f),
             Self::Operands { expected, given } => {
@@ -121,5 +136,11 @@ impl std::error::Error for ProgramError {}
 impl From<TypeError> for ProgramError {
     fn from(error: TypeError) -> Self {
         Self::new(ProgramErrorKind::Type(error), 0..0)
+    }
+}
+
+impl From<ParseError> for ProgramError {
+    fn from(error: ParseError) -> Self {
+        Self::new(ProgramErrorKind::Parse(error.kind), error.span)
     }
 }

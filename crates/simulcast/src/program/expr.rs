@@ -1,0 +1,179 @@
+//! Expressions as they are written: a list of nodes, operands before what is computed of them.
+//!
+//! A list, not a tree of boxes: chains of any length are built, walked, shown and dropped without
+//! recursion. Two expressions are equal where they mean the same; where their parts stand in the
+//! text makes no difference.
+//!
+//! ```
+//! use simulcast::Expr;
+//!
+//! let expr: Expr = "(x-mean)/ std*gain + bias".parse()?;
+//! assert_eq!(expr.operands().collect::<Vec<_>>(), ["x", "mean", "std", "gain", "bias"]);
+//! assert_eq!(expr.to_string(), "(x - mean) / std * gain + bias");
+//! # Ok::<(), simulcast::ParseError>(())
+//! ```
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::graph::{AxisPattern, Fold};
+use super::parse;
+use super::parse_error::ParseError;
+use crate::dtype::DType;
+use crate::op::Op;
+use crate::typing::Literal;
+
+/// A node of an [`Expr`], by its place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(pub(super) u32);
+
+impl ExprId {
+    /// Its place in [`Expr::nodes`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A number.
+    Literal(Literal),
+    /// Text in quotes.
+    Text(String),
+    /// An operand, or one of the constants `nan`, `inf`, `pi`, `e` where no operand has that name.
+    Name(String),
+    /// An operation on as many operands as it takes; `maximum`, `minimum` and `concat` on two or more.
+    Apply(Op, Vec<ExprId>),
+    /// `a < b <= c`: every neighbour compared, all of them true. One comparison or more.
+    Compare(ExprId, Vec<(Op, ExprId)>),
+    /// `a if condition else b`: those three, in that order.
+    If(ExprId, ExprId, ExprId),
+    /// `clip(x, low, high)`, which is `minimum(maximum(x, low), high)`.
+    Clip(ExprId, ExprId, ExprId),
+    /// The operand as another type.
+    Cast(DType, ExprId),
+    /// `a[:, None]`
+    Index(ExprId, Vec<AxisPattern>),
+    /// `a.T`, or with an order of axes.
+    Transpose(ExprId, Option<Vec<isize>>),
+    /// `a.sum(axis=0)`
+    Reduce {
+        /// What is done.
+        fold: Fold,
+        /// The operand.
+        of: ExprId,
+        /// Along which axes; `None` along all.
+        axes: Option<Vec<isize>>,
+        /// Whether they stay, with size 1.
+        keepdims: bool,
+    },
+}
+
+impl ExprKind {
+    /// The nodes that it is computed of, in the order of the text.
+    #[must_use]
+    pub fn children(&self) -> Vec<ExprId> {
+        match self {
+            Self::Literal(_) | Self::Text(_) | Self::Name(_) => Vec::new(),
+            Self::Apply(_, args) => args.clone(),
+            Self::Compare(first, rest) => {
+                [*first].into_iter().chain(rest.iter().map(|(_, operand)| *operand)).collect()
+            }
+            Self::If(a, b, c) | Self::Clip(a, b, c) => vec![*a, *b, *c],
+            Self::Cast(_, of)
+            | Self::Index(of, _)
+            | Self::Transpose(of, _)
+            | Self::Reduce { of, .. } => vec![*of],
+        }
+    }
+}
+
+/// A node and where it stands in the text.
+#[derive(Clone, Debug)]
+pub struct ExprNode {
+    /// What it is.
+    pub kind: ExprKind,
+    /// All of it, in bytes.
+    pub span: Range<usize>,
+    /// Its operator or the function's name.
+    pub head: Range<usize>,
+}
+
+/// An expression that was read from text.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    pub(super) text: String,
+    pub(super) nodes: Vec<ExprNode>,
+}
+
+impl Expr {
+    /// Reads an expression: Python's syntax and precedence, see [the language](crate::Program).
+    ///
+    /// # Errors
+    ///
+    /// What was expected, and where.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parse::parse(text)
+    }
+
+    /// The text that it was read from.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Every node, operands before what is computed of them; the last one is the whole.
+    #[must_use]
+    pub fn nodes(&self) -> &[ExprNode] {
+        &self.nodes
+    }
+
+    /// A node.
+    #[must_use]
+    pub fn node(&self, id: ExprId) -> Option<&ExprNode> {
+        self.nodes.get(id.index())
+    }
+
+    /// The names of operands, in the order in which they first appear; without those constants that
+    /// an operand's name would hide.
+    pub fn operands(&self) -> impl Iterator<Item = &str> {
+        let mut seen = std::collections::HashSet::new();
+        self.names().filter(move |name| constant(name).is_none() && seen.insert(*name))
+    }
+
+    /// Every name, constants and repetitions included.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match &node.kind {
+            ExprKind::Name(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// What a name stands for where no operand has it.
+pub(super) fn constant(name: &str) -> Option<Literal> {
+    Some(Literal::Float(match name {
+        "nan" => f64::NAN,
+        "inf" => f64::INFINITY,
+        "pi" => std::f64::consts::PI,
+        "e" => std::f64::consts::E,
+        _ => return None,
+    }))
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        self.nodes.len() == other.nodes.len()
+            && self.nodes.iter().zip(&other.nodes).all(|(a, b)| a.kind == b.kind)
+    }
+}
+
+impl FromStr for Expr {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}

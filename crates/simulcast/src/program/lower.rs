@@ -1,0 +1,138 @@
+//! From expressions to programs: each node as calls of the [`Builder`], which decides the types.
+
+use super::Program;
+use super::build::Builder;
+use super::error::{ProgramError, ProgramErrorKind};
+use super::expr::{Expr, ExprKind, constant};
+use super::functions::nearest;
+use super::graph::Node;
+use crate::dtype::{DType, Scalar};
+use crate::op::Op;
+use crate::typing::{Promotion, TypeError};
+
+impl Expr {
+    /// The program that computes it, for operands of these names and types; it takes them in this
+    /// order, those too that the expression does not name.
+    ///
+    /// # Errors
+    ///
+    /// Names that no operand has, and types that do not go together, with their place in the text.
+    pub fn compile(
+        &self,
+        operands: &[(&str, DType)],
+        promotion: Promotion,
+    ) -> Result<Program, ProgramError> {
+        let mut builder = Builder::new(promotion);
+        let root = self.lower(&mut builder, operands)?;
+        builder.finish(root)
+    }
+
+    /// Builds the expression; its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Expr::compile`].
+    pub fn lower(
+        &self,
+        builder: &mut Builder,
+        operands: &[(&str, DType)],
+    ) -> Result<Node, ProgramError> {
+        let (nodes, failed) = lowered(self, builder, operands);
+        match (failed, nodes.last()) {
+            (Some(error), _) => Err(error),
+            (None, Some(&root)) => Ok(root),
+            // Never: a text that was read has a node.
+            (None, None) => {
+                Err(ProgramError::new(ProgramErrorKind::Unsupported("nothing".into()), 0..0))
+            }
+        }
+    }
+}
+
+/// The value of each node, up to the first error.
+pub(super) fn lowered(
+    expr: &Expr,
+    builder: &mut Builder,
+    operands: &[(&str, DType)],
+) -> (Vec<Node>, Option<ProgramError>) {
+    builder.at(0..0);
+    for &(name, dtype) in operands {
+        builder.operand(name, dtype);
+    }
+    let mut nodes: Vec<Node> = Vec::with_capacity(expr.nodes().len());
+    for node in expr.nodes() {
+        builder.at(node.span.clone());
+        let args: Vec<Node> =
+            node.kind.children().iter().filter_map(|id| nodes.get(id.index()).copied()).collect();
+        match one(&node.kind, &args, builder, operands) {
+            Ok(made) => nodes.push(made),
+            Err(kind) => return (nodes, Some(ProgramError::new(kind, node.span.clone()))),
+        }
+    }
+    (nodes, None)
+}
+
+fn one(
+    kind: &ExprKind,
+    args: &[Node],
+    builder: &mut Builder,
+    operands: &[(&str, DType)],
+) -> Result<Node, ProgramErrorKind> {
+    let made = match (kind, args) {
+        (ExprKind::Literal(literal), _) => Ok(builder.literal(*literal)),
+        (ExprKind::Text(text), _) => Ok(builder.constant(Scalar::String(text.clone()))),
+        (ExprKind::Name(name), _) => {
+            let operand = operands.iter().find(|(own, _)| own == name);
+            match (operand, constant(name)) {
+                (Some(&(name, dtype)), _) => Ok(builder.operand(name, dtype)),
+                (None, Some(literal)) => Ok(builder.literal(literal)),
+                (None, None) => {
+                    let near = nearest(name, operands.iter().map(|(name, _)| *name));
+                    let (name, near) = (name.clone(), near.map(String::from));
+                    return Err(ProgramErrorKind::Unknown { name, near });
+                }
+            }
+        }
+        (ExprKind::Apply(op, _), [first, second, rest @ ..]) if op.arity() == 2 => {
+            let joined = builder.apply(*op, &[*first, *second]);
+            rest.iter().fold(joined, |joined, next| builder.apply(*op, &[joined?, *next]))
+        }
+        (ExprKind::Apply(op, _), args) => builder.apply(*op, args),
+        (ExprKind::Compare(_, rest), args) => {
+            compared(rest.iter().map(|(op, _)| *op), args, builder)
+        }
+        (ExprKind::If(..), &[yes, condition, no]) => {
+            builder.apply(Op::Where, &[condition, yes, no])
+        }
+        (ExprKind::Clip(..), &[of, low, high]) => {
+            let raised = builder.apply(Op::Maximum, &[of, low]);
+            raised.and_then(|raised| builder.apply(Op::Minimum, &[raised, high]))
+        }
+        (ExprKind::Cast(dtype, _), &[of]) => builder.cast(of, *dtype),
+        (ExprKind::Index(_, pattern), &[of]) => Ok(builder.insert_axes(of, pattern)),
+        (ExprKind::Transpose(_, axes), &[of]) => Ok(builder.transpose(of, axes.as_deref())),
+        (ExprKind::Reduce { fold, axes, keepdims, .. }, &[of]) => {
+            builder.reduce(*fold, of, axes.as_deref(), *keepdims)
+        }
+        // Never: a node's operands come before it.
+        _ => return Err(ProgramErrorKind::Unsupported("an operand that is not there".into())),
+    };
+    made.map_err(ProgramErrorKind::Type)
+}
+
+/// Every two neighbours compared, and all of them true.
+fn compared(
+    ops: impl Iterator<Item = Op>,
+    args: &[Node],
+    builder: &mut Builder,
+) -> Result<Node, TypeError> {
+    let mut all: Option<Node> = None;
+    for (op, pair) in ops.zip(args.windows(2)) {
+        let one = builder.apply(op, pair)?;
+        all = Some(match all {
+            Some(all) => builder.apply(Op::LogicalAnd, &[all, one])?,
+            None => one,
+        });
+    }
+    Ok(all.unwrap_or_else(|| builder.literal(crate::typing::Literal::Bool(true))))
+}
