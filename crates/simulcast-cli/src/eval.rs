@@ -5,6 +5,7 @@ mod inputs;
 mod show;
 mod word;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use simulcast::{
-    AnyArray, AnyView, DType, Expr, ExprKind, Program, ProgramError, ProgramErrorKind, Promotion,
-    Run,
+    AnyArray, AnyView, DType, Diagnostic, Expr, ExprKind, Program, ProgramError, ProgramErrorKind,
+    Promotion, Run,
 };
 use simulcast_core::{Names, OwnedRule, RuleKind, resolve, tuple};
 use simulcast_explain::{SCHEMA, Subject, TextOptions, error_json};
@@ -34,8 +35,9 @@ const LONG: Duration = Duration::from_millis(500);
 pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let mut clock = Clock(vec![("start", Instant::now())]);
     let rule = rule(&args.rule)?;
-    let expr = Expr::parse(&args.expression)
-        .map_err(|error| Failure::Usage(error.snippet(&args.expression)))?;
+    let text = args.expression.as_str();
+    let expr = Expr::parse(text)
+        .map_err(|error| Failure::Shown(Diagnostic::of_text(text, error).to_string(), 2))?;
     let memory = args.max_bytes.unwrap_or_else(available);
     if let Some(path) = &args.output {
         check_output(path)?;
@@ -43,20 +45,22 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let inputs = Inputs::new(&args.inputs, args.seed, memory)?;
     let given = inputs.views()?;
     clock.passed("read");
-    let program = program(args, &expr, &given)?;
+    check_names(&expr, &given)?;
+    let promotion = if args.strict { Promotion::Strict } else { Promotion::Numpy };
+    let known: Vec<_> =
+        given.iter().map(|(name, view)| (*name, view.dtype(), view.shape())).collect();
+    let fail = |error: ProgramError| {
+        refused(args, &Diagnostic::new(&expr, error, &known, rule.rule(), promotion))
+    };
+    let types: Vec<_> = known.iter().map(|&(name, dtype, _)| (name, dtype)).collect();
+    let program = expr.compile(&types, promotion).map_err(fail)?;
     clock.passed("compile");
 
-    let find = |name: &str| given.iter().find(|(known, _)| *known == name);
-    let operands: Vec<AnyView<'_>> = program
-        .operands()
-        .iter()
-        .filter_map(|operand| find(&operand.name).map(|(_, view)| view.clone()))
-        .collect();
+    let operands: Vec<AnyView<'_>> = given.iter().map(|(_, view)| view.clone()).collect();
     let mut run = program.on(&operands).rule(rule.rule());
     if let Some(threads) = args.threads {
         run = run.threads(threads);
     }
-    let fail = |error: ProgramError| refused(args, &error);
     let shape = run.shape().map_err(fail)?;
     if args.explain {
         let text = explained(&expr, &program, &rule, &operands, &shape);
@@ -67,10 +71,12 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     }
     let made = match &args.output {
         Some(path) => {
-            to_file(&run, &program, &shape, path, memory, &mut clock).map_err(|error| match error {
-                Stopped::Program(error) => fail(error),
-                Stopped::File(error) => Failure::Usage(format!("cannot write {error}")),
-            })?;
+            to_file(&run, &program, &shape, path, memory, &mut clock).map_err(
+                |error| match error {
+                    Stopped::Program(error) => fail(error),
+                    Stopped::File(error) => Failure::Usage(format!("cannot write {error}")),
+                },
+            )?;
             None
         }
         None => {
@@ -93,7 +99,9 @@ fn rule(text: &str) -> Result<OwnedRule, Failure> {
         | RuleKind::Pdpd
         | RuleKind::Paddle
         | RuleKind::Legacy => Ok(rule),
-        _ => Err(Failure::Usage(format!("rule {text} is none between the operands of an operator"))),
+        _ => {
+            Err(Failure::Usage(format!("rule {text} is none between the operands of an operator")))
+        }
     }
 }
 
@@ -104,11 +112,8 @@ fn check_output(path: &Path) -> Result<(), Failure> {
     Err(Failure::Usage(format!("{} does not end in .npy", path.display())))
 }
 
-fn program(
-    args: &EvalArgs,
-    expr: &Expr,
-    given: &[(&str, AnyView<'_>)],
-) -> Result<Program, Failure> {
+/// Every name of the expression is given, and every one that is given is in the expression.
+fn check_names(expr: &Expr, given: &[(&str, AnyView<'_>)]) -> Result<(), Failure> {
     let known = |name: &str| given.iter().any(|(known, _)| *known == name);
     let missing: Vec<&str> = expr.operands().filter(|name| !known(name)).collect();
     if let [first, ..] = missing[..] {
@@ -118,31 +123,37 @@ fn program(
             "nothing is given for {names}; write {first}=FILE, {first}=VALUE or {first}='(3, 4)'"
         )));
     }
-    let promotion = if args.strict { Promotion::Strict } else { Promotion::Numpy };
-    let types: Vec<(&str, DType)> = given.iter().map(|(name, view)| (*name, view.dtype())).collect();
-    let program = expr.compile(&types, promotion).map_err(|error| refused(args, &error))?;
-    let used = |name: &str| program.operands().iter().any(|operand| operand.name == name);
-    match given.iter().find(|(name, _)| !used(name)) {
+    // Not only operands: `e` is a constant until it is given.
+    let names: HashSet<&str> = expr
+        .nodes()
+        .iter()
+        .filter_map(|node| match &node.kind {
+            ExprKind::Name(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    match given.iter().find(|(name, _)| !names.contains(name)) {
         Some((name, _)) => Err(Failure::Usage(format!("`{name}` is not in the expression"))),
-        None => Ok(program),
+        None => Ok(()),
     }
 }
 
-/// An error with its place in the expression; shapes and types that do not go together exit with 1.
-fn refused(args: &EvalArgs, error: &ProgramError) -> Failure {
-    let text = error.snippet(&args.expression);
+/// An error with its place in the expression: shapes and types that do not go together.
+fn refused(args: &EvalArgs, diagnostic: &Diagnostic) -> Failure {
     if args.json {
+        let error = diagnostic.error();
         let mut about = match &error.kind {
             ProgramErrorKind::Broadcast(error) => error_json(error),
             _ => json!({}),
         };
         about["message"] = error.to_string().into();
         about["span"] = json!([error.span.start, error.span.end]);
+        about["suggestions"] = diagnostic.suggestions().collect();
         let answer = json!({ "schema": SCHEMA, "error": about });
         // Whoever reads it may have seen enough; the verdict stays.
         let _ = output::print(format!("{answer}\n").as_bytes());
     }
-    Failure::Refused(text)
+    Failure::Shown(diagnostic.to_string(), 1)
 }
 
 /// Whether a result fits in memory.
@@ -282,13 +293,16 @@ fn report(
             answer["file"] = file.into();
         }
         if args.time {
-            answer["seconds"] =
-                clock.parts().map(|(name, time)| (name.to_owned(), json!(time.as_secs_f64()))).collect();
+            answer["seconds"] = clock
+                .parts()
+                .map(|(name, time)| (name.to_owned(), json!(time.as_secs_f64())))
+                .collect();
         }
         return output::print(format!("{answer}\n").as_bytes());
     }
     if args.time {
-        let parts: Vec<String> = clock.parts().map(|(name, time)| format!("{name} {time:.1?}")).collect();
+        let parts: Vec<String> =
+            clock.parts().map(|(name, time)| format!("{name} {time:.1?}")).collect();
         let _ = std::io::Write::write_all(
             &mut anstream::stderr(),
             format!("{}\n", parts.join(", ")).as_bytes(),
@@ -312,13 +326,11 @@ fn explained(
 ) -> String {
     let mut out = String::new();
     let reshaped = expr.nodes().iter().any(|node| {
-        matches!(
-            node.kind,
-            ExprKind::Index(..) | ExprKind::Transpose(..) | ExprKind::Reduce { .. }
-        )
+        matches!(node.kind, ExprKind::Index(..) | ExprKind::Transpose(..) | ExprKind::Reduce { .. })
     });
     let shapes: Vec<Vec<usize>> = operands.iter().map(|view| view.shape().to_vec()).collect();
-    let names: Vec<String> = program.operands().iter().map(|operand| operand.name.clone()).collect();
+    let names: Vec<String> =
+        program.operands().iter().map(|operand| operand.name.clone()).collect();
     if !reshaped && let Ok(plan) = resolve(rule.rule(), &shapes) {
         let axes = shapes.iter().map(|shape| vec![String::new(); shape.len()]).collect();
         let plan = plan.with_names(Names { operands: names, axes });
@@ -330,12 +342,19 @@ fn explained(
     };
     for (operand, view) in program.operands().iter().zip(operands) {
         let bytes = show::size(stored(operand.dtype, view.shape()));
-        let _ = writeln!(out, "  {:<8} {} {}  {bytes}", operand.name, operand.dtype, tuple(view.shape()));
+        let _ = writeln!(
+            out,
+            "  {:<8} {} {}  {bytes}",
+            operand.name,
+            operand.dtype,
+            tuple(view.shape())
+        );
     }
     let bytes = show::size(stored(program.dtype(), shape));
     let _ = writeln!(out, "  {:<8} {} {}  {bytes}", "result", program.dtype(), tuple(shape));
     let stages = program.stages();
-    let _ = writeln!(out, "  {:<8} {stages} over memory", if stages == 1 { "pass" } else { "passes" });
+    let _ =
+        writeln!(out, "  {:<8} {stages} over memory", if stages == 1 { "pass" } else { "passes" });
     out
 }
 
@@ -343,6 +362,7 @@ fn explained(
 fn available() -> u64 {
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let kilobytes =
+        line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     kilobytes.map_or(4 << 30, |kilobytes| kilobytes.saturating_mul(1024) / 2)
 }

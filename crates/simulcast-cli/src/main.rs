@@ -29,6 +29,8 @@ enum Failure {
     Refused(String),
     /// The command cannot be understood, or a file cannot be read or written: exit code 2.
     Usage(String),
+    /// An expression that cannot be read or computed, shown with its place: that exit code.
+    Shown(String, u8),
     /// Whoever reads the output has seen enough: exit code 0, and no word about it.
     Closed,
 }
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Closed) => return ExitCode::SUCCESS,
         Err(Failure::Refused(message)) => (message, 1),
+        Err(Failure::Shown(message, code)) => (message, code),
         Err(Failure::Usage(message)) => (format!("error: {message}"), 2),
     };
     if !message.is_empty() {

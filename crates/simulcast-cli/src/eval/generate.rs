@@ -202,7 +202,7 @@ impl Source {
     }
 
     /// The number in a place of the sequence: one mixing of a counter, so that any place can be
-    /// had without those before it (SplitMix64).
+    /// had without those before it (`SplitMix64`).
     const fn bits(self, at: usize) -> u64 {
         let counter = (at as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut z = self.seed.wrapping_add(counter);

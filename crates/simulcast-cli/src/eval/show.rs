@@ -95,7 +95,7 @@ macro_rules! each {
 fn cells(view: &AnyView<'_>) -> Vec<String> {
     each!(view,
         [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
-            |x| x.to_string();
+            ToString::to_string;
         [F16: half::f16, Bf16: half::bf16, F32: f32, F64: f64, String: String] |x| format!("{x:?}");
         [C64: Complex<f32>, C128: Complex<f64>] |x| format!("{:?}{:+?}j", x.re, x.im);
     )
