@@ -176,7 +176,7 @@ pub(crate) struct ShapeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
     /// The expression.
-    #[arg(value_name = "EXPR")]
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) expression: String,
     /// Its operands.
     #[arg(value_name = "NAME=OPERAND")]

@@ -62,31 +62,24 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
         run = run.threads(threads);
     }
     let shape = run.shape().map_err(fail)?;
-    if args.explain {
+    if args.explain && !args.json {
         let text = explained(&expr, &program, &rule, &operands, &shape);
-        // What is asked for in JSON stays JSON.
-        if !args.json {
-            output::print(text.as_bytes())?;
-        }
+        output::print(text.as_bytes())?;
     }
     let made = match &args.output {
         Some(path) => {
-            to_file(&run, &program, &shape, path, memory, &mut clock).map_err(
-                |error| match error {
-                    Stopped::Program(error) => fail(error),
-                    Stopped::File(error) => Failure::Usage(format!("cannot write {error}")),
-                },
-            )?;
+            to_file(&run, &program, &shape, path, memory, &mut clock, fail)?;
             None
         }
         None => {
-            fits(program.dtype(), &shape, memory)?;
+            fits(program.dtype(), &shape, inputs.left)?;
             let made = run.collect().map_err(fail)?;
             clock.passed("run");
             Some(made)
         }
     };
-    report(args, &program, &shape, made.as_ref(), &clock)
+    let shapes: Vec<&[usize]> = operands.iter().map(AnyView::shape).collect();
+    report(args, &program, &shapes, &shape, made.as_ref(), &clock)
 }
 
 /// A rule that brings any two shapes together, as the operators of an expression need it.
@@ -99,9 +92,10 @@ fn rule(text: &str) -> Result<OwnedRule, Failure> {
         | RuleKind::Pdpd
         | RuleKind::Paddle
         | RuleKind::Legacy => Ok(rule),
-        _ => {
-            Err(Failure::Usage(format!("rule {text} is none between the operands of an operator")))
-        }
+        _ => Err(Failure::Usage(format!(
+            "rule {text} does not bring two operands together; expressions take numpy, exact, \
+             unidirectional, pdpd, paddle and legacy"
+        ))),
     }
 }
 
@@ -169,24 +163,6 @@ fn fits(dtype: DType, shape: &[usize], memory: u64) -> Result<(), Failure> {
     )))
 }
 
-/// Why a result did not reach its file.
-enum Stopped {
-    Program(ProgramError),
-    File(FileError),
-}
-
-impl From<ProgramError> for Stopped {
-    fn from(error: ProgramError) -> Self {
-        Self::Program(error)
-    }
-}
-
-impl From<FileError> for Stopped {
-    fn from(error: FileError) -> Self {
-        Self::File(error)
-    }
-}
-
 /// Computes a result straight into its file, block by block where one pass is all it takes: other
 /// stages would be computed anew for each block.
 fn to_file(
@@ -196,12 +172,14 @@ fn to_file(
     path: &Path,
     memory: u64,
     clock: &mut Clock,
-) -> Result<(), Stopped> {
+    fail: impl Fn(ProgramError) -> Failure,
+) -> Result<(), Failure> {
     let dtype = program.dtype();
+    let cannot = |error: FileError| Failure::Usage(format!("cannot write {error}"));
     if dtype == DType::String {
-        let made = run.collect()?;
+        let made = run.collect().map_err(fail)?;
         clock.passed("run");
-        write_npy(path, &made.view())?;
+        write_npy(path, &made.view()).map_err(cannot)?;
         clock.passed("write");
         return Ok(());
     }
@@ -210,7 +188,7 @@ fn to_file(
         Temporary::remove_all();
         std::process::exit(130);
     });
-    let mut writer = Writer::create(path, dtype, shape)?;
+    let mut writer = Writer::create(path, dtype, shape).map_err(cannot)?;
     match shape {
         [rows, inner @ ..] if program.stages() == 1 && *rows > 0 => {
             let row = inner.iter().product::<usize>().saturating_mul(dtype.size()).max(1);
@@ -220,14 +198,14 @@ fn to_file(
             for start in (0..*rows).step_by(step) {
                 let block = start..(start + step).min(*rows);
                 let mut out = writer.rows_mut(block.clone());
-                run.rows_into(block.clone(), &mut out)?;
+                run.rows_into(block.clone(), &mut out).map_err(&fail)?;
                 bar.reached(block.end as u64 * row as u64);
             }
         }
-        _ => run.collect_into(&mut writer.view_mut())?,
+        _ => run.collect_into(&mut writer.view_mut()).map_err(fail)?,
     }
     clock.passed("run");
-    writer.finish()?;
+    writer.finish().map_err(cannot)?;
     clock.passed("write");
     Ok(())
 }
@@ -278,6 +256,7 @@ impl Clock {
 fn report(
     args: &EvalArgs,
     program: &Program,
+    shapes: &[&[usize]],
     shape: &[usize],
     made: Option<&AnyArray>,
     clock: &Clock,
@@ -288,6 +267,14 @@ fn report(
         let mut answer = json!({ "schema": SCHEMA });
         if let Value::Object(about) = show::json_of(dtype, shape, view.as_ref()) {
             about.into_iter().for_each(|(key, value)| answer[key] = value);
+        }
+        if args.explain {
+            let operands = program.operands().iter().zip(shapes);
+            let about = operands.map(|(operand, shape)| {
+                json!({ "name": operand.name, "dtype": operand.dtype.name(), "shape": shape })
+            });
+            answer["operands"] = about.collect();
+            answer["passes"] = program.stages().into();
         }
         if let Some(file) = file {
             answer["file"] = file.into();

@@ -251,7 +251,9 @@ fn numpy_files_are_shapes() {
     }
     let choose = simulcast(&["shape", &format!("{data}/tensors.safetensors")]);
     assert_eq!(choose.status.code(), Some(2));
-    assert!(String::from_utf8(choose.stderr).unwrap().contains("tensors.safetensors: which of `"));
+    assert!(
+        String::from_utf8(choose.stderr).unwrap().contains("tensors.safetensors: choose one of")
+    );
     let broken = simulcast(&["shape", path]);
     assert_eq!(broken.status.code(), Some(2));
     assert!(String::from_utf8(broken.stderr).unwrap().contains("the file ends inside its header"));

@@ -21,7 +21,11 @@ fn transcript(args: &[&str]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "=._:-,".contains(c);
     let quoted: Vec<String> = args
         .iter()
-        .map(|a| if a.chars().all(plain) { (*a).to_string() } else { format!("'{a}'") })
+        .map(|a| match a.chars().all(plain) {
+            true => (*a).to_string(),
+            false if a.contains('\'') => format!("\"{a}\""),
+            false => format!("'{a}'"),
+        })
         .collect();
     let said = String::from_utf8(stderr).unwrap();
     format!(
@@ -164,7 +168,7 @@ fn an_interrupted_run_leaves_nothing() {
         let folder = folder(&format!("interrupted{signal}"));
         let path = folder.join("x.npy");
         let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
-            .args(["eval", "tanh(sin(x) * cos(y))", "x=(40000,1)", "y=(1,40000)", "-o"])
+            .args(["eval", "sin(x[:, None] * y).sum(axis=1)", "x=(100000,)", "y=(1000000,)", "-o"])
             .args([path.to_str().unwrap(), "--threads", "1"])
             .stdout(Stdio::null())
             .spawn()

@@ -180,7 +180,7 @@ impl fmt::Display for Problem {
             }
             Self::NoSuch { known } => write!(f, "there is no such array; there are {}", Few(known)),
             Self::Choose { known } if known.is_empty() => f.write_str("there is no array in it"),
-            Self::Choose { known } => write!(f, "which of {}", Few(known)),
+            Self::Choose { known } => write!(f, "choose one of its arrays: {}", Few(known)),
         }
     }
 }

@@ -104,6 +104,7 @@ enum Shown {
 }
 
 impl Store {
+    // Implements E_BROADCAST_ANY_FUNC_2280.
     /// Opens a file; a plain one is mapped into memory.
     ///
     /// A name that ends in `.safetensors` says what is in the file; otherwise its first bytes do.

@@ -34,6 +34,7 @@ fn refused_npy(descr: &str, shape: &str, elements: &[u8]) -> Problem {
 mod npy {
     use super::*;
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn truncated_anywhere() {
         let whole = array("'<i2'", "(3,)", &[1, 0, 2, 0, 3, 0]);
@@ -45,6 +46,7 @@ mod npy {
         assert_eq!(store.get(None).unwrap().to_owned(), ndarray::array![1_i16, 2, 3].into());
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn lying_shape() {
         let needs = (4_u64 << 40) * 3;
@@ -52,6 +54,7 @@ mod npy {
         assert_eq!(problem, Problem::Truncated { part: "elements", needs, has: 24 });
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn overflowing_product() {
         for shape in [
@@ -69,12 +72,14 @@ mod npy {
         assert!(matches!(refused_npy("'|u1'", &shape, &[]), Problem::Overflow { .. }));
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn negative_sizes() {
         let problem = refused_npy("'<f4'", "(-1, -4)", &[0; 16]);
         assert!(matches!(problem, Problem::Header { .. }), "{problem}");
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn huge_header_length() {
         let problem = refused("x.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}".to_vec());
@@ -82,6 +87,7 @@ mod npy {
         assert_eq!(problem, Problem::Limit { part: "a header", bytes: u32::MAX.into(), limit });
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn header_that_is_no_dictionary() {
         for header in ["", "[]", "None", "__import__('os')", "{'descr'", "\u{0}", "{{{{", "}"] {
@@ -90,6 +96,7 @@ mod npy {
         }
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn nested_tuples_a_hundred_thousand_deep() {
         let deep = format!("{}{}", "(".repeat(100_000), ")".repeat(100_000));
@@ -98,6 +105,7 @@ mod npy {
         assert!(matches!(refused_npy(&deep[..100_000], "()", &[]), Problem::Header { .. }));
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn wrong_descr() {
         for descr in ["'<f3'", "'|O'", "'<M8[ns]'", "'\\x00'", "[('a', '<f4')]", "'<f4,<i8'", "''"]
@@ -108,6 +116,7 @@ mod npy {
         assert!(matches!(refused_npy("4", "(2,)", &[0; 8]), Problem::Header { .. }));
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn trailing_bytes() {
         let problem = refused_npy("'<f4'", "(2,)", &[0; 11]);
@@ -116,6 +125,7 @@ mod npy {
     }
 
     /// Elements without bytes: any number of them is there.
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn endless_empty_strings() {
         for descr in ["'<U0'", "'|S0'"] {
@@ -124,6 +134,7 @@ mod npy {
         }
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn text_that_is_none() {
         let element = |problem| match problem {
@@ -136,6 +147,7 @@ mod npy {
         assert_eq!(element(refused_npy("'|S1'", "(3,)", b"ab\xff")), 2);
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn other_files() {
         for bytes in [&b"hello, world"[..], b"\x89PNG\r\n\x1a\n", b"\x93numpy\x01\x00", b"abc"] {
@@ -232,6 +244,7 @@ mod npz {
         }
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn honest_archives_are_read() {
         for member in [stored("a.npy", &three()), deflated("a.npy", &three())] {
@@ -244,6 +257,7 @@ mod npz {
         assert!(matches!(none.get(None).unwrap_err().problem, Problem::Choose { .. }));
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn truncated_anywhere() {
         let whole = zip(&[deflated("a.npy", &three()), stored("b.npy", &three())]);
@@ -255,6 +269,7 @@ mod npz {
         }
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn duplicate_names() {
         let twice = zip(&[stored("a.npy", &three()), stored("a.npy", &three())]);
@@ -262,6 +277,7 @@ mod npz {
     }
 
     /// Names are looked up, never opened.
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn names_that_are_paths() {
         let names = ["../../etc/passwd.npy", "/abs.npy", "c:\\x.npy", "a\0b.npy", ".npy"];
@@ -274,6 +290,7 @@ mod npz {
         assert!(matches!(store.get(Some("abs")).unwrap_err().problem, Problem::NoSuch { .. }));
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn members_of_other_kinds_are_left_alone() {
         let store = zip(&[stored("readme.txt", b"hi"), stored("a.npy", &three())]);
@@ -282,6 +299,7 @@ mod npz {
         assert_eq!(store.get(None).unwrap().shape(), [3]);
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn bomb() {
         let bytes = array("'|u1'", "(16777216,)", &vec![0; 16 << 20]);
@@ -296,6 +314,7 @@ mod npz {
     }
 
     /// Many members that share their bytes are charged each.
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn overlapping_members_share_one_budget() {
         let bytes = array("'|u1'", "(400000,)", &vec![0; 400_000]);
@@ -311,6 +330,7 @@ mod npz {
         assert!(store.get(Some("a")).is_ok(), "what is there stays");
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn lying_sizes() {
         let stored = stored("a.npy", &three());
@@ -334,6 +354,7 @@ mod npz {
     }
 
     /// A header that is never there, however much is unpacked.
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn lying_sizes_end_where_a_shape_is_asked_for() {
         let mut bytes = b"\x93NUMPY\x02\x00\x00\x00\x0f\x00".to_vec();
@@ -346,6 +367,7 @@ mod npz {
         assert!(matches!(problem, Problem::Truncated { .. }), "{problem}");
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn lying_directories() {
         let honest = stored("a.npy", &three());
@@ -372,6 +394,7 @@ mod npz {
         assert!(matches!(problem, Problem::Limit { part: "a directory", .. }), "{problem}");
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn lying_numbers_of_64_bits() {
         let honest = stored("a.npy", &three());
@@ -418,6 +441,7 @@ mod safetensors {
         format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{from},{to}]}}"#)
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn truncated_anywhere() {
         let whole = file(&format!(r#"{{"a":{}}}"#, tensor("U8", "[3]", 0, 3)), &[1, 2, 3]);
@@ -429,6 +453,7 @@ mod safetensors {
         assert_eq!(store.get(Some("a")).unwrap().to_owned(), ndarray::array![1_u8, 2, 3].into());
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn overlapping_offsets() {
         let a = tensor("U8", "[3]", 0, 3);
@@ -438,6 +463,7 @@ mod safetensors {
         }
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn offsets_out_of_range() {
         let far = |to| format!(r#"{{"a":{}}}"#, tensor("U8", &format!("[{to}]"), 0, to));
@@ -448,6 +474,7 @@ mod safetensors {
         assert!(matches!(problem, Problem::Truncated { .. }), "{problem}");
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn sizes_that_lie() {
         for (dtype, shape, to) in [
@@ -467,6 +494,7 @@ mod safetensors {
         assert!(matches!(problem(&odd, &[0; 2]), Problem::Element { .. }));
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn huge_header_length() {
         let bytes = u64::MAX.to_le_bytes().to_vec();
@@ -478,6 +506,7 @@ mod safetensors {
         );
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn header_that_is_no_dictionary() {
         let deep = "[".repeat(100_000);
@@ -487,6 +516,7 @@ mod safetensors {
         }
     }
 
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn trailing_bytes() {
         let header = format!(r#"{{"a":{}}}"#, tensor("U8", "[3]", 0, 3));
@@ -494,6 +524,7 @@ mod safetensors {
     }
 
     /// A byte of 2 is no `bool`; it is shown as true, as NumPy does.
+    // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn bools_of_other_bytes() {
         let header = format!(r#"{{"a":{}}}"#, tensor("BOOL", "[4]", 0, 4));

@@ -63,6 +63,7 @@ fn told(view: &AnyView<'_>) -> Value {
     json!({ "dtype": view.dtype().name(), "shape": view.shape(), "values": values })
 }
 
+// [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn every_array_of_numpy_is_read() {
     let expected = expected();
@@ -85,6 +86,7 @@ fn every_array_of_numpy_is_read() {
     }
 }
 
+// [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn zeros_keep_their_sign() {
     let store = open("deflated.npz");
@@ -94,6 +96,7 @@ fn zeros_keep_their_sign() {
     }
 }
 
+// [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn every_version_of_the_format_is_read() {
     for file in ["version1.npy", "version2.npy", "version3.npy"] {
@@ -105,6 +108,7 @@ fn every_version_of_the_format_is_read() {
     assert_eq!(told(&store.get(None).unwrap()), expected()["npz"]["big_fortran"]);
 }
 
+// [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn what_lies_as_it_should_is_not_copied() {
     let limits = Limits { memory: 0, ..Limits::default() };
@@ -123,6 +127,7 @@ fn what_lies_as_it_should_is_not_copied() {
     }
 }
 
+// [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn objects_records_and_dates_are_refused() {
     let store = open("refused.npz");
@@ -154,6 +159,7 @@ fn objects_records_and_dates_are_refused() {
 }
 
 /// What NumPy writes row-major, we write byte for byte alike.
+// [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn files_are_byte_for_byte_as_numpy_writes_them() {
     let (folder, numpy) = (fresh("alike"), fs::read(data("numpy.npz")).unwrap());
@@ -183,6 +189,7 @@ fn files_are_byte_for_byte_as_numpy_writes_them() {
 }
 
 /// `tests/record.py check` has read these archives with NumPy.
+// [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn archives_are_what_numpy_has_read() {
     let store = open("numpy.npz");

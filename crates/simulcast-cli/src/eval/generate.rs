@@ -9,6 +9,8 @@
 //!
 //! Each call takes `dtype=`.
 
+use std::fmt;
+
 use ndarray::{ArrayD, IxDyn};
 use simulcast::{AnyArray, Complex, DType};
 use simulcast_core::tuple;
@@ -56,7 +58,8 @@ impl Source {
                 Err(format!("`{name}` makes floating-point numbers, not {float}"))
             }
             ("rand", sizes) => {
-                self.fill(float, &shape(sizes)?, |at| Number::Float(self.uniform(at)))
+                let digits = digits(float);
+                self.fill(float, &shape(sizes)?, |at| Number::Float(self.uniform(at, digits)))
             }
             ("randn", sizes) => {
                 self.fill(float, &shape(sizes)?, |at| Number::Float(self.normal(at)))
@@ -181,7 +184,7 @@ impl Source {
                         let convert: fn(Number) -> Option<$type> = $convert;
                         let values = (0..count).map(|at| {
                             let value = value(at);
-                            convert(value).ok_or_else(|| format!("{value:?} is no {dtype}"))
+                            convert(value).ok_or_else(|| format!("{value} is no {dtype}"))
                         });
                         array(shape, values.collect::<Result<Vec<_>, _>>()?)
                     })*)*
@@ -211,16 +214,25 @@ impl Source {
         z ^ (z >> 31)
     }
 
-    /// From 0 to 1, without 1 in any type: 53 bits are cut down to 24 where floats have as many.
-    fn uniform(self, at: usize) -> f64 {
-        const ULP: f64 = 1.0 / (1_u64 << 53) as f64;
-        (self.bits(at) >> 11) as f64 * ULP
+    /// From 0 to 1 without 1, of that many binary digits.
+    fn uniform(self, at: usize, digits: u32) -> f64 {
+        (self.bits(at) >> (64 - digits)) as f64 / (1_u64 << digits) as f64
     }
 
     /// Of mean 0 and variance 1 (Box and Muller).
     fn normal(self, at: usize) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform(2 * at)).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform(2 * at + 1)).cos()
+        let radius = (-2.0 * (1.0 - self.uniform(2 * at, 53)).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform(2 * at + 1, 53)).cos()
+    }
+}
+
+/// The binary digits of a floating-point type, so that nothing is rounded up to 1.
+const fn digits(dtype: DType) -> u32 {
+    match dtype {
+        DType::F16 => half::f16::MANTISSA_DIGITS,
+        DType::Bf16 => half::bf16::MANTISSA_DIGITS,
+        DType::F32 => f32::MANTISSA_DIGITS,
+        _ => f64::MANTISSA_DIGITS,
     }
 }
 
@@ -230,6 +242,16 @@ enum Number {
     Int(i128),
     Float(f64),
     Complex(Complex<f64>),
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(x) => x.fmt(f),
+            Self::Float(x) => write!(f, "{x:?}"),
+            Self::Complex(x) => write!(f, "{:?}j", x.im),
+        }
+    }
 }
 
 impl Number {
@@ -310,4 +332,61 @@ where
 {
     let array = ArrayD::from_shape_vec(IxDyn(shape), values);
     array.map(AnyArray::from).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(text: &str) -> Result<AnyArray, String> {
+        Source { seed: 0, memory: 1 << 20 }.array(&Word::parse(text)?)
+    }
+
+    #[test]
+    fn values_have_the_types_that_python_gives_them() {
+        let array = |text| made(text).map(|array| format!("{} {:?}", array.dtype(), array.shape()));
+        for (text, expected) in [
+            ("(2,3)", "int64 [2, 3]"),
+            ("()", "int64 []"),
+            ("true", "bool []"),
+            ("[1, true]", "int64 [2]"),
+            ("[1, 2.5]", "float64 [2]"),
+            ("[1, 2j]", "complex128 [2]"),
+            ("[18446744073709551615]", "uint64 [1]"),
+            ("[[], []]", "float64 [2, 0]"),
+            ("['a', 'b']", "string [2]"),
+            ("full((2, 1), true)", "bool [2, 1]"),
+            ("arange(3, dtype=bfloat16)", "bfloat16 [3]"),
+            ("arange(0.5, 2)", "float64 [2]"),
+            ("arange(5, 1)", "int64 [0]"),
+            ("arange(5, 1, -2)", "int64 [2]"),
+            ("linspace(0, 1)", "float64 [50]"),
+            ("linspace(0, 1, 0)", "float64 [0]"),
+            ("rand()", "float64 []"),
+            ("zeros((2, 3), dtype=int8)", "int8 [2, 3]"),
+        ] {
+            assert_eq!(array(text).as_deref(), Ok(expected), "{text}");
+        }
+        assert_eq!(made("arange(2, 9, 3)"), Ok(ndarray::array![2_i64, 5, 8].into()));
+        assert_eq!(made("linspace(1, 2, 3)"), Ok(ndarray::array![1.0, 1.5, 2.0].into()));
+    }
+
+    #[test]
+    fn random_numbers_are_spread_as_they_should() {
+        let mean = |array: &AnyArray, power: i32| {
+            let array = array.typed::<f64>().unwrap();
+            array.iter().map(|x| x.powi(power)).sum::<f64>() / array.len() as f64
+        };
+        let uniform = made("rand(100000)").unwrap();
+        assert!((mean(&uniform, 1) - 0.5).abs() < 0.005);
+        assert!((mean(&uniform, 2) - 1.0 / 3.0).abs() < 0.005);
+        let normal = made("randn(100000)").unwrap();
+        assert!(mean(&normal, 1).abs() < 0.02 && (mean(&normal, 2) - 1.0).abs() < 0.02);
+        assert!((mean(&normal, 4) - 3.0).abs() < 0.2);
+        let narrow = made("rand(100000, dtype=bfloat16)").unwrap();
+        assert!(narrow.typed::<half::bf16>().unwrap().iter().all(|x| x.to_f32() < 1.0));
+        assert_eq!(made("rand(9)"), made("rand(9)"));
+        let other = Source { seed: 1, memory: 1 << 20 }.array(&Word::parse("rand(9)").unwrap());
+        assert_ne!(made("rand(9)"), other);
+    }
 }

@@ -16,6 +16,8 @@ pub(super) struct Inputs {
     /// Files, each opened once.
     stores: BTreeMap<String, Store>,
     given: Vec<(String, Given)>,
+    /// The bytes of memory that are left.
+    pub(super) left: u64,
 }
 
 #[derive(Debug)]
@@ -26,20 +28,23 @@ enum Given {
 
 impl Inputs {
     pub(super) fn new(words: &[String], seed: u64, memory: u64) -> Result<Self, Failure> {
-        let mut this = Self { stores: BTreeMap::new(), given: Vec::new() };
+        let mut this = Self { stores: BTreeMap::new(), given: Vec::new(), left: memory };
         for (at, word) in words.iter().enumerate() {
             let (name, text) = split(word).map_err(Failure::Usage)?;
             if this.given.iter().any(|(known, _)| known == name) {
                 return Err(Failure::Usage(format!("`{name}` is given twice")));
             }
             let given = match FileWord::new(text) {
-                Some(file) => this.open(file, memory).map_err(file_failure)?,
+                Some(file) => this.open(file).map_err(file_failure)?,
                 None => {
                     // Another sequence for each operand.
                     let seed = seed.wrapping_add((at as u64).wrapping_mul(0xd134_2543_de82_ef95));
-                    let made =
-                        Word::parse(text).and_then(|word| Source { seed, memory }.array(&word));
-                    Given::Made(made.map_err(|why| Failure::Usage(format!("{word}: {why}")))?)
+                    let made = Word::parse(text)
+                        .and_then(|word| Source { seed, memory: this.left }.array(&word))
+                        .map_err(|why| Failure::Usage(format!("{word}: {why}")))?;
+                    let bytes = made.view().len() * made.dtype().size();
+                    this.left = this.left.saturating_sub(bytes as u64);
+                    Given::Made(made)
                 }
             };
             this.given.push((name.to_owned(), given));
@@ -47,9 +52,9 @@ impl Inputs {
         Ok(this)
     }
 
-    fn open(&mut self, file: FileWord<'_>, memory: u64) -> Result<Given, FileError> {
+    fn open(&mut self, file: FileWord<'_>) -> Result<Given, FileError> {
         if !self.stores.contains_key(file.path) {
-            let store = file.open(&Limits { memory, ..Limits::default() })?;
+            let store = file.open(&Limits { memory: self.left, ..Limits::default() })?;
             self.stores.insert(file.path.to_owned(), store);
         }
         let array = file.array.map(str::to_owned);

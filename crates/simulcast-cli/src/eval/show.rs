@@ -8,6 +8,9 @@ use simulcast_core::tuple;
 /// Arrays of more elements than this are summed up.
 const FEW: usize = 120;
 
+/// The columns that a row of values takes at most.
+const WIDTH: usize = 96;
+
 /// What is said of a result.
 pub(super) enum Shown {
     /// Every element, as text.
@@ -46,7 +49,8 @@ pub(super) fn size(bytes: u64) -> String {
         }
         (value, unit) = (value / 1000.0, next);
     }
-    if unit == "bytes" { format!("{bytes} bytes") } else { format!("{value:.3} {unit}") }
+    let shown = format!("{value:.1}");
+    format!("{} {unit}", shown.strip_suffix(".0").unwrap_or(&shown))
 }
 
 /// Elements in brackets, as columns.
@@ -67,8 +71,13 @@ fn brackets(shape: &[usize], cells: &[String], width: usize, depth: usize, out: 
     out.push('[');
     let step = cells.len().checked_div(size).unwrap_or(0);
     for at in 0..size {
-        if at > 0 && inner.is_empty() {
+        // Long rows go on below their beginning.
+        let line = (WIDTH.saturating_sub(depth) / (width + 2)).max(1);
+        if at > 0 && inner.is_empty() && !at.is_multiple_of(line) {
             out.push_str(", ");
+        } else if at > 0 && inner.is_empty() {
+            out.push_str(",\n");
+            out.extend(std::iter::repeat_n(' ', depth + 1));
         } else if at > 0 {
             out.push(',');
             out.extend(std::iter::repeat_n('\n', inner.len()));
@@ -182,8 +191,8 @@ mod tests {
     #[test]
     fn many_values_are_summed_up() {
         let x = ndarray::Array1::from_iter(0_i32..1000);
-        assert_eq!(shown(x), "int32 (1000,)   4.000 kB\nmin 0   max 999   mean 499.5\n");
+        assert_eq!(shown(x), "int32 (1000,)   4 kB\nmin 0   max 999   mean 499.5\n");
         let x = ndarray::Array1::from_iter((0..1000).map(|x| x % 4 == 0));
-        assert_eq!(shown(x), "bool (1000,)   1.000 kB\ntrue 250   mean 0.25\n");
+        assert_eq!(shown(x), "bool (1000,)   1 kB\ntrue 250   mean 0.25\n");
     }
 }

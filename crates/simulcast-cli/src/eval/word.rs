@@ -36,6 +36,7 @@ impl Word {
         let word = scan.word(0)?;
         match scan.peek() {
             None => Ok(word),
+            Some(',') => Err("a shape is written (3, 4), values are written [3, 4]".into()),
             Some(_) => Err(scan.wrong("nothing more")),
         }
     }
