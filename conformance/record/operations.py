@@ -28,7 +28,7 @@ NAMES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
          "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 TYPES = {name: np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name) for name in NAMES}
 # How many corners meet each other, and how many operands are drawn.
-CORNERS, DRAWN = 10, 60
+CORNERS, DRAWN = 9, 24
 
 
 def kind(dtype):
@@ -73,17 +73,17 @@ def operands(name, arity):
     if kind(dtype) == "c":
         part = np.dtype("float%d" % (dtype.itemsize * 4))
         if arity == 1:
-            own = corners(part)[:12]
+            own = corners(part)[:8]
             pairs = [(a, b) for a in own for b in own]
             pairs += list(zip(drawn(draw, part, DRAWN), drawn(draw, part, DRAWN)))
             return [np.array([complex(a, b) for a, b in pairs]).astype(dtype)]
         own = [0.0, -0.0, 1.0, -1.5, math.inf, math.nan]
-        values = [complex(draw.of(own), draw.of(own)) for _ in range(arity * 100)]
+        values = [complex(draw.of(own), draw.of(own)) for _ in range(arity * 40)]
         values += [complex(*drawn(draw, part, 2)) for _ in range(arity * DRAWN)]
         return [np.array(values[k::arity]).astype(dtype) for k in range(arity)]
     own = corners(dtype)
     if arity == 1:
-        return [np.array(own + drawn(draw, dtype, DRAWN)).astype(dtype)]
+        return [array(own + drawn(draw, dtype, DRAWN), dtype)]
     few = own[:CORNERS]
     if arity == 2:
         rows = [(a, b) for a in few for b in few]
@@ -91,9 +91,22 @@ def operands(name, arity):
         rows = [[draw.of(own) for _ in range(3)] for _ in range(40)]
     arrays = []
     for k in range(arity):
-        # An operand has the type from the start: it need not be a float on the way.
-        arrays.append(np.array([row[k] for row in rows] + drawn(draw, dtype, DRAWN)).astype(dtype))
+        arrays.append(array([row[k] for row in rows] + drawn(draw, dtype, DRAWN), dtype))
     return arrays
+
+
+def array(values, dtype):
+    """Integers are not to be floats on the way, as large ones beside small ones would be."""
+    return np.array(values, dtype=dtype) if kind(dtype) in "iu" else np.array(values).astype(dtype)
+
+
+def wide(function):
+    """A function computed in twice the width and rounded: NumPy's and SciPy's short ones lose bits."""
+    def apply(*arrays):
+        dtype = arrays[0].dtype
+        more = {"f": np.float64, "F": np.complex128}.get(dtype.char, dtype)
+        return function(*(one.astype(more) for one in arrays)).astype(dtype)
+    return apply
 
 
 def wrapped(value, dtype):
@@ -106,7 +119,7 @@ def each(function):
     def apply(*arrays):
         dtype = arrays[0].dtype
         rows = zip(*(array.tolist() for array in arrays))
-        return np.array([wrapped(function(*row), dtype) for row in rows]).astype(dtype)
+        return array([wrapped(function(*row), dtype) for row in rows], dtype)
     return apply
 
 
@@ -153,6 +166,10 @@ NUMPYS = """negative absolute sign sqrt cbrt square exp exp2 expm1 log log2 log1
     not_equal less less_equal greater greater_equal""".split()
 
 
+FUNCTIONS = """sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh
+    arcsinh arccosh arctanh""".split()
+
+
 def loops(function, dtype):
     """Whether NumPy has a loop for the type itself, rather than for one it converts to."""
     own = dtype.char * function.nin + "->"
@@ -166,7 +183,7 @@ def operations(dtype):
     for name in NUMPYS:
         function = getattr(np, name)
         if loops(function, dtype):
-            yield name, function.nin, function
+            yield name, function.nin, wide(function) if name in FUNCTIONS else function
     if dtype.kind == "b":
         yield "bitwise_not", 1, np.invert
         return
@@ -181,33 +198,33 @@ def operations(dtype):
         yield "multiply_add", 3, lambda a, b, c: a * b + c
         yield "round", 1, np.round
         return
-    yield "power", 2, np.power
+    yield "power", 2, wide(np.power)
     yield "reciprocal", 1, np.reciprocal
     yield "round", 1, np.rint
     yield "multiply_add", 3, lambda a, b, c: a * b + c
     if dtype.kind == "f":
         yield "fused multiply_add", 3, fused
-        yield "erf", 1, scipy.special.erf
-        yield "sigmoid", 1, scipy.special.expit
+        yield "erf", 1, wide(scipy.special.erf)
+        yield "sigmoid", 1, wide(scipy.special.expit)
         yield "relu", 1, lambda a: np.where(a <= 0, dtype.type(0), a)
 
 
-def converted(array, to):
+def converted(values, to):
     """The values as another type, each rounded once; to integers towards 0 and within their range."""
-    own, dtype = kind(array.dtype), TYPES[to]
+    own, dtype = kind(values.dtype), TYPES[to]
     if kind(dtype) in "iu" and own in "fc":
         limits = np.iinfo(dtype)
         def one(x):
             x = x.real
             return 0 if math.isnan(x) else max(limits.min, min(limits.max, math.trunc(x) if math.isfinite(x) else
                                                              math.copysign(10 ** 30, x)))
-        return np.array([int(one(x)) for x in array.tolist()]).astype(dtype)
+        return array([int(one(x)) for x in values.tolist()], dtype)
     if kind(dtype) == "f":
         def one(x):
             x = x.real
             return nearest(Fraction(x), dtype, x) if math.isfinite(x) else x
-        return np.array([float(one(x)) for x in array.tolist()]).astype(dtype)
-    return array.astype(dtype)
+        return np.array([float(one(x)) for x in values.tolist()]).astype(dtype)
+    return values.astype(dtype)
 
 
 def main():

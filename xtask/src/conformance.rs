@@ -13,9 +13,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::run::{Step, cargo, command, output, root};
+use crate::check::read;
+use crate::python::environment;
+use crate::run::{Step, cargo, command, root};
 
 /// How many changed answers are shown for each system.
 const SHOWN: usize = 20;
@@ -60,10 +61,11 @@ fn wish(args: &[String], all: &[String]) -> Result<Wish, String> {
     Ok(wish)
 }
 
-/// Makes docs/dialects.md anew: the test that checks it writes it, with the core as a library.
+/// Makes docs/dialects.md and the list of other answers anew: the tests that check them write them,
+/// with the core as a library.
 fn dialects() -> Result<(), String> {
     let mut test = cargo(["test", "--quiet", "-p", "simulcast-core", "--test", "conformance"]);
-    test.env("SIMULCAST_DIALECTS", "write").args(["--", "the_page_of_dialects_is_current"]);
+    test.env("SIMULCAST_DIALECTS", "write").args(["--", "is_current"]);
     Step::new("docs/dialects.md").run(test)
 }
 
@@ -83,7 +85,8 @@ fn systems() -> Result<Vec<String>, String> {
 /// Asks a system again and shows what changed; with `accept`, keeps it.
 fn record(system: &str, accept: bool) -> Result<(), String> {
     let step = Step::new(&format!("ask {system}"));
-    let python = match environment(system) {
+    let list = root().join(format!("conformance/record/requirements-{system}.txt"));
+    let python = match environment(&root().join("target/conformance").join(system), &list) {
         Ok(python) => python,
         Err(why) => {
             step.skipped(&why);
@@ -106,47 +109,6 @@ fn record(system: &str, accept: bool) -> Result<(), String> {
         println!("   kept: conformance/data/{system}.jsonl");
     }
     Ok(())
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The interpreter of a system's environment, made where it is missing or its packages changed.
-fn environment(system: &str) -> Result<PathBuf, String> {
-    let list = root().join(format!("conformance/record/requirements-{system}.txt"));
-    let wanted = read(&list)?;
-    let home = root().join("target/conformance").join(system);
-    let (python, done) = (home.join("bin/python"), home.join("requirements.txt"));
-    if fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
-        return Ok(python);
-    }
-    let (interpreter, version) = interpreter(&wanted);
-    let python_with = |args: &[&str]| {
-        let mut command = command(&interpreter, args);
-        if !version.is_empty() {
-            // Where pyenv stands behind the name, it has to be told which one is meant.
-            command.env("PYENV_VERSION", &version);
-        }
-        command
-    };
-    if output(python_with(&["--version"])).is_err() {
-        return Err(format!("there is no {interpreter} here"));
-    }
-    output(python_with(&["-m", "venv", "--clear", "--without-pip"]).arg(&home))?;
-    let mut install = command("python3", ["-m", "pip", "--quiet", "--python"]);
-    output(install.arg(&home).args(["install", "--requirement"]).arg(&list))?;
-    fs::write(&done, wanted).map_err(|error| error.to_string())?;
-    Ok(python)
-}
-
-/// The interpreter that a list of packages asks for in its first line, and its version.
-fn interpreter(requirements: &str) -> (String, String) {
-    let first = requirements.lines().next().unwrap_or_default();
-    match first.strip_prefix("# python ") {
-        Some(version) => (format!("python{version}"), version.into()),
-        None => ("python3".into(), String::new()),
-    }
 }
 
 /// What differs between two recordings, case by case.
@@ -210,12 +172,6 @@ mod tests {
         assert!(read(&["numpy", "--accept"]).unwrap().accept);
         assert!(read(&["--dialects"]).unwrap().dialects);
         assert!(read(&["nympy"]).unwrap_err().contains("jax, numpy"));
-    }
-
-    #[test]
-    fn an_old_interpreter_is_asked_for_by_its_version() {
-        assert_eq!(interpreter("numpy==2.4.6\n"), ("python3".into(), String::new()));
-        assert_eq!(interpreter("# python 3.7\nx==1\n"), ("python3.7".into(), "3.7".into()));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod coverage;
 mod oracle;
 mod pictures;
 mod prove;
+mod python;
 mod run;
 mod trace;
 
@@ -22,6 +23,8 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   test              everything there is to test
+  test python       only the Python package
+  wheel             the wheel of the Python package, in target/wheels
   lint              formatting, clippy and documentation, warnings denied
   msrv              build with the oldest Rust that Cargo.toml promises
   pictures          make the pictures of the documentation anew
@@ -41,6 +44,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] => test(),
+        ["test", "python"] => python::test(),
+        ["wheel"] => python::wheel(),
         ["lint"] => lint(),
         ["msrv"] => msrv(),
         ["pictures"] => pictures::write(),
@@ -77,6 +82,7 @@ fn test() -> Result<(), String> {
     Step::new("decisions of the core have one condition").check(check::single_conditions)?;
     Step::new("tests").run(cargo(["test", "--workspace", "--features", "simulcast-core/serde"]))?;
     Step::new("pictures of the documentation").check(pictures::check)?;
+    python::test()?;
     Step::new("the core without alloc").run(cargo([
         "test",
         "-p",

@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Names, Policy, Verdict};
-use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
+use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Policy, Verdict};
+use simulcast_explain::{Outcome, Subject, TextOptions, json, page, shown, svg, text};
 
 use crate::args::ExplainArgs;
-use crate::request::{Outcome, Request};
+use crate::request::Request;
 use crate::{Failure, output};
 
 // Implements E_BROADCAST_ANY_FUNC_2220.
@@ -26,27 +26,18 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     }
     let request = Request::new(&args.request)?;
     let outcome = request.resolve();
-    let mut refused = None;
-    let mut findings = Vec::new();
-    match &outcome {
-        Outcome::Plan(plan) => (refused, findings) = judged(policy.judge(plan)),
-        Outcome::Symbolic(plan) => match plan.representative(&request.names) {
-            Some(plan) => {
-                (refused, findings) = judged(symbolic(policy.judge(&plan), &request.names));
-            }
-            None if args.deny.is_empty() && policy.level == Level::Numpy => {}
-            None => {
-                let why = "--deny and --level need shapes whose ranks are known";
-                return Err(Failure::Usage(why.into()));
-            }
-        },
-        Outcome::Error(error) => refused = Some(error.to_string()),
-    }
-    let subject = match &outcome {
-        Outcome::Plan(plan) => Subject::Plan(plan, &findings),
-        Outcome::Symbolic(plan) => Subject::Symbolic(plan, &request.names, &findings),
-        Outcome::Error(error) => Subject::Error(error),
+    let (mut refused, findings) = match outcome.judge(&policy, &request.names) {
+        Some(verdict) => judged(verdict),
+        None if args.deny.is_empty() && policy.level == Level::Numpy => (None, Vec::new()),
+        None => {
+            let why = "--deny and --level need shapes whose ranks are known";
+            return Err(Failure::Usage(why.into()));
+        }
     };
+    if let Outcome::Error(error) = &outcome {
+        refused = Some(error.to_string());
+    }
+    let subject = outcome.subject(&request.names, &findings);
     match (show(args, &subject), refused) {
         // A reader that has seen enough changes nothing about the verdict.
         (Err(Failure::Closed), Some(message)) => Err(Failure::Refused(message)),
@@ -65,22 +56,6 @@ fn judged(Verdict { raised, warned }: Verdict) -> (Option<String>, Vec<Finding>)
     let said: Vec<String> = raised.iter().map(|finding| format!("denied: {finding}")).collect();
     let refused = (!said.is_empty()).then(|| said.join("\n"));
     (refused, raised.into_iter().chain(warned).collect())
-}
-
-/// A verdict on sizes that stand for symbols: growth says nothing, and fixes are given without the
-/// numbers.
-fn symbolic(mut verdict: Verdict, names: &Names) -> Verdict {
-    for found in [&mut verdict.raised, &mut verdict.warned] {
-        found.retain(|finding| finding.code != FindingCode::Growth);
-        for finding in found {
-            let fixes: Vec<String> =
-                finding.fixes.drain(..).map(|fix| fix.expression(names)).collect();
-            if !fixes.is_empty() {
-                finding.message = format!("{}; perhaps {}", finding.message, fixes.join(" or "));
-            }
-        }
-    }
-    verdict
 }
 
 /// Writes the files that were asked for, and the text unless one of them took its place.
@@ -108,12 +83,10 @@ fn said_on_terminal(args: &ExplainArgs, outcome: &Outcome) -> bool {
     is_text && matches!(outcome, Outcome::Error(_)) && io::stdout().is_terminal()
 }
 
-/// The command shows every finding but rank promotion, which the table shows as a dot; it fails on
-/// those that are denied.
+/// The command fails on findings that are denied, and shows what explanations show.
 fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
     let level = Level::from_name(&args.level).unwrap_or_default();
-    let mut policy =
-        Policy::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow).at(level);
+    let mut policy = shown().at(level);
     policy.limits =
         Limits { growth: args.max_growth, bytes: args.max_bytes, element: args.element_size };
     for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use simulcast_core::{
-    BroadcastError, Dim, Dims, NamedAxes, Names, OwnedRule, Plan, Refusal, Rule, RuleKind,
-    ShapeText, SymbolicPlan, resolve, resolve_dims,
-};
+use simulcast_core::{Dim, Dims, NamedAxes, Names, OwnedRule, Refusal, Rule, RuleKind, ShapeText};
+use simulcast_explain::Outcome;
 use simulcast_files::Limits;
 
 use crate::Failure;
@@ -18,14 +16,6 @@ pub(crate) struct Request {
     pub(crate) rule: OwnedRule,
     pub(crate) shapes: Vec<Dims>,
     pub(crate) names: Names,
-}
-
-/// What came of a request.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Plan(Plan),
-    Symbolic(SymbolicPlan),
-    Error(BroadcastError),
 }
 
 impl Request {
@@ -54,17 +44,9 @@ impl Request {
         Ok(Self { rule, shapes, names })
     }
 
-    /// Resolves the shapes: plainly where every size is known.
+    /// Resolves the shapes.
     pub(crate) fn resolve(&self) -> Outcome {
-        let rule = self.rule.rule();
-        let sizes: Option<Vec<Vec<usize>>> = self.shapes.iter().map(Dims::sizes).collect();
-        let outcome = match sizes {
-            Some(sizes) => {
-                resolve(rule, &sizes).map(|plan| Outcome::Plan(plan.with_names(self.names.clone())))
-            }
-            None => resolve_dims(rule, &self.shapes).map(Outcome::Symbolic),
-        };
-        outcome.unwrap_or_else(|error| Outcome::Error(error.with_names(self.names.clone())))
+        Outcome::of(&self.rule, &self.shapes, &self.names)
     }
 }
 

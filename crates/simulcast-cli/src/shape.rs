@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use simulcast_core::Dims;
-use simulcast_explain::{SCHEMA, constraint_json, dims_json, error_json};
+use simulcast_explain::{Outcome, SCHEMA, constraint_json, dims_json, error_json};
 
 use crate::args::ShapeArgs;
-use crate::request::{Outcome, Request};
+use crate::request::Request;
 use crate::{Failure, jsonl, output};
 
 pub(crate) fn run(args: &ShapeArgs) -> Result<(), Failure> {

@@ -2,7 +2,8 @@
 //!
 //! Every answer that is not ours must be explained by a deviation listed in
 //! `conformance/deviations.json`, and every listed deviation must occur. `docs/dialects.md` is
-//! generated from the same comparison; `SIMULCAST_DIALECTS=write` writes it.
+//! generated from the same comparison, and so is `conformance/other-answers.txt`;
+//! `SIMULCAST_DIALECTS=write` writes them.
 
 #[path = "../../../conformance/replay/data.rs"]
 mod data;
@@ -15,7 +16,7 @@ mod ours;
 #[path = "../../../conformance/replay/replay.rs"]
 mod replay;
 
-use std::{env, fs};
+use std::{env, fs, io};
 
 use replay::Replay;
 
@@ -64,11 +65,36 @@ fn the_examples_of_the_documents_hold_and_were_asked() {
 #[test]
 fn the_page_of_dialects_is_current() {
     let page = dialects::page(Replay::get()).unwrap();
-    let path = data::folder().join("../docs/dialects.md");
-    if env::var_os("SIMULCAST_DIALECTS").is_some_and(|what| what == "write") {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &page).unwrap();
+    assert!(is_current("../docs/dialects.md", &page).unwrap(), "{STALE}");
+}
+
+/// The lines of `data` to which our answer is another, with ours: for replays in other languages, so
+/// that what a deviation means is said once.
+#[test]
+fn the_list_of_other_answers_is_current() {
+    let replay = Replay::get();
+    let mut list = String::new();
+    for (number, (system, ours)) in replay.systems.iter().zip(&replay.ours).enumerate() {
+        for (position, ours) in ours.iter().enumerate() {
+            let Some(name) = replay.explain((number, position)) else { continue };
+            let ours = match ours {
+                data::Answer::Shape(dims) => dims.to_string(),
+                refused => refused.to_string(),
+            };
+            // The first line of a file names the system.
+            list += &format!("{}:{} {name}: {ours}\n", system.name, position + 2);
+        }
     }
-    let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == page, "docs/dialects.md is stale: run cargo xtask conformance --dialects");
+    assert!(is_current("other-answers.txt", &list).unwrap(), "{STALE}");
+}
+
+const STALE: &str = "the file is stale: run cargo xtask conformance --dialects";
+
+/// Whether a generated file is what it should be; where that is asked for, it is written first.
+fn is_current(name: &str, text: &str) -> io::Result<bool> {
+    let path = data::folder().join(name);
+    if env::var_os("SIMULCAST_DIALECTS").is_some_and(|what| what == "write") {
+        fs::write(&path, text)?;
+    }
+    Ok(fs::read_to_string(&path)? == text)
 }

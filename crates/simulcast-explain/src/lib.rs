@@ -15,6 +15,7 @@
 
 mod html;
 mod json;
+mod outcome;
 mod svg;
 mod table;
 mod text;
@@ -23,6 +24,7 @@ use simulcast_core::{BroadcastError, Finding, Names, Plan, SymbolicPlan};
 
 pub use html::{fragment, page};
 pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_json};
+pub use outcome::{Outcome, shown};
 pub use svg::svg;
 pub use table::{Cell, Mark, ROWS, Row, Table};
 pub use text::{TextOptions, text};

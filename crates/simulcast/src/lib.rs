@@ -80,7 +80,8 @@ pub use simulcast_core::{
     resolve,
 };
 pub use sum_to::{
-    par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_sum_to, try_sum_to_shape,
+    par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_par_sum_to, try_sum_to,
+    try_sum_to_shape,
 };
 pub use typing::{
     Casting, Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, can_cast, literal_as,

@@ -109,7 +109,22 @@ pub fn par_sum_to<A: Operand<Elem: Addend>>(
     plan: &Plan,
     operand: usize,
 ) -> ArrayD<A::Elem> {
-    or_panic(under(&grad, plan, operand, None))
+    or_panic(try_par_sum_to(grad, plan, operand, None))
+}
+
+/// [`par_sum_to`] without the panic, on at most `limit` threads; `None` for all of them.
+///
+/// # Errors
+///
+/// Where the gradient does not have the result's shape, the plan has no such operand, or there is
+/// no memory for the sums.
+pub fn try_par_sum_to<A: Operand<Elem: Addend>>(
+    grad: A,
+    plan: &Plan,
+    operand: usize,
+    limit: Option<usize>,
+) -> Result<ArrayD<A::Elem>, BroadcastError> {
+    under(&grad, plan, operand, limit)
 }
 
 fn to_shape<A: Operand<Elem: Addend>, D: Dimension>(

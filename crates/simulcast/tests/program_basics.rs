@@ -123,7 +123,7 @@ fn views_reductions_and_text_are_stages_where_they_must() -> Outcome {
 fn reductions_over_any_axes_are_those_of_ndarray() -> Outcome {
     let x = Array3::from_shape_fn((13, 40, 70), |(i, j, k)| ((i * 7 + j * 3 + k) % 11) as i64 - 5);
     let wide =
-        Array3::from_shape_fn((2, 300, 2100), |(i, j, k)| ((i * 7 + j * 3 + k) % 11) as i64 - 5);
+        Array3::from_shape_fn((2, 40, 2100), |(i, j, k)| ((i * 7 + j * 3 + k) % 11) as i64 - 5);
     for x in [&x, &wide] {
         for mask in 0..8_isize {
             let axes: Vec<isize> = (0..3).filter(|axis| mask >> axis & 1 == 1).collect();

@@ -2,15 +2,15 @@
 //!
 //! Kahan's formulas ("Branch cuts for complex elementary functions", 1987), which cancel neither
 //! near the branch points nor for large and small numbers; signed zeros choose the side of a cut.
-//! Each part is within a few units in the last place of the larger part. Infinities and NaN give
-//! what the formulas give, which is C99's value for most but not all of them.
+//! Each part is within 16 units in the last place of the larger part. Infinities and NaN give what
+//! NumPy gives, but for `power`, where they give what the formula gives.
 
 use num_complex::Complex;
 
 type C = Complex<f64>;
 
-/// `|z|`, between these bounds, is neither squared into 0 nor into infinity.
-const SAFE: std::ops::Range<f64> = 1e-150..1e150;
+/// Beyond it the 1 that is added to a number is lost, and its square may be infinite.
+const LARGE: f64 = 1e150;
 
 const fn c(re: f64, im: f64) -> C {
     Complex { re, im }
@@ -127,10 +127,13 @@ pub(super) fn log1p(z: C) -> C {
 }
 
 pub(super) fn sinh(z: C) -> C {
-    let (sin, cos) = z.im.sin_cos();
     if z.im == 0.0 {
         return c(z.re.sinh(), z.im);
     }
+    if !z.im.is_finite() && (z.re == 0.0 || z.re.is_infinite()) {
+        return c(if z.re == 0.0 { z.re } else { f64::INFINITY }, f64::NAN);
+    }
+    let (sin, cos) = z.im.sin_cos();
     if z.re.abs() > 700.0 && z.re.is_finite() {
         let half = exp(c(z.re.abs(), z.im)) / 2.0;
         return c(half.re.copysign(half.re * z.re.signum()), half.im);
@@ -139,6 +142,9 @@ pub(super) fn sinh(z: C) -> C {
 }
 
 pub(super) fn cosh(z: C) -> C {
+    if !z.im.is_finite() && (z.re == 0.0 || z.re.is_infinite()) {
+        return if z.re == 0.0 { c(f64::NAN, 0.0) } else { c(f64::INFINITY, f64::NAN) };
+    }
     let (sin, cos) = z.im.sin_cos();
     if z.im == 0.0 {
         return c(z.re.cosh(), z.im * 1.0_f64.copysign(z.re));
@@ -151,6 +157,9 @@ pub(super) fn cosh(z: C) -> C {
 }
 
 pub(super) fn tanh(z: C) -> C {
+    if z.im == 0.0 || z.re == 0.0 && !z.im.is_finite() {
+        return if z.im == 0.0 { c(z.re.tanh(), z.im) } else { c(z.re, f64::NAN) };
+    }
     if z.re.abs() > 20.0 {
         // One, but for terms below its last place; the imaginary part is still told from 0.
         let decay = (-z.re.abs()).exp();
@@ -180,8 +189,11 @@ pub(super) fn tan(z: C) -> C {
 }
 
 pub(super) fn arcsin(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return z;
+    }
     let size = z.re.abs().max(z.im.abs());
-    if !SAFE.contains(&size) && size > 1.0 && size.is_finite() {
+    if size > LARGE {
         // asin(z) is that of a half plus the logarithm of 2 z.
         let im = (log_abs(z) + std::f64::consts::LN_2).copysign(z.im);
         return c(z.re.atan2(z.im.abs()), im);
@@ -193,8 +205,11 @@ pub(super) fn arcsin(z: C) -> C {
 }
 
 pub(super) fn arccos(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return c(std::f64::consts::FRAC_PI_2, z.im);
+    }
     let size = z.re.abs().max(z.im.abs());
-    if !SAFE.contains(&size) && size > 1.0 && size.is_finite() {
+    if size > LARGE {
         let im = (log_abs(z) + std::f64::consts::LN_2).copysign(-z.im);
         return c(z.im.abs().atan2(z.re), im);
     }
@@ -209,8 +224,11 @@ pub(super) fn arcsinh(z: C) -> C {
 }
 
 pub(super) fn arccosh(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return c(z.im, std::f64::consts::FRAC_PI_2);
+    }
     let size = z.re.abs().max(z.im.abs());
-    if !SAFE.contains(&size) && size > 1.0 && size.is_finite() {
+    if size > LARGE {
         return c(log_abs(z) + std::f64::consts::LN_2, z.im.atan2(z.re));
     }
     let (minus, plus) = (sqrt(c(z.re - 1.0, z.im)), sqrt(c(z.re + 1.0, z.im)));
@@ -219,10 +237,13 @@ pub(super) fn arccosh(z: C) -> C {
 }
 
 pub(super) fn arctanh(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return z;
+    }
     let (x, y) = (z.re.abs(), z.im);
     let size = x.max(y.abs());
-    if !SAFE.contains(&size) && size > 1.0 {
-        let quarter = std::f64::consts::FRAC_PI_2.copysign(y);
+    if size > LARGE {
+        let quarter = if y.is_nan() { y } else { std::f64::consts::FRAC_PI_2.copysign(y) };
         if !size.is_finite() {
             return c(0.0_f64.copysign(z.re), quarter);
         }

@@ -13,8 +13,10 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::{Body, Kernel, body, table};
-use crate::math::half::{bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64};
+use super::{Body, Kernel, TILE, body, table};
+use crate::math::half::{
+    bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64, narrow_f16, widen_f16,
+};
 use crate::{Addend, DType, Level};
 
 /// The loop that converts a contiguous stretch; none from or to `string`.
@@ -46,6 +48,13 @@ pub(crate) fn cast(from: DType, to: DType, level: Level) -> Option<Kernel> {
             }
         };
     }
+    if level != Level::BASELINE {
+        match (from, to) {
+            (DType::F16, DType::F32) => return Some(widen),
+            (DType::F32, DType::F16) => return Some(narrow),
+            _ => {}
+        }
+    }
     let loops = match from {
         DType::Bool | DType::U8 => from!(int u8),
         DType::I8 => from!(int i8),
@@ -64,6 +73,33 @@ pub(crate) fn cast(from: DType, to: DType, level: Level) -> Option<Kernel> {
         DType::String => return None,
     };
     loops.first().copied()
+}
+
+/// Writes loops over tiles by a function of slices, which uses instructions that no loop becomes.
+macro_rules! by_slices {
+    ($($name:ident: $from:ty => $to:ty = $zero:expr, $function:ident;)*) => { $(
+        /// # Safety
+        ///
+        /// The invariant of kernels; the result does not overlap the operand.
+        unsafe fn $name(out: *mut u8, ins: [*const u8; 3], len: usize) {
+            let (level, mut tile) = (Level::best(), [$zero; TILE]);
+            let (out, from) = (out.cast::<$to>(), ins[0].cast::<$from>());
+            for at in (0..len).step_by(TILE) {
+                let count = TILE.min(len - at);
+                // SAFETY: both have `len` elements, and a tile has at least `count`.
+                unsafe {
+                    let from = std::slice::from_raw_parts(from.add(at), count);
+                    $function(level, from, &mut tile[..count]);
+                    out.add(at).copy_from_nonoverlapping(tile.as_ptr(), count);
+                }
+            }
+        }
+    )* };
+}
+
+by_slices! {
+    widen: f16 => f32 = 0.0_f32, widen_f16;
+    narrow: f32 => f16 = f16::ZERO, narrow_f16;
 }
 
 /// A conversion, but for those to `bool`.

@@ -200,8 +200,8 @@ fn sign<T: Number>(a: T) -> T {
     let infinite = [real, imag].map(|part| part.magnitude() == T::Part::INFINITY);
     match infinite {
         _ if size == T::Part::ZERO => T::of(T::Part::ZERO, T::Part::ZERO),
-        [true, false] if !imag.nan() => T::of(T::Part::ONE.copysign(real), T::Part::ZERO),
-        [false, true] if !real.nan() => T::of(T::Part::ZERO, T::Part::ONE.copysign(imag)),
+        [true, false] => T::of(T::Part::ONE.copysign(real), T::Part::ZERO),
+        [false, true] => T::of(T::Part::ZERO, T::Part::ONE.copysign(imag)),
         [false, false] => T::of(real / size, imag / size),
         _ => T::of(T::Part::NAN, T::Part::NAN),
     }

@@ -3,6 +3,7 @@
 //! `maximum` and `minimum` give the second operand where both are equal, so `maximum(0.0, -0.0)` is
 //! -0.0, as NumPy does.
 
+use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
@@ -200,18 +201,16 @@ macro_rules! trigonometric {
 
 trigonometric!(Sin sin_tile Cos cos_tile);
 
-/// The larger one, or NaN: the machine's maximum, which gives `b` where `a` is NaN, and a choice.
+/// The larger one, or NaN. Choices, not branches: both operands are read whatever is chosen.
 #[inline(always)]
 pub(super) fn maximum<T: Float>(a: T, b: T) -> T {
-    let larger = if a > b { a } else { b };
-    if a.nan() { a } else { larger }
+    select_unpredictable(a.nan(), a, select_unpredictable(a > b, a, b))
 }
 
 /// The smaller one, or NaN.
 #[inline(always)]
 pub(super) fn minimum<T: Float>(a: T, b: T) -> T {
-    let smaller = if a < b { a } else { b };
-    if a.nan() { a } else { smaller }
+    select_unpredictable(a.nan(), a, select_unpredictable(a < b, a, b))
 }
 
 /// The quotient rounded down, from the exact remainder, as NumPy and Python: it is the quotient's

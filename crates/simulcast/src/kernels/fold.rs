@@ -87,8 +87,9 @@ fn of_complex<T: Float>(op: Fold, level: Level) -> RowFold {
     match op {
         Fold::Sum => rows::<ComplexSum<T>>(level),
         Fold::Product => rows::<ComplexProduct<T>>(level),
-        Fold::Maximum => rows::<ComplexMaximum<T>>(level),
-        Fold::Minimum => rows::<ComplexMinimum<T>>(level),
+        // Comparisons of pairs do not vectorise.
+        Fold::Maximum => rows::<ComplexMaximum<T>>(Level::BASELINE),
+        Fold::Minimum => rows::<ComplexMinimum<T>>(Level::BASELINE),
     }
 }
 
@@ -207,27 +208,27 @@ unsafe fn every_row<J: Joint>(
 /// Leaf after leaf, joined in pairs, and the pairs in pairs.
 #[inline(always)]
 fn long<J: Joint>(row: &[J::Value]) -> J::Value {
-    let leaf = |part: &[J::Value]| match size_of::<J::Value>() {
-        1 => side_by_side::<J, WIDE>(part),
-        2 => side_by_side::<J, { WIDE / 2 }>(part),
-        4 => side_by_side::<J, { WIDE / 4 }>(part),
-        8 => side_by_side::<J, { WIDE / 8 }>(part),
-        _ => side_by_side::<J, { WIDE / 16 }>(part),
-    };
-    if row.len() <= LEAF {
-        return leaf(row);
-    }
     // Place k holds what `1 << k` leaves gave, where bit k of their number is set.
     let mut places = [J::NEUTRAL; usize::BITS as usize];
-    for (number, part) in row.chunks(LEAF).enumerate() {
-        let mut value = leaf(part);
-        let full = number.trailing_ones() as usize;
+    let mut leaves = 0_usize;
+    for part in row.chunks(LEAF) {
+        let mut value = match size_of::<J::Value>() {
+            1 => side_by_side::<J, WIDE>(part),
+            2 => side_by_side::<J, { WIDE / 2 }>(part),
+            4 => side_by_side::<J, { WIDE / 4 }>(part),
+            8 => side_by_side::<J, { WIDE / 8 }>(part),
+            _ => side_by_side::<J, { WIDE / 16 }>(part),
+        };
+        if row.len() <= LEAF {
+            return value;
+        }
+        let full = leaves.trailing_ones() as usize;
         for &early in &places[..full] {
             value = J::join(early, value);
         }
         places[full] = value;
+        leaves += 1;
     }
-    let leaves = row.len().div_ceil(LEAF);
     let full = (0..usize::BITS as usize).filter(|place| leaves >> place & 1 == 1);
     full.map(|place| places[place]).reduce(|late, early| J::join(early, late)).unwrap_or(J::NEUTRAL)
 }

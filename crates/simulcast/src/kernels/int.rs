@@ -88,13 +88,24 @@ int! {
     u64: Self, |a| a;
 }
 
+/// The operation whose loop serves this one too.
+fn alike(op: Op) -> Op {
+    match op {
+        Op::Ceil | Op::Round | Op::Trunc | Op::Conjugate | Op::Real => Op::Floor,
+        Op::Isinf => Op::Isnan,
+        _ => op,
+    }
+}
+
 /// The loops of an operation on signed integers.
 pub(super) fn signed<T: Int>(op: Op, level: Level) -> Option<&'static [Kernel]> {
+    let op = alike(op);
     bits::<T::Bits>(op, level).or_else(|| with_sign::<T>(op, level)).or_else(|| int::<T>(op, level))
 }
 
 /// The loops of an operation on unsigned integers.
 pub(super) fn unsigned<T: Int>(op: Op, level: Level) -> Option<&'static [Kernel]> {
+    let op = alike(op);
     bits::<T>(op, level).or_else(|| without_sign::<T>(op, level)).or_else(|| int::<T>(op, level))
 }
 
@@ -104,16 +115,10 @@ bodies! {
     light Negative(a) -> T { T::ZERO.minus(a) }
     light Square(a) -> T { a.times(a) }
     light Floor(a) -> T { a }
-    light Ceil(a) -> T { a }
-    light Round(a) -> T { a }
-    light Trunc(a) -> T { a }
-    light Conjugate(a) -> T { a }
-    light Real(a) -> T { a }
     light Imag(_a) -> T { T::ZERO }
     light LogicalNot(a) -> u8 { u8::from(a == T::ZERO) }
     light BitwiseNot(a) -> T { a.inverted() }
     light Isnan(_a) -> u8 { 0 }
-    light Isinf(_a) -> u8 { 0 }
     light Isfinite(_a) -> u8 { 1 }
     light Add(a, b) -> T { a.plus(b) }
     light Subtract(a, b) -> T { a.minus(b) }

@@ -1,14 +1,16 @@
 //! Selection: `where`, which moves elements whatever they are, by their size.
 
+use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
 use super::{Body, Kernel, body, table};
 use crate::{DType, Level};
 
+/// A choice, not a branch: both are read whatever is chosen, so that loads need no masks.
 struct Where<T>(PhantomData<T>);
 
 impl<T: Copy> Body for Where<T> {
-    body!(Light 3 T { if a != 0 { b } else { c } } a: u8, b: T, c: T);
+    body!(Light 3 T { select_unpredictable(a != 0, b, c) } a: u8, b: T, c: T);
 }
 
 /// The loops of `where`. The halves of 16 bytes are aligned as the parts of a complex number.

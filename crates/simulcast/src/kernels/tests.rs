@@ -59,6 +59,10 @@ fn bound(op: Op, dtype: DType) -> u64 {
     }
 }
 
+/// Of complex numbers, what is compared for finite operands alone: NumPy fuses products, so that
+/// infinities cancel in other places, and its powers of infinities follow no formula.
+const FINITE: [Op; 4] = [Op::Multiply, Op::Square, Op::MultiplyAdd, Op::Power];
+
 /// Memory of any element type, aligned for all of them.
 #[derive(Clone, PartialEq)]
 struct Bytes(Vec<u64>, usize);
@@ -198,6 +202,14 @@ fn every_operation_gives_what_numpy_gives() {
             unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(&operands), len) };
             let size = result.size();
             for at in 0..len {
+                let one = |bytes: &Bytes| {
+                    parts(&bytes.slice()[at * dtype.size()..][..dtype.size()], dtype)
+                };
+                let free = dtype.is_complex() && FINITE.contains(&op);
+                if free && operands.iter().any(|own| one(own).iter().any(|part| !part.is_finite()))
+                {
+                    continue;
+                }
                 let [ours, theirs] =
                     [&out, &theirs].map(|bytes| &bytes.slice()[at * size..][..size]);
                 if !close(ours, theirs, result, bound(op, dtype)) {
@@ -245,8 +257,8 @@ fn every_conversion_rounds_once() {
             let mut out = Bytes::new(len * to.size());
             // SAFETY: `len` elements and as many results.
             unsafe {
-                cast(from, to, level).unwrap()(out.slice_mut().as_mut_ptr(), ins(operand), len)
-            };
+                cast(from, to, level).unwrap()(out.slice_mut().as_mut_ptr(), ins(operand), len);
+            }
             for at in 0..len {
                 let [ours, theirs] =
                     [&out, &theirs].map(|bytes| &bytes.slice()[at * to.size()..][..to.size()]);

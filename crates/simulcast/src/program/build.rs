@@ -331,43 +331,57 @@ fn cast(bytes: Bytes, from: DType, to: DType) -> Option<Bytes> {
 
 /// Python's arithmetic on numbers without a type, whose result has none either.
 fn literally(op: Op, types: &[Type]) -> Option<Literal> {
-    use Literal::{Float, Int};
+    use Literal::{Complex, Float, Int};
     let number = |at: usize| match types.get(at) {
-        Some(Type::Literal(literal @ (Int(_) | Float(_)))) => Some(*literal),
+        Some(Type::Literal(literal @ (Int(_) | Float(_) | Complex(_)))) => Some(*literal),
         _ => None,
     };
     if types.len() != op.arity() {
         return None;
     }
-    match (number(0)?, number(1)) {
-        (Int(a), None) if op == Op::Negative => a.checked_neg().map(Int),
-        (Float(a), None) if op == Op::Negative => Some(Float(-a)),
-        (Int(a), Some(Int(b))) => match op {
-            Op::Add => a.checked_add(b).map(Int),
-            Op::Subtract => a.checked_sub(b).map(Int),
-            Op::Multiply => a.checked_mul(b).map(Int),
-            Op::Divide if b != 0 => Some(Float(a as f64 / b as f64)),
-            Op::Power => match u32::try_from(b) {
-                Ok(b) => a.checked_pow(b).map(Int),
-                Err(_) => Some(Float((a as f64).powf(b as f64))),
-            },
+    let (a, b) = (number(0)?, number(1));
+    let Some(b) = b else {
+        return match (op, a) {
+            (Op::Negative, Int(a)) => a.checked_neg().map(Int),
+            (Op::Negative, Float(a)) => Some(Float(-a)),
+            (Op::Negative, Complex(a)) => Some(Complex(-a)),
             _ => None,
-        },
-        (a, Some(b)) => {
+        };
+    };
+    let real = |literal| match literal {
+        Int(value) => Some(value as f64),
+        Float(value) => Some(value),
+        _ => None,
+    };
+    match (op, a, b) {
+        (Op::Add, Int(a), Int(b)) => a.checked_add(b).map(Int),
+        (Op::Subtract, Int(a), Int(b)) => a.checked_sub(b).map(Int),
+        (Op::Multiply, Int(a), Int(b)) => a.checked_mul(b).map(Int),
+        (Op::Divide, Int(_), Int(0)) => None,
+        (Op::Power, Int(a), Int(b @ 0..)) => a.checked_pow(u32::try_from(b).ok()?).map(Int),
+        (Op::Add | Op::Subtract | Op::Multiply, ..)
+            if matches!(a, Complex(_)) || matches!(b, Complex(_)) =>
+        {
             let [a, b] = [a, b].map(|literal| match literal {
-                Int(value) => value as f64,
-                Float(value) => value,
-                _ => f64::NAN,
+                Complex(value) => value,
+                other => crate::Complex::new(real(other).unwrap_or(0.0), 0.0),
             });
+            Some(Complex(match op {
+                Op::Add => a + b,
+                Op::Subtract => a - b,
+                _ => a * b,
+            }))
+        }
+        _ => {
+            let (a, b) = (real(a)?, real(b)?);
             match op {
                 Op::Add => Some(Float(a + b)),
                 Op::Subtract => Some(Float(a - b)),
                 Op::Multiply => Some(Float(a * b)),
                 Op::Divide => Some(Float(a / b)),
-                Op::Power if a >= 0.0 => Some(Float(a.powf(b))),
+                Op::Power if a > 0.0 => Some(Float(a.powf(b))),
                 _ => None,
             }
         }
-        _ => None,
     }
 }

@@ -48,7 +48,7 @@ pub enum ProgramErrorKind {
     /// Shapes that do not broadcast, or a result too large to hold.
     Broadcast(BroadcastError),
     /// Types that do not go together.
-    Type(TypeError),
+    Type(Box<TypeError>),
     /// Another number of arrays than the program has operands.
     Operands {
         /// How many it has.
@@ -135,7 +135,7 @@ impl std::error::Error for ProgramError {}
 
 impl From<TypeError> for ProgramError {
     fn from(error: TypeError) -> Self {
-        Self::new(ProgramErrorKind::Type(error), 0..0)
+        Self::new(ProgramErrorKind::Type(Box::new(error)), 0..0)
     }
 }
 

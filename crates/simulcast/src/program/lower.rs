@@ -117,7 +117,7 @@ fn one(
         // Never: a node's operands come before it.
         _ => return Err(ProgramErrorKind::Unsupported("an operand that is not there".into())),
     };
-    made.map_err(ProgramErrorKind::Type)
+    made.map_err(|error| ProgramErrorKind::Type(Box::new(error)))
 }
 
 /// Every two neighbours compared, and all of them true.

@@ -580,11 +580,11 @@ impl Parser {
     fn integer(&mut self) -> Parsed<isize> {
         let start = self.at;
         let negative = self.take("-");
-        if let Token::Number(Literal::Int(value)) = *self.token() {
-            if let Ok(value) = isize::try_from(if negative { -value } else { value }) {
-                self.advance();
-                return Ok(value);
-            }
+        if let Token::Number(Literal::Int(value)) = *self.token()
+            && let Ok(value) = isize::try_from(if negative { -value } else { value })
+        {
+            self.advance();
+            return Ok(value);
         }
         let error = self.unexpected("an axis, such as `-1`");
         self.at = start;

@@ -1,0 +1,42 @@
+"""Errors and warnings: data first, text second.
+
+All that an error holds goes through its arguments, so that it pickles, which is how Dask's workers
+report it.
+"""
+
+
+class BroadcastError(ValueError):
+    """Shapes do not broadcast, or a policy refuses that they do.
+
+    >>> import simulcast
+    >>> try:
+    ...     simulcast.broadcast_shapes((2, 3, 4), (2, 4))
+    ... except simulcast.BroadcastError as error:
+    ...     print(error.code, error.axis, error.shapes, error.suggestions[0])
+    E1 1 ((2, 3, 4), (2, 4)) B[:, None, :] is (2, 1, 4), result (2, 3, 4)
+    """
+
+    def __init__(self, message, data=None):
+        super().__init__(message, data)
+        data = data or {}
+        self.code = data.get("code")
+        """`E1` for sizes that clash, another code of the command, or that of a finding (`SC102`)."""
+        self.axis = data.get("axis")
+        """The first result axis concerned, counted from 0, or `None`."""
+        self.operands = data.get("operands", ())
+        """The operands concerned, counted from 0."""
+        self.shapes = data.get("shapes", ())
+        """The shapes of all operands."""
+        self.names = data.get("names", ())
+        """What the operands are called."""
+        self.rule = data.get("rule")
+        """The rule, as text."""
+        self.suggestions = data.get("suggestions", ())
+        """Changes that make the shapes broadcast; each was checked to work."""
+
+    def __str__(self):
+        return self.args[0]
+
+
+class BroadcastWarning(UserWarning):
+    """A legal broadcast that is suspicious."""

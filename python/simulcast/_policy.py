@@ -1,0 +1,230 @@
+"""Policies: which broadcasts are allowed, warned of or refused, and a record of those that happen.
+
+The policy that holds, and the record that is kept, belong to the context (`contextvars`): a thread or
+a task does not disturb another. `SIMULCAST_POLICY` sets the one that holds from the start. Operations
+ask through `observe`; a view in a shape that was asked for by name is recorded, and never refused.
+"""
+
+import os
+import sys
+import warnings
+from contextlib import ContextDecorator
+from contextvars import ContextVar
+from typing import NamedTuple
+
+import numpy as np
+
+from ._errors import BroadcastWarning
+from ._simulcast import Policy, _activate
+
+_NUMPY = "numpy"
+
+
+def _read(policy):
+    return policy if isinstance(policy, Policy) else Policy(policy)
+
+
+_policy = ContextVar("simulcast.policy", default=Policy(os.environ.get("SIMULCAST_POLICY", "")))
+_record = ContextVar("simulcast.record", default=None)
+if "SIMULCAST_POLICY" in os.environ:
+    _activate()
+
+
+class Broadcast(NamedTuple):
+    """A broadcast that happened, as `record` lists it."""
+
+    function: str
+    shapes: tuple
+    result: tuple
+    rule: str
+    findings: tuple
+    file: str
+    line: int
+
+    def __str__(self):
+        shapes = ", ".join(map(str, self.shapes))
+        found = "".join(f" {code}" for code in self.findings)
+        return f"{self.file}:{self.line}: {self.function} {shapes} -> {self.result}{found}"
+
+
+class _Setting(ContextDecorator):
+    """A context variable that has another value within a block or a function."""
+
+    def __init__(self, variable, value):
+        self._variable, self._make = variable, value
+        self._tokens = []
+
+    def __enter__(self):
+        _activate()
+        value = self._make()
+        self._tokens.append(self._variable.set(value))
+        return value
+
+    def __exit__(self, *exception):
+        self._variable.reset(self._tokens.pop())
+
+    def _recreate_cm(self):
+        return _Setting(self._variable, self._make)
+
+
+def using(policy):
+    """Within a block or a function, `policy` holds: a `Policy`, or its text.
+
+    >>> import simulcast
+    >>> with simulcast.using("SC104=raise"):
+    ...     simulcast.broadcast_arrays([1, 2, 3], [[1, 2, 3]] * 3)
+    Traceback (most recent call last):
+    simulcast._errors.BroadcastError: SC104: ...
+    """
+    policy = _read(policy)
+    return _Setting(_policy, lambda: policy)
+
+
+def strict(level="same-rank", **actions):
+    """Within a block or a function, only sizes of 1 that are written out stretch, and scalars.
+
+    `level` can be `"exact"` (nothing repeats) or `"scalar-only"` too; `actions` are further settings of
+    a `Policy`, such as `SC101="raise"`.
+
+    >>> import simulcast
+    >>> with simulcast.strict():
+    ...     simulcast.broadcast_arrays([[1], [2]], [3, 4])
+    Traceback (most recent call last):
+    simulcast._errors.BroadcastError: SC102: ...
+    >>> @simulcast.strict("exact")
+    ... def loss(pred, target):
+    ...     pred, target = simulcast.broadcast_arrays(pred, target)
+    ...     return ((pred - target) ** 2).mean()
+    >>> float(loss([1.0, 2.0], [1.0, 4.0]))
+    2.0
+    """
+    return using(Policy("strict", level=level, **actions))
+
+
+def record():
+    """Within a block or a function, every broadcast is listed, with the file and line that made it.
+
+    >>> import simulcast
+    >>> with simulcast.record() as broadcasts:
+    ...     shown = simulcast.broadcast_arrays([[1], [2]], [3, 4, 5])
+    >>> broadcasts[0].shapes, broadcasts[0].result
+    (((2, 1), (3,)), (2, 3))
+    """
+    return _Setting(_record, list)
+
+
+def check(*operands, policy=None, rule=_NUMPY, names=None):
+    """The shape that operands broadcast to, if a policy (by default the one that holds) allows it.
+
+    Operands are whatever `explain` takes. What the policy warns of is a `BroadcastWarning`.
+
+    >>> import simulcast
+    >>> simulcast.check((32, 1), (1, 8), policy="same-rank")
+    (32, 8)
+    >>> simulcast.check((32, 1), (32,), policy="SC102=raise", names=["pred", "target"])
+    Traceback (most recent call last):
+    simulcast._errors.BroadcastError: SC102: a column meets a row of the same length: pred repeats ...
+    """
+    policy = _policy.get() if policy is None else _read(policy)
+    shape, raised, warned = policy._judge(operands, rule, names)
+    if raised is not None:
+        raise raised
+    if warned:
+        _warn(warned)
+    return shape
+
+
+def observe(function, shapes, rule=_NUMPY, names=None):
+    """A broadcast is about to happen: record it, warn of it or refuse it."""
+    shape, raised, warned = _policy.get()._judge(shapes, rule, names)
+    broadcasts = _record.get()
+    if broadcasts is not None and any(own != shape for own in shapes):
+        codes = [finding.code for finding in warned]
+        if raised is not None:
+            codes.insert(0, raised.code)
+        frame = _caller()
+        place = (frame.f_code.co_filename, frame.f_lineno)
+        broadcasts.append(Broadcast(function, shapes, shape, str(rule), tuple(codes), *place))
+    if raised is not None:
+        raise raised
+    if warned:
+        _warn(warned)
+
+
+def observe_view(function, shape, result):
+    """A view in a shape that was asked for: record it."""
+    broadcasts = _record.get()
+    if broadcasts is not None and shape != result:
+        frame = _caller()
+        place = (frame.f_code.co_filename, frame.f_lineno)
+        broadcasts.append(Broadcast(function, (shape,), result, "to", (), *place))
+
+
+def _caller():
+    """The innermost frame that is neither ours nor NumPy's."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "").partition(".")[0]
+        if module not in ("simulcast", "numpy"):
+            break
+        frame = frame.f_back
+    return frame
+
+
+def _warn(findings):
+    """Warns at the caller's line: once there, as Python's filters have it."""
+    frame = _caller()
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    place = (frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"))
+    for finding in findings:
+        help = "".join(f"; help: {fix}" for fix in finding.suggestions[:1])
+        warnings.warn_explicit(f"{finding}{help}", BroadcastWarning, *place, registry)
+
+
+class _Guarded(np.ndarray):
+    """An array whose NumPy operators ask the policy."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        if method == "__call__" and ufunc.signature is None:
+            operands = [*inputs, options["where"]] if "where" in options else inputs
+            shapes = tuple(np.shape(x) for x in operands)
+            if len(set(shapes)) > 1:
+                observe(ufunc.__name__, shapes)
+        bare = tuple(_bare(x) for x in inputs)
+        options = {key: _bare(value) for key, value in options.items()}
+        if out is not None:
+            options["out"] = tuple(_bare(x) for x in out)
+        results = getattr(ufunc, method)(*bare, **options)
+        if not isinstance(results, tuple):
+            return _guarded(results, out and out[0])
+        outs = out or (None,) * len(results)
+        return tuple(_guarded(own, given) for own, given in zip(results, outs))
+
+
+def _bare(x):
+    return x.view(np.ndarray) if isinstance(x, _Guarded) else x
+
+
+def _guarded(result, given):
+    """What an operator gives back: the `out` it was given, a guarded array, or a scalar as it is."""
+    if given is not None:
+        return given
+    return result.view(_Guarded) if isinstance(result, np.ndarray) else result
+
+
+def guard(x):
+    """A view of an array whose NumPy operators ask the policy: for code that is written already.
+
+    >>> import numpy as np, simulcast
+    >>> pred, target = simulcast.guard(np.ones((32, 1))), np.ones(32)
+    >>> with simulcast.strict():
+    ...     ((pred - target) ** 2).mean()
+    Traceback (most recent call last):
+    simulcast._errors.BroadcastError: SC102: ...
+
+    Operators and ufuncs ask, and their results are guarded too; `np.where` and other functions that
+    are no ufuncs do not.
+    """
+    from ._inputs import plain
+
+    return plain(x).view(_Guarded)

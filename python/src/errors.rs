@@ -1,0 +1,91 @@
+//! A `BroadcastError` as a Python exception: the same text, the same data.
+//!
+//! The class is written in Python, so that it pickles by its name; all that it holds goes through its
+//! arguments, so that what is unpickled is what was raised.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use simulcast_core::{BroadcastError, Dims, Finding, Names};
+
+use crate::shapes::dims_tuple;
+
+mod class {
+    pyo3::import_exception!(simulcast._errors, BroadcastError);
+}
+
+/// The exception for a refusal of the core.
+#[cold]
+pub(crate) fn refused(py: Python<'_>, error: &BroadcastError) -> PyErr {
+    let suggestions = error.fixes().iter().map(|fix| fix.describe(error.names())).collect();
+    let about = About {
+        code: error.code(),
+        axis: error.axis(),
+        operands: error.operands(),
+        shapes: error.shapes(),
+        names: error.names(),
+        rule: error.owned_rule().to_string(),
+        suggestions,
+    };
+    about.raise(py, error.to_string())
+}
+
+/// The exception for a finding that a policy raises.
+#[cold]
+pub(crate) fn denied(
+    py: Python<'_>,
+    finding: &Finding,
+    shapes: &[Dims],
+    names: &Names,
+    rule: String,
+) -> PyErr {
+    let suggestions: Vec<String> = finding.fixes.iter().map(|fix| fix.describe(names)).collect();
+    let mut message = finding.to_string();
+    if let Some(first) = suggestions.first() {
+        message = format!("{message}; help: {first}");
+    }
+    let about = About {
+        code: finding.code.as_str(),
+        axis: finding.axes.first().copied(),
+        operands: finding.operands.clone(),
+        shapes,
+        names,
+        rule,
+        suggestions,
+    };
+    about.raise(py, message)
+}
+
+/// What an exception is about.
+struct About<'a> {
+    code: &'a str,
+    axis: Option<usize>,
+    operands: Vec<usize>,
+    shapes: &'a [Dims],
+    names: &'a Names,
+    rule: String,
+    suggestions: Vec<String>,
+}
+
+impl About<'_> {
+    fn raise(self, py: Python<'_>, message: String) -> PyErr {
+        self.data(py).map_or_else(
+            |error| error,
+            |data| class::BroadcastError::new_err((message, data.unbind())),
+        )
+    }
+
+    fn data<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let shapes: Vec<_> =
+            self.shapes.iter().map(|dims| dims_tuple(py, dims)).collect::<PyResult<_>>()?;
+        let names: Vec<String> = (0..self.shapes.len()).map(|m| self.names.operand(m)).collect();
+        let data = PyDict::new(py);
+        data.set_item("code", self.code)?;
+        data.set_item("axis", self.axis)?;
+        data.set_item("operands", PyTuple::new(py, self.operands)?)?;
+        data.set_item("shapes", PyTuple::new(py, shapes)?)?;
+        data.set_item("names", PyTuple::new(py, names)?)?;
+        data.set_item("rule", self.rule)?;
+        data.set_item("suggestions", PyTuple::new(py, self.suggestions)?)?;
+        Ok(data)
+    }
+}

@@ -1,0 +1,205 @@
+//! `explain`: a broadcast in words and pictures, as the command shows it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use serde_json::Value;
+use simulcast_core::{Finding as CoreFinding, Names, OwnedRule};
+use simulcast_explain::{Outcome, Subject, TextOptions, fragment, json, page, shown, svg, text};
+
+use crate::rules::Rule;
+use crate::shapes::{dims_tuple, read_operand, tuple};
+
+/// Operands, their names and the rule: what is asked.
+pub(crate) struct Request {
+    pub(crate) rule: OwnedRule,
+    pub(crate) names: Names,
+    pub(crate) outcome: Outcome,
+}
+
+impl Request {
+    pub(crate) fn read(
+        operands: &Bound<'_, PyTuple>,
+        rule: Option<&Bound<'_, PyAny>>,
+        called: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let rule = Rule::read(rule)?;
+        let by_name = rule.owned.kind == simulcast_core::RuleKind::Named;
+        let (mut shapes, mut names) = (Vec::new(), Names::default());
+        for operand in operands.iter_borrowed() {
+            let shape = read_operand(&operand)?;
+            names.axes.push(if by_name { shape.axis_names() } else { shape.axes });
+            names.operands.push(shape.name.unwrap_or_default());
+            shapes.push(shape.dims);
+        }
+        if let Some(called) = called {
+            names.operands = called;
+        }
+        let rule = rule.with_names(&mut names)?;
+        let outcome = Outcome::of(&rule, &shapes, &names);
+        Ok(Self { rule, names, outcome })
+    }
+}
+
+/// Something suspicious about a broadcast.
+#[pyclass(module = "simulcast", frozen, get_all)]
+pub(crate) struct Finding {
+    /// The stable code, such as `SC102`.
+    code: &'static str,
+    /// What was found.
+    message: String,
+    /// The operands concerned, counted from 0.
+    operands: Vec<usize>,
+    /// The result axes concerned.
+    axes: Vec<usize>,
+    /// What could be meant instead; each was checked to work.
+    suggestions: Vec<String>,
+}
+
+impl Finding {
+    pub(crate) fn of(finding: &CoreFinding, names: &Names) -> Self {
+        Self {
+            code: finding.code.as_str(),
+            message: finding.message.clone(),
+            operands: finding.operands.clone(),
+            axes: finding.axes.clone(),
+            suggestions: finding.fixes.iter().map(|fix| fix.describe(names)).collect(),
+        }
+    }
+}
+
+#[pymethods]
+impl Finding {
+    fn __str__(&self) -> String {
+        format!("{}: {}", self.code, self.message)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<simulcast.Finding {}: {}>", self.code, self.message)
+    }
+}
+
+/// A broadcast explained: prints as text, shows as a picture in a notebook.
+#[pyclass(module = "simulcast", frozen)]
+pub(crate) struct Explanation {
+    outcome: Outcome,
+    names: Names,
+    findings: Vec<CoreFinding>,
+}
+
+impl Explanation {
+    fn subject(&self) -> Subject<'_> {
+        self.outcome.subject(&self.names, &self.findings)
+    }
+}
+
+/// Explains how shapes broadcast, or why they do not, and what is suspicious about it.
+///
+/// A shape is a tuple (`None` or a name for a size that is not known), an int, a text such as
+/// `"N,3,H,W"`, a dict of named sizes, or anything with a `shape`.
+///
+/// >>> import simulcast
+/// >>> print(simulcast.explain((2, 3, 4), (2, 4), names=["image", "mask"]))
+///   axis     0   1   2     '.' = no such axis
+///   image    2   3   4     (2, 3, 4)
+///   mask     .   2   4     (2, 4)
+///                ^ axis 1 (-2): image has 3, mask has 2
+///   rule     numpy
+///   error    E1: sizes must be equal, or the one that stretches must be 1
+///   help     mask[:, None, :] is (2, 1, 4), result (2, 3, 4)
+///   help     image.transpose(1, 0, 2) is (3, 2, 4), result (3, 2, 4)
+/// <BLANKLINE>
+/// >>> [finding.code for finding in simulcast.explain("pred:32,1", "target:32").findings]
+/// ['SC102']
+#[pyfunction]
+#[pyo3(signature = (*operands, names = None, rule = None), text_signature = "(*operands, names=None, rule='numpy')")]
+pub(crate) fn explain(
+    operands: &Bound<'_, PyTuple>,
+    names: Option<Vec<String>>,
+    rule: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Explanation> {
+    let Request { names, outcome, .. } = Request::read(operands, rule, names)?;
+    let findings = outcome.judge(&shown(), &names).unwrap_or_default().warned;
+    Ok(Explanation { outcome, names, findings })
+}
+
+#[pymethods]
+impl Explanation {
+    /// The result's shape; `None` for a size that is not known, a text for a symbol. `None` alone
+    /// where there is no result, or its rank is not known.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match &self.outcome {
+            Outcome::Plan(plan) => tuple(py, plan.shape()).map(Some),
+            Outcome::Symbolic(plan) => dims_tuple(py, plan.shape()),
+            Outcome::Error(_) => Ok(None),
+        }
+    }
+
+    /// What is suspicious about the broadcast.
+    #[getter]
+    fn findings(&self) -> Vec<Finding> {
+        self.findings.iter().map(|finding| Finding::of(finding, &self.names)).collect()
+    }
+
+    /// What must hold for sizes that are not known.
+    #[getter]
+    fn constraints(&self) -> Vec<String> {
+        match &self.outcome {
+            Outcome::Symbolic(plan) => {
+                plan.constraints().iter().map(|own| own.describe(&self.names)).collect()
+            }
+            Outcome::Plan(_) | Outcome::Error(_) => Vec::new(),
+        }
+    }
+
+    /// The picture, as a standalone SVG.
+    fn svg(&self) -> String {
+        svg(&self.subject())
+    }
+
+    /// A self-contained HTML page with the picture and the text.
+    fn html(&self) -> String {
+        page(&self.subject(), &self.__str__())
+    }
+
+    /// The explanation as data, as `simulcast explain --json` prints it.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &json(&self.subject()))
+    }
+
+    fn __str__(&self) -> String {
+        text(&self.subject(), TextOptions::default())
+    }
+
+    fn __repr__(&self) -> String {
+        self.__str__()
+    }
+
+    fn _repr_html_(&self) -> String {
+        fragment(&self.subject())
+    }
+}
+
+/// JSON as Python objects.
+fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(own) => own.into_pyobject(py)?.to_owned().into_any(),
+        Value::Number(own) => match (own.as_u64(), own.as_i64()) {
+            (Some(own), _) => own.into_pyobject(py)?.into_any(),
+            (None, Some(own)) => own.into_pyobject(py)?.into_any(),
+            (None, None) => own.as_f64().into_pyobject(py)?,
+        },
+        Value::String(own) => own.into_pyobject(py)?.into_any(),
+        Value::Array(own) => {
+            let list = PyList::empty(py);
+            own.iter().try_for_each(|own| list.append(object(py, own)?))?;
+            list.into_any()
+        }
+        Value::Object(own) => {
+            let dict = PyDict::new(py);
+            own.iter().try_for_each(|(key, own)| dict.set_item(key, object(py, own)?))?;
+            dict.into_any()
+        }
+    })
+}

@@ -1,0 +1,45 @@
+//! The extension module behind the Python package `simulcast`.
+//!
+//! Python objects become shapes and arrays here, and answers become Python objects; what a broadcast
+//! means is asked of `simulcast-core`, what is computed of `simulcast`. A plain `ndarray` goes
+//! straight through; anything else (a list, a subclass, another library's array, a Dask array) is
+//! first handed to `simulcast/_inputs.py`.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`shapes`] | shapes as Python writes them |
+//! | [`rules`] | the class `Rule`, its constructors, and the argument `rule=` |
+//! | [`errors`] | a `BroadcastError` as a Python exception |
+//! | [`arrays`] | NumPy arrays as pointers and strides, and views of them |
+//! | [`broadcast`] | `broadcast_shapes`, `broadcast_to`, `broadcast_arrays` |
+//! | [`sums`] | `sum_to` |
+//! | [`explanation`] | `explain` |
+//! | [`policies`] | the class `Policy`, and when a policy is asked |
+
+mod arrays;
+mod broadcast;
+mod errors;
+mod explanation;
+mod policies;
+mod rules;
+mod shapes;
+mod sums;
+
+use pyo3::prelude::*;
+
+/// Broadcasting for Python: what `simulcast` is made of.
+#[pymodule(gil_used = false)]
+mod _simulcast {
+    #[pymodule_export]
+    use crate::broadcast::{broadcast_arrays, broadcast_shapes, broadcast_to, layout};
+    #[pymodule_export]
+    use crate::explanation::{Explanation, Finding, explain};
+    #[pymodule_export]
+    use crate::policies::{Policy, activate};
+    #[pymodule_export]
+    use crate::rules::{
+        Rule, axes, bidirectional, legacy, mapping, named, paddle, pdpd, to, unidirectional,
+    };
+    #[pymodule_export]
+    use crate::sums::sum_to;
+}

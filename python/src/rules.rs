@@ -1,0 +1,216 @@
+//! Rules: a class, a constructor for each kind that has parameters, and what `rule=` accepts.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use simulcast_core::{NamedAxes, Names, OwnedRule, Rule as CoreRule, RuleKind};
+
+use crate::shapes::read_shape;
+
+/// A rule under which shapes meet, from its text: `Rule("pdpd:1")`.
+///
+/// >>> import simulcast
+/// >>> simulcast.Rule("pdpd:1") == simulcast.pdpd(axis=1)
+/// True
+/// >>> print(simulcast.axes((2, 3), (0,)))
+/// axes:2,3/0
+#[pyclass(module = "simulcast", frozen, eq, hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Rule {
+    pub(crate) owned: OwnedRule,
+    /// The names of each operand's axes, under `named`.
+    pub(crate) axes: Vec<Vec<String>>,
+}
+
+impl Rule {
+    pub(crate) const NUMPY: Self =
+        Self { owned: OwnedRule::new(RuleKind::Numpy), axes: Vec::new() };
+
+    fn of(rule: CoreRule<'_>) -> Self {
+        Self { owned: rule.into(), axes: Vec::new() }
+    }
+
+    /// The rule of an argument: text, a rule, or `None` for NumPy's.
+    pub(crate) fn read(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(argument) = argument else { return Ok(Self::NUMPY) };
+        if let Ok(rule) = argument.cast::<Self>() {
+            return Ok(rule.get().clone());
+        }
+        match argument.cast::<PyString>() {
+            Ok(text) => Self::new(text.to_str()?),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "rule is a text or a Rule, not {}",
+                argument.get_type()
+            ))),
+        }
+    }
+
+    /// The rule with its names, for so many operands; `own` are the names that operands bring.
+    pub(crate) fn with_names(mut self, names: &mut Names) -> PyResult<OwnedRule> {
+        if !self.axes.is_empty() {
+            names.axes = self.axes;
+        } else if self.owned.kind == RuleKind::Named && !names.axes.is_empty() {
+            self.owned.axes = labels(&names.axes)?;
+        }
+        Ok(self.owned)
+    }
+
+    /// The rule for a call whose operands have no names for their axes.
+    pub(crate) fn positional(self) -> PyResult<OwnedRule> {
+        if self.owned.kind == RuleKind::Named && self.axes.is_empty() {
+            return Err(PyValueError::new_err(
+                "rule named needs names: simulcast.named((\"b\", \"c\"), (\"c\",))",
+            ));
+        }
+        Ok(self.owned)
+    }
+}
+
+fn labels<A: AsRef<[S]>, S: AsRef<str>>(axes: &[A]) -> PyResult<Vec<usize>> {
+    let named =
+        NamedAxes::new(axes).map_err(|refusal| PyValueError::new_err(refusal.to_string()))?;
+    match named.rule() {
+        CoreRule::Named { labels } => Ok(labels.to_vec()),
+        _ => Ok(Vec::new()),
+    }
+}
+
+#[pymethods]
+impl Rule {
+    #[new]
+    fn new(text: &str) -> PyResult<Self> {
+        let owned = text.parse::<OwnedRule>();
+        let owned = owned.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { owned, axes: Vec::new() })
+    }
+
+    fn __str__(&self) -> String {
+        self.owned.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        match self.axes.is_empty() {
+            true => format!("simulcast.Rule({:?})", self.owned.to_string()),
+            false => {
+                let own = |axes: &Vec<String>| match &axes[..] {
+                    [only] => format!("({only:?},)"),
+                    axes => format!(
+                        "({})",
+                        axes.iter().map(|a| format!("{a:?}")).collect::<Vec<_>>().join(", ")
+                    ),
+                };
+                let axes: Vec<String> = self.axes.iter().map(own).collect();
+                format!("simulcast.named({})", axes.join(", "))
+            }
+        }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let module = py.import("simulcast")?;
+        let (make, args) = match self.axes.is_empty() {
+            true => (module.getattr("Rule")?, PyTuple::new(py, [self.owned.to_string()])?),
+            false => (module.getattr("named")?, PyTuple::new(py, &self.axes)?),
+        };
+        PyTuple::new(py, [make, args.into_any()])
+    }
+}
+
+/// The second operand is laid onto the first from `axis`; only it stretches (OpenVINO's PDPD).
+///
+/// >>> import simulcast
+/// >>> simulcast.broadcast_shapes((2, 3, 4, 5), (3, 4), rule=simulcast.pdpd(axis=1))
+/// (2, 3, 4, 5)
+#[pyfunction]
+#[pyo3(signature = (axis = None))]
+pub(crate) fn pdpd(axis: Option<isize>) -> Rule {
+    Rule::of(CoreRule::Pdpd { axis })
+}
+
+/// As `pdpd`, and only a single element may hang over the end (ONNX opsets 1 to 6).
+#[pyfunction]
+#[pyo3(signature = (axis = None))]
+pub(crate) fn legacy(axis: Option<isize>) -> Rule {
+    Rule::of(CoreRule::Legacy { axis })
+}
+
+/// The shorter shape is laid onto the longer from `axis`; both stretch (Paddle).
+///
+/// >>> import simulcast
+/// >>> simulcast.broadcast_shapes((3, 1), (2, 3, 4), rule=simulcast.paddle(axis=1))
+/// (2, 3, 4)
+#[pyfunction]
+#[pyo3(signature = (axis = None))]
+pub(crate) fn paddle(axis: Option<isize>) -> Rule {
+    Rule::of(CoreRule::Paddle { axis })
+}
+
+/// As NumPy's rule, and the result is the first operand's shape (ONNX unidirectional).
+#[pyfunction]
+pub(crate) fn unidirectional() -> Rule {
+    Rule::of(CoreRule::Unidirectional)
+}
+
+/// As NumPy's rule against a target shape; the result may be larger than the target (ONNX Expand).
+///
+/// >>> import simulcast
+/// >>> simulcast.broadcast_shapes((3, 1), rule=simulcast.bidirectional((2, 1, 4)))
+/// (2, 3, 4)
+#[pyfunction]
+pub(crate) fn bidirectional(target: &Bound<'_, PyAny>) -> PyResult<Rule> {
+    Ok(Rule::of(CoreRule::Bidirectional { target: &read_shape(target)? }))
+}
+
+/// As NumPy's rule, and the result is the target.
+#[pyfunction]
+pub(crate) fn to(target: &Bound<'_, PyAny>) -> PyResult<Rule> {
+    Ok(Rule::of(CoreRule::To { target: &read_shape(target)? }))
+}
+
+/// The operand's shape is `shape` without `broadcast_axes` (nGraph's Broadcast).
+///
+/// >>> import simulcast
+/// >>> simulcast.broadcast_to([1, 2, 3], rule=simulcast.axes((3, 2), (1,)))
+/// array([[1, 1],
+///        [2, 2],
+///        [3, 3]])
+#[pyfunction]
+pub(crate) fn axes(shape: &Bound<'_, PyAny>, broadcast_axes: &Bound<'_, PyAny>) -> PyResult<Rule> {
+    let (shape, mut axes) = (read_shape(shape)?, read_axes(broadcast_axes)?);
+    // The order of a set does not count, and a sorted one resolves in linear time.
+    axes.sort_unstable();
+    Ok(Rule::of(CoreRule::Axes { shape: &shape, broadcast_axes: &axes }))
+}
+
+/// Operand axis k feeds result axis `axes_mapping[k]` (OpenVINO's Broadcast in mode explicit).
+///
+/// >>> import simulcast
+/// >>> simulcast.broadcast_shapes((16, 50), rule=simulcast.mapping((1, 16, 50, 50), (1, 2)))
+/// (1, 16, 50, 50)
+#[pyfunction]
+pub(crate) fn mapping(shape: &Bound<'_, PyAny>, axes_mapping: &Bound<'_, PyAny>) -> PyResult<Rule> {
+    let (shape, axes) = (read_shape(shape)?, read_axes(axes_mapping)?);
+    Ok(Rule::of(CoreRule::Mapping { shape: &shape, axes_mapping: &axes }))
+}
+
+/// Axes meet by name: one tuple of names for each operand.
+///
+/// >>> import simulcast
+/// >>> by_name = simulcast.named(("b", "c"), ("w", "c"))
+/// >>> simulcast.broadcast_shapes((32, 3), (8, 3), rule=by_name)
+/// (32, 3, 8)
+#[pyfunction]
+#[pyo3(signature = (*axes))]
+pub(crate) fn named(axes: &Bound<'_, PyTuple>) -> PyResult<Rule> {
+    let axes: Vec<Vec<String>> = axes.extract()?;
+    let owned = OwnedRule { axes: labels(&axes)?, ..OwnedRule::new(RuleKind::Named) };
+    Ok(Rule { owned, axes })
+}
+
+/// Axes; a negative one does not exist, in every rule that takes a list of them.
+fn read_axes(axes: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    let axis = |axis: Bound<'_, PyAny>| {
+        let axis: isize = axis.extract()?;
+        usize::try_from(axis).map_err(|_| PyValueError::new_err(format!("there is no axis {axis}")))
+    };
+    axes.try_iter()?.map(|own| axis(own?)).collect()
+}

@@ -1,0 +1,159 @@
+"""Dask arrays: lazy, right whatever the chunks, and never blown up."""
+
+import pickle
+import subprocess
+import sys
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simulcast
+from simulcast import _dask
+
+
+@st.composite
+def chunked(draw, shape):
+    """An array of distinct values that are not zero, and the same in chunks of any size."""
+    x = np.arange(1, int(np.prod(shape)) + 1).reshape(shape)
+    return x, da.from_array(x, chunks=[draw(st.integers(1, max(size, 1))) for size in shape])
+
+
+@pytest.mark.filterwarnings("ignore::simulcast.BroadcastWarning")
+@given(st.data())
+def test_arrays_are_numpys(data):
+    result = data.draw(st.lists(st.integers(0, 6), max_size=3))
+    pairs = []
+    for _ in range(2):
+        own = [data.draw(st.sampled_from([size, size, 1])) for size in result]
+        pairs.append(data.draw(chunked(own[data.draw(st.integers(0, len(own))) :])))
+    (x, lazy_x), (y, lazy_y) = pairs
+    ours = simulcast.broadcast_arrays(lazy_x, data.draw(st.sampled_from([y, lazy_y])))
+    for own, their in zip(ours, np.broadcast_arrays(x, y)):
+        assert isinstance(own, da.Array) and own.shape == their.shape and own.dtype == their.dtype
+        assert (own.compute(scheduler="sync") == their).all()
+    shown = simulcast.broadcast_to(lazy_x, (2, *ours[0].shape))
+    assert (shown.compute(scheduler="sync") == np.broadcast_to(x, (2, *ours[0].shape))).all()
+
+
+@given(st.data())
+def test_sums_are_numpys(data):
+    whole = data.draw(st.lists(st.integers(1, 6), max_size=3))
+    own = [data.draw(st.sampled_from([size, 1])) for size in whole]
+    own = tuple(own[data.draw(st.integers(0, len(own))) :])
+    x, lazy = data.draw(chunked(whole))
+    ours = simulcast.sum_to(lazy, own)
+    assert isinstance(ours, da.Array) and ours.shape == own and ours.dtype == x.dtype
+    assert (ours.compute(scheduler="sync") == simulcast.sum_to(x, own)).all()
+
+
+def test_halves_are_summed_in_float32():
+    x = da.ones(8192, chunks=100, dtype="f2")
+    ours = simulcast.sum_to(x, ())
+    assert ours.dtype == np.float16 and float(ours.compute(scheduler="sync")) == 8192
+
+
+def test_other_rules():
+    x = np.arange(1, 7).reshape(2, 3)
+    lazy = da.from_array(x, chunks=(1, 2))
+    bias = np.array([10, 20])
+    for rule, operands in [
+        ("pdpd:0", (x, bias)),
+        (simulcast.named(("h", "w"), ("w", "h")), (x, x.T)),
+        (simulcast.pdpd(1), (x, np.array([[10], [20], [30]]))),
+    ]:
+        ours = simulcast.broadcast_arrays(lazy, *operands[1:], rule=rule)
+        for own, their in zip(ours, simulcast.broadcast_arrays(*operands, rule=rule)):
+            assert (own.compute(scheduler="sync") == their).all()
+    shown = simulcast.broadcast_to(lazy[:, 0], rule=simulcast.axes((2, 3), (1,)))
+    assert shown.compute(scheduler="sync").tolist() == [[1] * 3, [4] * 3]
+    assert simulcast.sum_to(lazy, (2,), rule="pdpd:0").compute(scheduler="sync").tolist() == [6, 15]
+    turned = simulcast.sum_to(lazy, (3, 2), rule=simulcast.named(("h", "w"), ("w", "h")))
+    assert turned.compute(scheduler="sync").tolist() == x.T.tolist()
+
+
+def test_shapes_are_checked_at_once():
+    with pytest.raises(simulcast.BroadcastError, match="axis 1"):
+        simulcast.broadcast_arrays(da.ones((3, 1, 5)), da.ones((4, 4, 5)), da.ones((2, 5)))
+    with pytest.raises(simulcast.BroadcastError):
+        simulcast.broadcast_to(da.ones(3), (2,))
+    with simulcast.strict(), pytest.raises(simulcast.BroadcastError):
+        simulcast.broadcast_arrays(da.ones((2, 3)), np.ones(3))
+    unknown = da.ones(10)[da.ones(10) > 0]
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        simulcast.broadcast_arrays(unknown, da.ones(10))
+
+
+def test_names_are_deterministic():
+    x = da.from_array(np.arange(6).reshape(2, 3), chunks=1)
+    twice = [simulcast.broadcast_arrays(x, np.arange(3))[1].name for _ in range(2)]
+    twice += [simulcast.sum_to(x, (3,)).name for _ in range(2)]
+    assert twice[0] == twice[1] and twice[2] == twice[3] and twice[0] != twice[2]
+
+
+def test_blocks_of_an_outer_result_stay_small():
+    column, row = da.ones((100_000, 1), chunks=50_000), da.ones((1, 100_000), chunks=50_000)
+    for shown in simulcast.broadcast_arrays(column, row):
+        assert shown.shape == (100_000, 100_000)
+        assert max(shown.chunks[0]) * max(shown.chunks[1]) * 8 <= _dask.LIMIT
+
+
+def _product(x, y):
+    return x * y
+
+
+def _negative(x):
+    return -x
+
+
+def test_blockwise_is_ready_for_functions_of_blocks():
+    x, y = np.arange(1, 13).reshape(3, 4), np.arange(1, 4)
+    lazy = da.from_array(x, chunks=(2, 3))
+    product = _dask.blockwise(_product, [lazy, y], "pdpd:0", "product", dtype=x.dtype)
+    assert (product.compute(scheduler="sync") == x * y[:, None]).all()
+    again = _dask.blockwise(_product, [lazy, y], "pdpd:0", "product", dtype=x.dtype)
+    assert product.name == again.name and product.name.startswith("simulcast-product-")
+    column, row = da.ones((40_000, 1), chunks=40_000), da.ones((1, 40_000), chunks=40_000)
+    outer = _dask.blockwise(_product, [column, row], "numpy", "product", dtype="f8")
+    assert outer.shape == (40_000, 40_000)
+    assert max(outer.chunks[0]) * max(outer.chunks[1]) * 8 <= _dask.LIMIT
+    assert (outer[:2, -2:].compute(scheduler="sync") == 1).all()
+    grown = _dask.blockwise(_negative, [lazy], simulcast.to((2, 3, 4)), "negative", dtype=x.dtype)
+    assert (grown.compute(scheduler="sync") == np.broadcast_to(-x, (2, 3, 4))).all()
+
+
+def test_graphs_pickle():
+    x = simulcast.sum_to(da.from_array(np.arange(6).reshape(2, 3), chunks=1), (3,))
+    assert pickle.loads(pickle.dumps(x)).compute(scheduler="sync").tolist() == [3, 5, 7]
+
+
+def test_worker_processes_compute():
+    x = simulcast.sum_to(da.from_array(np.arange(6).reshape(2, 3), chunks=1), (3,))
+    with dask.config.set(scheduler="processes", num_workers=2):
+        assert x.compute().tolist() == [3, 5, 7]
+
+
+def test_xarray_stays_lazy():
+    import xarray
+
+    x = xarray.DataArray(da.ones((4, 6), chunks=2), dims=("h", "w"))
+    ours = xarray.apply_ufunc(
+        lambda x: simulcast.sum_to(x, (4, 1)),
+        x,
+        input_core_dims=[["h", "w"]],
+        output_core_dims=[["h", "one"]],
+        dask="allowed",
+    )
+    assert isinstance(ours.data, da.Array) and ours.compute().values.tolist() == [[6]] * 4
+
+
+def test_dask_is_never_imported_by_us():
+    program = (
+        "import sys, numpy as np, simulcast\n"
+        "simulcast.broadcast_arrays([1], [2]); simulcast.sum_to(np.ones(3), ())\n"
+        "assert 'dask' not in sys.modules and 'xarray' not in sys.modules and 'pytest' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

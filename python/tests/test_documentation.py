@@ -1,0 +1,67 @@
+"""Every example runs: docstrings, the README's, and those of `docs/python.md`, with their pictures."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import simulcast
+from simulcast import _simulcast
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = doctest.ELLIPSIS
+
+
+def run(text, name, names=None):
+    """Runs the examples in a text; gives back the names that they leave behind."""
+    names = {} if names is None else names
+    test = doctest.DocTestParser().get_doctest(text, names, name, None, 0)
+    said = []
+    results = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
+    assert results.failed == 0, "".join(said)
+    return results.attempted, test.globs
+
+
+DOCUMENTED = [name for name in simulcast.__all__ if ">>>" in (getattr(simulcast, name).__doc__ or "")]
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_docstrings(name):
+    assert run(getattr(simulcast, name).__doc__, name)[0] > 0
+
+
+def test_everything_public_is_documented_and_typed():
+    assert run(simulcast.__doc__, "simulcast")[0] > 0
+    stub = (Path(simulcast.__file__).parent / "_simulcast.pyi").read_text()
+    for name in simulcast.__all__:
+        assert getattr(simulcast, name).__doc__, name
+        if hasattr(_simulcast, name):
+            assert re.search(rf"^(class|def) {name}\b", stub, re.M), name
+    assert {"broadcast_to", "broadcast_arrays", "broadcast_shapes", "sum_to", "explain", "strict"} <= set(DOCUMENTED)
+    assert (Path(simulcast.__file__).parent / "py.typed").exists()
+
+
+def blocks(path, language="python"):
+    return re.findall(rf"```{language}\n(.*?)```(.*?)(?=```|\Z)", path.read_text(), re.S)
+
+
+def test_the_page_and_its_pictures():
+    page, names, pictures = ROOT / "docs" / "python.md", {}, 0
+    for block, after in blocks(page):
+        names = run(block, "python.md", names)[1]
+        for picture in re.findall(r"\]\((pictures/.*?\.svg)\)", after):
+            explained = names["explained"] if "explained =" in block else eval(
+                re.search(r">>> (simulcast\.explain.*)", block)[1], names
+            )
+            assert explained.svg() == (page.parent / picture).read_text(), picture
+            pictures += 1
+    assert pictures >= 4
+
+
+@pytest.mark.parametrize("path", ["README.md", "python/README.md"])
+def test_readmes(path):
+    examples = blocks(ROOT / path)
+    assert examples
+    for block, _ in examples:
+        assert run(block, path)[0] > 0

@@ -1,0 +1,74 @@
+"""`explain`: what it accepts, and that text, picture and data are the command's."""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import simulcast
+
+
+class HasShape:
+    def __init__(self, *shape):
+        self.shape = shape
+
+
+def test_anything_with_a_shape_is_explained():
+    import xarray
+
+    for operand in [(3, 1), [3, 1], np.ones((3, 1)), HasShape(3, 1), "3,1", "(3, 1)", {"h": 3, "w": 1}]:
+        explained = simulcast.explain(operand, 4)
+        assert explained.shape == (3, 4) and "result   3   4" in str(explained)
+    named = xarray.DataArray(np.ones((2, 3)), dims=("h", "w"))
+    assert simulcast.explain(named, named.T, rule="named").shape == (2, 3)
+    assert simulcast.explain((2, 3), (3,), rule=simulcast.named(("h", "w"), ("w",))).shape == (2, 3)
+    for bad in [2.5, object(), (1.5,)]:
+        with pytest.raises(TypeError):
+            simulcast.explain(bad)
+    with pytest.raises(ValueError, match="is not a shape"):
+        simulcast.explain("2,,3")
+
+
+def test_sizes_need_not_be_known():
+    explained = simulcast.explain("N,3,H,W", ("M", 1, 1, 4))
+    assert explained.shape == ("bcast(M, N)", 3, "H", 4)
+    assert explained.constraints == ["W is 1 or 4", "M and N are equal or one is 1"]
+    assert simulcast.explain((None, 3), (None, 1)).shape == (None, 3)
+    assert simulcast.explain(HasShape(float("nan"), 3), (4, 1)).shape == (4, 3)
+    assert simulcast.explain(None, (2, 3)).shape is None
+
+
+def test_text_is_the_commands():
+    explained = simulcast.explain("pred:32,1", "target:32")
+    assert str(explained) == repr(explained)
+    assert "SC102    a column meets a row of the same length: pred repeats along axis 1, target along axis 0" in str(explained)
+    [finding] = explained.findings
+    assert (finding.code, finding.operands, finding.axes) == ("SC102", [0, 1], [1, 0])
+    assert finding.suggestions == ["target[:, None] is (32, 1), result (32, 1)", "pred[:, 0] is (32,), result (32,)"]
+    assert str(finding).startswith("SC102: a column") and "SC102" in repr(finding)
+
+
+def test_an_error_is_explained_too():
+    explained = simulcast.explain((2, 3, 4), (2, 4), names=["image", "mask"])
+    assert explained.shape is None and explained.findings == []
+    assert "^ axis 1 (-2): image has 3, mask has 2" in str(explained)
+    with pytest.raises(simulcast.BroadcastError) as caught:
+        simulcast.check((2, 3, 4), (2, 4), names=["image", "mask"])
+    assert explained.to_dict()["error"]["message"] == str(caught.value)
+
+
+def test_data():
+    data = simulcast.explain((2, 1), (3,), rule="numpy").to_dict()
+    assert data["schema"] == 1 and data["result"]["shape"] == [2, 3]
+    assert [operand["sum_axes"] for operand in data["operands"]] == [[1], [0]]
+    assert data["cost"]["growth"] == 1.2
+
+
+@pytest.mark.parametrize("shapes", [[(3, 1), (4,)], [(8, 1, 6, 1), (7, 1, 5)], [(2, 3), (2,)], ["N,1", "4"]], ids=str)
+def test_pictures_are_drawn(shapes):
+    explained = simulcast.explain(*shapes, names=["<b>&", "mask"])
+    picture = ElementTree.fromstring(explained.svg())
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "<b>" not in explained.svg()
+    assert explained._repr_html_().startswith("<figure") and explained.svg() in explained._repr_html_()
+    assert explained.html().startswith("<!DOCTYPE html>")

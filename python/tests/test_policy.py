@@ -1,0 +1,189 @@
+"""Policies: strict blocks, checks, records, guarded arrays, the environment variable and the pytest plugin."""
+
+import asyncio
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import simulcast
+
+COLUMN, ROW = np.ones((4, 1)), np.ones(4)
+
+
+def test_the_square_outer_is_warned_of_once_a_line():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            simulcast.broadcast_arrays(COLUMN, ROW)
+        simulcast.broadcast_arrays(COLUMN, ROW)
+    assert len(caught) == 2 and all(own.filename == __file__ for own in caught)
+    assert issubclass(caught[0].category, simulcast.BroadcastWarning)
+    assert str(caught[0].message).startswith("SC102: a column meets a row") and "help: " in str(caught[0].message)
+
+
+def test_nothing_else_is_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulcast.broadcast_arrays(COLUMN, np.ones((1, 4)))
+        simulcast.broadcast_arrays(np.ones((3, 3)), np.ones(3))
+        simulcast.broadcast_to(ROW, (4, 4))
+
+
+def test_strict_refuses_within_its_block_only():
+    with simulcast.strict():
+        with pytest.raises(simulcast.BroadcastError) as caught:
+            simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3))
+        # Written-out ones and scalars stretch.
+        simulcast.broadcast_arrays(np.ones((2, 3)), np.ones((1, 3)), 1.0)
+        # A shape that was asked for by name is no accident.
+        simulcast.broadcast_to(np.ones(3), (2, 3))
+        with simulcast.using("numpy"):
+            simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3))
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.code, error.shapes, error.operands) == ("SC103", ((2, 3), (3,)), (1,))
+    simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3))
+
+
+def test_strict_levels_and_actions():
+    with simulcast.strict("exact"), pytest.raises(simulcast.BroadcastError, match="SC100"):
+        simulcast.broadcast_arrays(ROW, 1.0)
+    with simulcast.strict("scalar-only"):
+        simulcast.broadcast_arrays(ROW, 1.0)
+        with pytest.raises(simulcast.BroadcastError, match="SC100"):
+            simulcast.broadcast_arrays(ROW, np.ones(1))
+    with simulcast.strict(SC101="raise"), pytest.raises(simulcast.BroadcastError, match="SC101"):
+        simulcast.broadcast_arrays(np.ones((4, 1)), np.ones((1, 3)))
+
+
+def test_strict_as_decorator():
+    @simulcast.strict()
+    def shape(a, b):
+        return simulcast.broadcast_arrays(a, b)[0].shape if a.ndim else shape(b, b)
+
+    assert shape(COLUMN, COLUMN) == (4, 1) and shape(np.ones(()), COLUMN) == (4, 1)
+    with pytest.raises(simulcast.BroadcastError):
+        shape(COLUMN, ROW)
+
+
+def test_a_policy_belongs_to_its_context():
+    seen = []
+
+    def other():
+        seen.append(simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3))[1].shape)
+
+    async def task():
+        with simulcast.strict():
+            await asyncio.sleep(0.01)
+            with pytest.raises(simulcast.BroadcastError):
+                other()
+
+    async def both():
+        running = asyncio.ensure_future(task())
+        await asyncio.sleep(0)
+        other()
+        await running
+
+    asyncio.run(both())
+    with simulcast.strict():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert seen == [(2, 3), (2, 3)]
+
+
+def test_check():
+    assert simulcast.check((32, 1), (1, 8), policy="same-rank") == (32, 8)
+    assert simulcast.check("N,3", (3,)) == ("N", 3)
+    with pytest.warns(simulcast.BroadcastWarning):
+        simulcast.check((32, 1), (32,))
+    with pytest.raises(simulcast.BroadcastError) as caught:
+        simulcast.check((32, 1), (32,), policy=simulcast.Policy(SC102="raise"), names=["pred", "target"])
+    assert caught.value.suggestions[0].startswith("target[:, None]") and caught.value.names == ("pred", "target")
+    with pytest.raises(simulcast.BroadcastError, match="SC105"):
+        simulcast.check((1000, 1), (1, 1000), policy="SC105=raise,bytes=1000")
+    with simulcast.using("SC104=raise"), pytest.raises(simulcast.BroadcastError, match="SC104"):
+        simulcast.check((3, 3), (3,))
+
+
+def test_policies_are_values():
+    policy = simulcast.Policy("same-rank", SC104="warn", growth=8)
+    assert str(policy) == "same-rank,SC104=warn,growth=8"
+    assert pickle.loads(pickle.dumps(policy)) == policy == eval(repr(policy))
+    assert simulcast.Policy("strict") == simulcast.Policy("same-rank,SC102=raise") != simulcast.Policy()
+    for bad in ["nosuch", "SC999=warn", "SC102=shout", "growth=x", "growth=-1", "bytes=1.5"]:
+        with pytest.raises(ValueError):
+            simulcast.Policy(bad)
+
+
+def test_records_name_the_place():
+    with simulcast.record() as broadcasts:
+        simulcast.broadcast_arrays(np.ones((2, 3)), np.ones((2, 3)))
+        line = sys._getframe().f_lineno + 1
+        simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3), rule="numpy")
+        simulcast.broadcast_to(ROW, (2, 4))
+        simulcast.guard(np.ones((2, 3))) * np.ones((2, 1))
+    assert [(own.function, own.shapes, own.result) for own in broadcasts] == [
+        ("broadcast_arrays", ((2, 3), (3,)), (2, 3)),
+        ("broadcast_to", ((4,),), (2, 4)),
+        ("multiply", ((2, 3), (2, 1)), (2, 3)),
+    ]
+    assert [own.line for own in broadcasts] == [line, line + 1, line + 2]
+    assert all(own.file == __file__ for own in broadcasts)
+    assert str(broadcasts[0]) == f"{__file__}:{line}: broadcast_arrays (2, 3), (3,) -> (2, 3)"
+    simulcast.broadcast_to(ROW, (2, 4))
+    assert len(broadcasts) == 3
+
+
+def test_guarded_arrays_ask():
+    x = np.arange(12.0).reshape(4, 3)
+    guarded = simulcast.guard(x)
+    assert np.shares_memory(guarded, x) and isinstance(guarded, np.ndarray)
+    with simulcast.strict():
+        assert type(guarded + x) is type(guarded) and (guarded + x == 2 * x).all()
+        assert type(guarded * 2) is type(guarded)
+        for operation in (lambda: guarded - x[:, 0], lambda: x[0] * guarded, lambda: np.maximum(guarded, x[0])):
+            with pytest.raises(ValueError):
+                operation()
+        with pytest.raises(simulcast.BroadcastError):
+            guarded += x[0]
+        # What the operators of a guarded array give is guarded too; reductions are no broadcasts.
+        with pytest.raises(simulcast.BroadcastError):
+            (guarded * 2) / x[0]
+        assert guarded.sum() == x.sum() and np.add.reduce(guarded, 0).tolist() == x.sum(0).tolist()
+        assert (guarded @ np.ones(3)).tolist() == x.sum(1).tolist()
+    out = np.empty_like(x)
+    assert np.add(guarded, x[0], out=out) is out and (out == x + x[0]).all()
+    quotient, rest = np.divmod(guarded, 5)
+    assert (quotient == x // 5).all() and (rest == x % 5).all()
+    guarded += 1
+    assert x[0, 0] == 1
+
+
+def test_the_environment_sets_the_policy():
+    program = "import numpy as np, simulcast; simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3))"
+    run = lambda policy: subprocess.run(
+        [sys.executable, "-c", program], env={"SIMULCAST_POLICY": policy}, capture_output=True, text=True
+    )
+    assert run("numpy").returncode == 0
+    strict = run("strict")
+    assert strict.returncode != 0 and "BroadcastError: SC103" in strict.stderr
+    assert "there is no level" in run("nosuch").stderr
+
+
+def test_the_pytest_plugin(pytester):
+    pytester.makepyfile(
+        """
+        import numpy as np, simulcast
+        def test_broadcast():
+            simulcast.guard(np.ones((2, 3))) + np.ones(3)
+        """
+    )
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("--simulcast-strict").assert_outcomes(failed=1)
+    pytester.runpytest_inprocess("--simulcast-strict=numpy").assert_outcomes(passed=1)
+    assert pytester.runpytest_inprocess("--simulcast-strict=nosuch").ret == pytest.ExitCode.USAGE_ERROR

@@ -1,0 +1,118 @@
+//! The Python package: its wheel, its tests, and private environments for Python programs.
+//!
+//! A host `python3` with pip is all that is asked for. Environments are made without a pip of their
+//! own, since some systems ship none for them, and filled by the host's; they are kept under
+//! `target/` until the list of their packages changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::check::read;
+use crate::run::{Step, command, output, root};
+
+/// Builds the wheel for users, in `target/wheels`.
+pub(crate) fn wheel() -> Result<(), String> {
+    let step = Step::new("the wheel");
+    match own_environment() {
+        Ok(python) => step.run(build(&python, &wheels(), &["--release"])),
+        Err(why) => Err(format!("the wheel: {why}")),
+    }
+}
+
+/// Installs the package as a wheel into a private environment, and runs its tests there.
+///
+/// The wheel is one with overflow checks and assertions.
+pub(crate) fn test() -> Result<(), String> {
+    let step = Step::new("packages for the tests of the Python package");
+    let python = match own_environment() {
+        Ok(python) => python,
+        Err(why) => {
+            step.skipped(&why);
+            return Ok(());
+        }
+    };
+    step.check(|| Ok("there".into()))?;
+    let checked = root().join("target/python/wheels");
+    Step::new("the wheel").run(build(&python, &checked, &["--quiet"]))?;
+    let install = ["install", "--quiet", "--force-reinstall", "--no-deps", "--no-index"];
+    let mut pip = pip(&root().join("target/python/environment"));
+    pip.args(install).arg("--find-links").arg(&checked).arg("simulcast");
+    output(pip)?;
+    let mut tests = command(
+        &python.to_string_lossy(),
+        ["-m", "pytest", "-p", "no:cacheprovider", "python/tests"],
+    );
+    Step::new("tests of the Python package").run(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+fn wheels() -> PathBuf {
+    root().join("target/wheels")
+}
+
+/// The environment of the package's tests.
+fn own_environment() -> Result<PathBuf, String> {
+    let home = root().join("target/python/environment");
+    environment(&home, &root().join("python/requirements-test.txt"))
+}
+
+/// A call of maturin. It builds in a folder of its own: the interpreter that it names would make
+/// cargo build everything again.
+fn build(python: &Path, wheels: &Path, options: &[&str]) -> std::process::Command {
+    let maturin = python.with_file_name("maturin");
+    let mut build = command(&maturin.to_string_lossy(), ["build", "--locked"]);
+    build.args(options).arg("--interpreter").arg(python).arg("--out").arg(wheels);
+    build.arg("--manifest-path").arg(root().join("python/Cargo.toml"));
+    build.env("CARGO_TARGET_DIR", root().join("target/python/build"));
+    build
+}
+
+fn pip(environment: &Path) -> std::process::Command {
+    let mut pip = command("python3", ["-m", "pip", "--quiet", "--python"]);
+    pip.arg(environment);
+    pip
+}
+
+/// The interpreter of an environment, made where it is missing or its packages changed.
+pub(crate) fn environment(home: &Path, list: &Path) -> Result<PathBuf, String> {
+    let wanted = read(list)?;
+    let (python, done) = (home.join("bin/python"), home.join("requirements.txt"));
+    if fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
+        return Ok(python);
+    }
+    let (interpreter, version) = interpreter(&wanted);
+    let python_with = |args: &[&str]| {
+        let mut command = command(&interpreter, args);
+        if !version.is_empty() {
+            // Where pyenv stands behind the name, it has to be told which one is meant.
+            command.env("PYENV_VERSION", &version);
+        }
+        command
+    };
+    if output(python_with(&["--version"])).is_err() {
+        return Err(format!("there is no {interpreter} here"));
+    }
+    output(python_with(&["-m", "venv", "--clear", "--without-pip"]).arg(home))?;
+    output(pip(home).args(["install", "--requirement"]).arg(list))?;
+    fs::write(&done, wanted).map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+/// The interpreter that a list of packages asks for in its first line, and its version.
+fn interpreter(requirements: &str) -> (String, String) {
+    let first = requirements.lines().next().unwrap_or_default();
+    match first.strip_prefix("# python ") {
+        Some(version) => (format!("python{version}"), version.into()),
+        None => ("python3".into(), String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_interpreter_is_asked_for_by_its_version() {
+        assert_eq!(interpreter("numpy==2.4.6\n"), ("python3".into(), String::new()));
+        assert_eq!(interpreter("# python 3.7\nx==1\n"), ("python3.7".into(), "3.7".into()));
+    }
+}
