@@ -5,14 +5,15 @@ use std::process::Command;
 
 /// Words as a shell takes them, as far as single quotes go.
 fn words(call: &str) -> Vec<String> {
-    let (mut words, mut quoted) = (vec![String::new()], false);
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in call.chars() {
         match c {
             '\'' => quoted = !quoted,
-            ' ' if !quoted => words.push(String::new()),
-            c => words.last_mut().unwrap().push(c),
+            ' ' if !quoted => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
         }
     }
+    words.push(word);
     words
 }
 
