@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use simulcast_files::{Limits, Store};
 
 fn simulcast(args: &[&str]) -> Output {
@@ -190,7 +191,7 @@ fn times_are_told_on_standard_error() {
     let parts: Vec<&str> = said.split(", ").map(|part| part.split(' ').next().unwrap()).collect();
     assert_eq!(parts, ["read", "compile", "run"]);
     let output = simulcast(&["eval", "x + 1", "x=(3,)", "--time", "--json"]);
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(answer["seconds"]["run"].as_f64().unwrap() > 0.0);
 }
 
@@ -202,4 +203,38 @@ fn the_seed_decides_random_numbers() {
     assert_ne!(rand("1"), rand("2"));
     let zeros = simulcast(&["eval", "x - x", "x=rand(3)"]).stdout;
     assert_ne!(rand("1"), zeros, "each operand has its own");
+}
+
+/// Whether two answers are the same, up to the last digits of a float.
+fn alike(ours: &Value, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Value::Array(ours), Value::Array(theirs)) => {
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| alike(a, b))
+        }
+        (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            (a - b).abs() <= 1e-15 * b.abs()
+        }
+        _ => ours == theirs,
+    }
+}
+
+/// `tests/record_eval.py` asked NumPy.
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn answers_are_those_of_numpy() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("eval.json")).unwrap();
+    assert!(cases.len() >= 25);
+    for case in &cases {
+        let operands = case["operands"].as_object().unwrap().iter();
+        let operands: Vec<String> =
+            operands.map(|(name, word)| format!("{name}={}", word.as_str().unwrap())).collect();
+        let mut args = vec!["eval", "--json", case["expression"].as_str().unwrap()];
+        args.extend(operands.iter().map(String::as_str));
+        let output = simulcast(&args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let ours: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&ours["dtype"], &ours["shape"]), (&case["dtype"], &case["shape"]), "{args:?}");
+        assert!(alike(&ours["values"], &case["values"]), "{args:?}: {ours} {case}");
+    }
 }
