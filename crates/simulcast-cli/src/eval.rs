@@ -2,11 +2,11 @@
 
 mod generate;
 mod inputs;
+mod meeting;
 mod show;
 mod word;
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ use simulcast::{
     AnyArray, AnyView, DType, Diagnostic, Expr, ExprKind, Program, ProgramError, ProgramErrorKind,
     Promotion, Run,
 };
-use simulcast_core::{Names, OwnedRule, RuleKind, resolve, tuple};
-use simulcast_explain::{SCHEMA, Subject, TextOptions, error_json};
+use simulcast_core::{OwnedRule, RuleKind, tuple};
+use simulcast_explain::{SCHEMA, error_json};
 use simulcast_files::{FileError, Temporary, Writer, write_npy};
 
 use crate::args::EvalArgs;
@@ -62,9 +62,11 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
         run = run.threads(threads);
     }
     let shape = run.shape().map_err(fail)?;
+    let plan = meeting::plan(&expr, rule.rule(), &known);
     if args.explain && !args.json {
-        let text = explained(&expr, &program, &rule, &operands, &shape);
-        output::print(text.as_bytes())?;
+        output::print(meeting::explain(plan.as_ref(), &program, &operands, &shape).as_bytes())?;
+    } else {
+        meeting::warn(plan.as_ref());
     }
     let made = match &args.output {
         Some(path) => {
@@ -150,10 +152,16 @@ fn refused(args: &EvalArgs, diagnostic: &Diagnostic) -> Failure {
     Failure::Shown(diagnostic.to_string(), 1)
 }
 
+/// The bytes of an array; as many as can be said where there are more.
+fn bytes_of(dtype: DType, shape: &[usize]) -> u64 {
+    let count = if shape.contains(&0) { 0 } else { 1_u64 };
+    let count = shape.iter().fold(count, |count, &size| count.saturating_mul(size as u64));
+    count.saturating_mul(dtype.size() as u64)
+}
+
 /// Whether a result fits in memory.
 fn fits(dtype: DType, shape: &[usize], memory: u64) -> Result<(), Failure> {
-    let bytes = shape.iter().copied().try_fold(dtype.size(), usize::checked_mul);
-    if bytes.is_some_and(|bytes| bytes as u64 <= memory) {
+    if bytes_of(dtype, shape) <= memory {
         return Ok(());
     }
     let (shape, limit) = (tuple(shape), show::size(memory));
@@ -301,48 +309,6 @@ fn report(
         text = format!("{file}: {text}");
     }
     output::print(text.as_bytes())
-}
-
-/// How the operands come together, where they meet as they are; then types, passes and bytes.
-fn explained(
-    expr: &Expr,
-    program: &Program,
-    rule: &OwnedRule,
-    operands: &[AnyView<'_>],
-    shape: &[usize],
-) -> String {
-    let mut out = String::new();
-    let reshaped = expr.nodes().iter().any(|node| {
-        matches!(node.kind, ExprKind::Index(..) | ExprKind::Transpose(..) | ExprKind::Reduce { .. })
-    });
-    let shapes: Vec<Vec<usize>> = operands.iter().map(|view| view.shape().to_vec()).collect();
-    let names: Vec<String> =
-        program.operands().iter().map(|operand| operand.name.clone()).collect();
-    if !reshaped && let Ok(plan) = resolve(rule.rule(), &shapes) {
-        let axes = shapes.iter().map(|shape| vec![String::new(); shape.len()]).collect();
-        let plan = plan.with_names(Names { operands: names, axes });
-        let options = TextOptions { unicode: true, color: true };
-        out = simulcast_explain::text(&Subject::Plan(&plan, &[]), options);
-    }
-    let stored = |dtype: DType, shape: &[usize]| {
-        shape.iter().product::<usize>().saturating_mul(dtype.size()) as u64
-    };
-    for (operand, view) in program.operands().iter().zip(operands) {
-        let bytes = show::size(stored(operand.dtype, view.shape()));
-        let _ = writeln!(
-            out,
-            "  {:<8} {} {}  {bytes}",
-            operand.name,
-            operand.dtype,
-            tuple(view.shape())
-        );
-    }
-    let bytes = show::size(stored(program.dtype(), shape));
-    let _ = writeln!(out, "  {:<8} {} {}  {bytes}", "result", program.dtype(), tuple(shape));
-    let stages = program.stages();
-    let _ =
-        writeln!(out, "  {:<8} {stages} over memory", if stages == 1 { "pass" } else { "passes" });
-    out
 }
 
 /// Half of the memory that is free, where the system says it; 4 GiB elsewhere.

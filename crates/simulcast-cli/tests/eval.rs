@@ -72,6 +72,33 @@ fn results_are_shown() {
 
 // [E_BROADCAST_ANY_FUNC_2270]
 #[test]
+fn what_is_legal_and_suspicious_is_said() {
+    let said = |args: &[&str]| String::from_utf8(simulcast(args).stderr).unwrap();
+    let column = said(&["eval", "pred - target", "pred=(3,1)", "target=(3,)"]);
+    assert!(column.starts_with("warning: SC102: a column meets a row"), "{column}");
+    assert_eq!(said(&["eval", "pred - target[:, None]", "pred=(3,1)", "target=(3,)"]), "");
+}
+
+/// More elements than can be counted: a shape, and no memory for it.
+#[test]
+fn results_beyond_counting_are_refused() {
+    let folder = folder("beyond");
+    let path = folder.join("x.npy");
+    let axes: Vec<String> = (0..7).map(|axes| format!("a[:{}]", ", None".repeat(axes))).collect();
+    let expression = axes.join(" + ");
+    for extra in [&[][..], &["--explain"], &["-o", path.to_str().unwrap()]] {
+        let mut args = vec!["eval", expression.as_str(), "a=(1000,)"];
+        args.extend(extra);
+        let output = simulcast(&args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{said}");
+        assert!(said.starts_with("error"), "{said}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
 fn what_does_not_go_together_exits_with_1() {
     let calls: [&[&str]; 5] = [
         &["eval", "image - mean", "image=zeros(8,3,4,5)", "mean=zeros(3)"],

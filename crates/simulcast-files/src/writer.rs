@@ -100,7 +100,10 @@ impl Writer {
     /// Returns the system's refusal; what had the name before has it still.
     pub fn finish(self) -> Result<(), FileError> {
         let Self { path, temporary, map, .. } = self;
-        let done = map.flush().and_then(|()| temporary.finish());
+        let flushed = map.flush();
+        // Some systems rename no file that is mapped.
+        drop(map);
+        let done = flushed.and_then(|()| temporary.finish());
         done.map_err(|error| Problem::from(error).of(&path, None))
     }
 }

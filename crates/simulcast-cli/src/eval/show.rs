@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use simulcast::{AnyView, Builder, Complex, DType, Fold, Kind, Promotion};
 use simulcast_core::tuple;
 
+use super::bytes_of;
+
 /// Arrays of more elements than this are summed up.
 const FEW: usize = 120;
 
@@ -27,7 +29,7 @@ impl Shown {
 
 /// A line about the array, and its values or the numbers about them.
 pub(super) fn text(dtype: DType, shape: &[usize], shown: &Shown) -> String {
-    let bytes = size(shape.iter().product::<usize>().saturating_mul(dtype.size()) as u64);
+    let bytes = size(bytes_of(dtype, shape));
     match shown {
         Shown::Values(cells) => format!("{dtype} {}\n{}\n", tuple(shape), nested(shape, cells)),
         Shown::About(about) => {
