@@ -31,7 +31,7 @@ Rules:
 
 const OPERANDS: &str = "\
 Operands, each NAME= and one of:
-  x.npy             a NumPy file, mapped into memory
+  x.npy             a NumPy file, mapped into memory; /dev/stdin, read
   d.npz:key         an array of several; w.safetensors:layer.weight likewise
   2.5, true, 'a'    a value of rank 0: float64, int64, bool, complex128 or string
   [[1,2],[3,4]]     these values

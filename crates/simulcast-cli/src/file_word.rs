@@ -12,13 +12,16 @@ pub(crate) struct FileWord<'a> {
 }
 
 impl<'a> FileWord<'a> {
-    /// The file that a word names, if it does; the first ending that is known ends the path.
+    /// The file that a word names, if it does; the first ending that is known ends the path. A path
+    /// that begins as one needs no ending: `/dev/stdin`.
     pub(crate) fn new(word: &'a str) -> Option<Self> {
-        if [".npy", ".npz", ".safetensors"].iter().any(|ending| word.ends_with(ending)) {
-            return Some(Self { path: word, array: None });
-        }
+        let known = [".npy", ".npz", ".safetensors"].iter().any(|ending| word.ends_with(ending));
         let ends = [".npz:", ".safetensors:", ".npy:"].iter();
-        let (at, end) = ends.filter_map(|end| Some((word.find(end)?, end))).min()?;
+        let first = ends.filter_map(|end| Some((word.find(end)?, end))).min();
+        let begins = ["/", "./", "../"].iter().any(|start| word.starts_with(start));
+        let Some((at, end)) = first.filter(|_| !known) else {
+            return (known || begins).then_some(Self { path: word, array: None });
+        };
         let (path, array) = word.split_at_checked(at + end.len() - 1)?;
         Some(Self { path, array: array.strip_prefix(':') })
     }
@@ -44,6 +47,8 @@ mod tests {
         assert_eq!(FileWord::new("a/d.npz:key"), file("a/d.npz", Some("key")));
         assert_eq!(FileWord::new("w.safetensors:a.b:c"), file("w.safetensors", Some("a.b:c")));
         assert_eq!(FileWord::new("d.npz:x.npy:y"), file("d.npz", Some("x.npy:y")));
+        assert_eq!(FileWord::new("/dev/stdin"), file("/dev/stdin", None));
+        assert_eq!(FileWord::new("./d.npz:k"), file("./d.npz", Some("k")));
         assert_eq!(FileWord::new("8,1,6,1"), None);
         assert_eq!(FileWord::new("pred:32,1"), None);
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -209,6 +210,21 @@ fn an_interrupted_run_leaves_nothing() {
         assert!(start.elapsed() < Duration::from_secs(20));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{signal}");
     }
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulcast-files/tests/data/big.npy");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
+        .args(["eval", "x.max()", "x=/dev/stdin", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&fs::read(data).unwrap()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["dtype"], &answer["values"]), (&"int32".into(), &23.into()));
 }
 
 #[test]

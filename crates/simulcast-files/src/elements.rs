@@ -20,15 +20,12 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Refuses what could not be addressed, in the file or in memory, even if a size is 0: such a
-    /// shape is no array's.
+    /// What a header says, where that can be addressed.
     pub(crate) fn new(header: Header) -> Result<Self, Problem> {
         let Header { coding, fortran, shape } = header;
         let coding = coding?;
-        let width = coding.width().max(coding.dtype().size());
-        let mut sizes = shape.iter().filter(|&&size| size != 0);
-        let product = sizes.try_fold(width, |product, &size| product.checked_mul(size));
-        if product.is_none_or(|product| isize::try_from(product).is_err()) {
+        // In the file and in memory.
+        if extent(coding.width(), &shape).and(extent(coding.dtype().size(), &shape)).is_none() {
             return Err(Problem::Overflow { shape });
         }
         let count = shape.iter().product();
@@ -137,6 +134,15 @@ impl Layout {
         let array = ArrayD::from_shape_vec(shape, elements);
         array.map(AnyArray::from).map_err(|_| Problem::Overflow { shape: self.shape.clone() })
     }
+}
+
+/// The bytes of all elements, of that many each; `None` for what cannot be addressed, even if a size
+/// is 0: no array has such a shape.
+pub(crate) fn extent(width: usize, shape: &[usize]) -> Option<usize> {
+    let mut sizes = shape.iter().filter(|&&size| size != 0);
+    let whole = sizes.try_fold(width.max(1), |product, &size| product.checked_mul(size))?;
+    isize::try_from(whole).ok()?;
+    Some(if shape.contains(&0) { 0 } else { whole })
 }
 
 /// The strides of elements with nothing between them.

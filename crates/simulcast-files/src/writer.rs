@@ -12,7 +12,7 @@ use flate2::Crc;
 use memmap2::MmapMut;
 use simulcast::{AnyView, AnyViewMut, DType};
 
-use crate::elements::strides;
+use crate::elements::{extent, strides};
 use crate::error::{FileError, Problem};
 use crate::npy::{self, Header};
 use crate::temporary::Temporary;
@@ -55,7 +55,7 @@ impl Writer {
             Problem::Element { descr: dtype.name().into(), why }
         })?;
         let header = Header::write(&descr, shape)?;
-        let whole = bytes_of(dtype, shape).and_then(|bytes| bytes.checked_add(header.len()));
+        let whole = extent(dtype.size(), shape).and_then(|bytes| bytes.checked_add(header.len()));
         let whole = whole.ok_or_else(|| Problem::Overflow { shape: shape.to_vec() })?;
         let temporary = Temporary::new(path)?;
         allocate(temporary.file(), whole as u64)?;
@@ -106,14 +106,6 @@ impl Writer {
         let done = flushed.and_then(|()| temporary.finish());
         done.map_err(|error| Problem::from(error).of(&path, None))
     }
-}
-
-/// The bytes of all elements; no shape that cannot be addressed, even if a size is 0.
-fn bytes_of(dtype: DType, shape: &[usize]) -> Option<usize> {
-    let mut sizes = shape.iter().filter(|&&size| size != 0);
-    let whole = sizes.try_fold(dtype.size(), |product, &size| product.checked_mul(size))?;
-    isize::try_from(whole).ok()?;
-    Some(if shape.contains(&0) { 0 } else { whole })
 }
 
 /// Makes a file as long as that, with room on the disk for all of it.
@@ -216,7 +208,7 @@ fn write_array(out: &mut impl Write, array: &AnyView<'_>) -> Result<(), Problem>
 
 /// The bytes of numbers that lie one after another, row-major.
 fn contiguous<'a>(array: &AnyView<'a>) -> Option<&'a [u8]> {
-    let bytes = bytes_of(array.dtype(), array.shape())?;
+    let bytes = extent(array.dtype().size(), array.shape())?;
     let known = strides(array.shape(), false);
     let mut axes = array.shape().iter().zip(known.iter().zip(array.strides()));
     let row_major = axes.all(|(&size, (known, stride))| size <= 1 || known == stride);
