@@ -99,6 +99,9 @@ pub(crate) enum Command {
     /// Compute an expression over arrays: from files, values and generated ones, in one pass.
     #[command(after_help = format!("{OPERANDS}\n\n{EXPRESSIONS}\n\n{EVAL}\n\n{EXIT}"))]
     Eval(EvalArgs),
+    /// Check and upgrade ONNX models.
+    #[command(subcommand)]
+    Onnx(OnnxCommand),
     /// Print a completion script.
     Completions {
         /// The shell to complete for.
@@ -209,4 +212,50 @@ pub(crate) struct EvalArgs {
     /// Explain how the operands meet, and what is moved.
     #[arg(long)]
     pub(crate) explain: bool,
+}
+
+const FINDINGS: &str = "\
+Findings: those of simulcast explain, and of a model
+  SC109   a declared shape is not the inferred one
+  SC110   both operands grow, and the result is reduced to one number
+  SC112   a PRelu slope of the channels' length lies on other axes";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OnnxCommand {
+    /// Infer every shape of a model and check every broadcast in it.
+    #[command(after_help = format!("{FINDINGS}\n\n{EXIT}"))]
+    Check(OnnxCheckArgs),
+    /// Rewrite a model of opset 1 to 6 for opset 7, where broadcasting is NumPy's.
+    #[command(after_help = EXIT)]
+    Upgrade(OnnxUpgradeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OnnxCheckArgs {
+    /// The model.
+    pub(crate) model: PathBuf,
+    /// The size of a symbol; x.0 is axis 0 of an input x whose size has no name.
+    #[arg(long = "set", value_name = "SYMBOL=SIZE")]
+    pub(crate) sizes: Vec<String>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a page with a picture of each broadcast to a file (- for standard output).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Fail (exit code 1) on a finding: SC102, or all.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub(crate) deny: Vec<String>,
+    /// Do not show a finding: SC105, or all.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub(crate) allow: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OnnxUpgradeArgs {
+    /// The model.
+    pub(crate) model: PathBuf,
+    /// The file to write (- for standard output).
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }

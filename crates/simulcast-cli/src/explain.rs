@@ -63,10 +63,10 @@ fn show(args: &ExplainArgs, subject: &Subject<'_>) -> Result<(), Failure> {
     let plain = TextOptions { unicode: !args.ascii, color: false };
     let stdout = |path: &Option<_>| path.as_deref() == Some(Path::new("-"));
     if let Some(path) = &args.svg {
-        output::write(path, &svg(subject))?;
+        output::write(path, svg(subject))?;
     }
     if let Some(path) = &args.html {
-        output::write(path, &page(subject, &text(subject, plain)))?;
+        output::write(path, page(subject, &text(subject, plain)))?;
     }
     if stdout(&args.svg) || stdout(&args.html) {
         return Ok(());

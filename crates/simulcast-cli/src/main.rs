@@ -8,6 +8,7 @@ mod eval;
 mod explain;
 mod file_word;
 mod jsonl;
+mod onnx;
 mod output;
 mod request;
 mod shape;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Shape(args) => shape::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Onnx(command) => onnx::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "simulcast", &mut script);

@@ -24,14 +24,15 @@ pub(crate) fn failed(error: &io::Error) -> Failure {
 // Implements E_BROADCAST_ANY_FUNC_2230.
 /// Writes a file that is whole under its name or not there; `-` is standard output. What is no
 /// plain file (a pipe, a device) is written to as it is.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let bytes = bytes.as_ref();
     if path == Path::new("-") {
-        return print(text.as_bytes());
+        return print(bytes);
     }
     let whole = match fs::metadata(path) {
-        Ok(known) if !known.is_file() => fs::write(path, text),
+        Ok(known) if !known.is_file() => fs::write(path, bytes),
         _ => Temporary::new(path).and_then(|temporary| {
-            temporary.file().write_all(text.as_bytes())?;
+            temporary.file().write_all(bytes)?;
             temporary.finish()
         }),
     };

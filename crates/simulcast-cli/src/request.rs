@@ -68,7 +68,7 @@ fn operand(word: &str) -> Result<ShapeText, String> {
 }
 
 /// `N=4`: a symbol and its size.
-fn symbol_size(word: &str) -> Result<(&str, usize), String> {
+pub(crate) fn symbol_size(word: &str) -> Result<(&str, usize), String> {
     let parsed = word.split_once('=');
     let parsed = parsed.and_then(|(name, size)| Some((name.trim(), size.trim().parse().ok()?)));
     parsed.ok_or_else(|| format!("{word:?} is not SYMBOL=SIZE"))

@@ -399,3 +399,71 @@ fn colour_only_where_it_is_asked_for() {
     assert_eq!(hostile.status.code(), Some(2));
     assert!(!hostile.stderr.contains(&0x1b));
 }
+
+fn model(name: &str) -> String {
+    format!("{}/../simulcast-onnx/models/{name}.onnx", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn models_are_checked_with_exit_codes() {
+    let (loss, clash) = (model("loss"), model("clash"));
+    let check = |args: &[&str]| simulcast(&[&["onnx", "check"], args].concat());
+    let code = |output: &Output| output.status.code().unwrap();
+    assert_eq!(code(&check(&[&loss])), 0);
+    let denied = check(&[&loss, "--deny", "SC110", "--json"]);
+    assert_eq!(code(&denied), 1);
+    assert!(String::from_utf8(denied.stderr).unwrap().starts_with("denied: SC110: subtract: "));
+    let json: serde_json::Value = serde_json::from_slice(&denied.stdout).unwrap();
+    assert_eq!((&json["schema"], &json["denied"]), (&1.into(), &1.into()));
+    let error = check(&[&clash]);
+    assert_eq!(code(&error), 1);
+    assert!(String::from_utf8(error.stderr).unwrap().starts_with("rescale (Mul): E1: "));
+    let sized = check(&[&loss, "--set", "batch=32"]);
+    assert!(String::from_utf8(sized.stdout).unwrap().contains("16.0x  4.0 KiB"));
+    for (args, said) in [
+        (
+            &[&loss[..], "--set", "N=3"][..],
+            "no input of the model has a symbol \"N\"; it has batch",
+        ),
+        (&[&loss, "--deny", "SC999"], "there is no finding \"SC999\""),
+        (&["gone.onnx"], "gone.onnx: "),
+        (&[concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], "not an ONNX model"),
+        (&[&loss, "--json", "--html", "-"], "only one of"),
+    ] {
+        let output = check(args);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.contains(said), "{stderr}");
+    }
+}
+
+#[test]
+fn a_page_shows_every_broadcast_of_a_model() {
+    let folder = folder("onnx-page");
+    let page = folder.join("page.html");
+    let output = simulcast(&["onnx", "check", &model("loss"), "--html", page.to_str().unwrap()]);
+    assert!(output.status.success());
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<title>loss.onnx</title>") && page.contains("<h2>subtract (Sub)</h2>"));
+    assert_eq!(page.matches("<svg").count(), 1);
+}
+
+#[test]
+fn a_legacy_model_is_upgraded_whole_or_not_at_all() {
+    let folder = folder("onnx-upgrade");
+    let new = folder.join("new.onnx");
+    let new = new.to_str().unwrap();
+    let output = simulcast(&["onnx", "upgrade", &model("legacy"), "-o", new]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    let check = simulcast(&["onnx", "check", new]);
+    let said = String::from_utf8(check.stdout).unwrap();
+    assert!(
+        said.starts_with("opset 7, 2 nodes") && said.contains("b_on_axis_1 (3, 4, 1)"),
+        "{said}"
+    );
+    let again = simulcast(&["onnx", "upgrade", new, "-o", new]);
+    assert_eq!(again.status.code(), Some(2));
+    let stderr = String::from_utf8(again.stderr).unwrap();
+    assert!(stderr.contains("it imports opset 7"), "{stderr}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}

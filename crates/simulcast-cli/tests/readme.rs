@@ -26,7 +26,9 @@ fn transcripts_are_true() {
         let block = block.split("```").next().unwrap();
         let (call, expected) = block.split_once('\n').unwrap();
         let words = words(call.strip_prefix("$ simulcast ").unwrap());
-        let output = Command::new(env!("CARGO_BIN_EXE_simulcast")).args(words).output().unwrap();
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_simulcast"));
+        let output = command.args(words).current_dir(root).output().unwrap();
         let shown = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         assert_eq!(String::from_utf8(shown).unwrap(), expected, "{call}");
         checked += 1;

@@ -4,9 +4,10 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Finding, FindingCode, Limits, Plan, tuple};
+use crate::{Finding, FindingCode, Limits, Names, Plan, SymbolicPlan, tuple};
 
 /// What to do about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -176,6 +177,26 @@ impl Policy {
             }
         }
         verdict
+    }
+
+    /// As [`Policy::judge`], of sizes that are not all known: growth says nothing then, and fixes
+    /// are given in words, without numbers. `None` where a rank is unknown or no sizes that stand
+    /// for the symbols satisfy the constraints.
+    #[must_use]
+    pub fn judge_symbolic(&self, plan: &SymbolicPlan, names: &Names) -> Option<Verdict> {
+        let mut verdict = self.judge(&plan.representative(names)?);
+        for found in [&mut verdict.raised, &mut verdict.warned] {
+            found.retain(|finding| finding.code != FindingCode::Growth);
+            for finding in found {
+                let fixes: Vec<String> =
+                    finding.fixes.drain(..).map(|fix| fix.expression(names)).collect();
+                if !fixes.is_empty() {
+                    finding.message =
+                        format!("{}; perhaps {}", finding.message, fixes.join(" or "));
+                }
+            }
+        }
+        Some(verdict)
     }
 
     /// SC100: the first operand that repeats though the level forbids it.

@@ -6,7 +6,8 @@ mod common;
 
 use common::{all_shapes, by_maximum, indices};
 use simulcast_core::{
-    Action, Finding, FindingCode, Level, Limits, NamedAxes, Names, Plan, Policy, Rule, resolve,
+    Action, Dim, Dims, Finding, FindingCode, Level, Limits, NamedAxes, Names, Plan, Policy, Rule,
+    Symbol, resolve, resolve_dims,
 };
 
 fn plan(shapes: &[&[usize]]) -> Plan {
@@ -220,4 +221,19 @@ fn many_operands_are_looked_at_up_to_a_number_of_distinct_shapes() {
     let distinct: Vec<Vec<usize>> = (0..100).map(|rank| vec![1; rank]).collect();
     let plan = resolve(Rule::Numpy, &distinct).unwrap();
     assert_eq!(codes(&plan), ["SC103"]);
+}
+
+#[test]
+fn symbols_are_judged_without_numbers() {
+    let n = || Dim::Symbol(Symbol::new("n"));
+    let shapes = [Dims::from(vec![n(), Dim::Size(1)]), Dims::from(vec![n()])];
+    let names = Names::of(["pred", "target"]);
+    let plan = resolve_dims(Rule::Numpy, &shapes).unwrap();
+    let verdict = Policy::all(Action::Warn).judge_symbolic(&plan, &names).unwrap();
+    let square = &verdict.warned[0];
+    assert_eq!((square.code, square.fixes.len()), (FindingCode::SquareOuter, 0));
+    assert!(square.message.ends_with("; perhaps target[:, None] or pred[:, 0]"), "{square}");
+    assert!(verdict.warned.iter().all(|finding| finding.code != FindingCode::Growth));
+    let unranked = resolve_dims(Rule::Numpy, &[Dims::Unranked, shapes[1].clone()]).unwrap();
+    assert_eq!(Policy::default().judge_symbolic(&unranked, &names), None);
 }

@@ -15,7 +15,7 @@ use crate::svg::{bare, is_cell_by_cell, svg, words};
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// The SHA-256 of the script, in base64; a test keeps it true.
-const SCRIPT_HASH: &str = "sha256-XuZXKTwtSkC2Ukr+Zb4ryK2ONZGQrnnO7FekKawVQJM=";
+const SCRIPT_HASH: &str = "sha256-KGszJntgtAR+l+SB9As2ekC+eFIo3KJL8e+QCztO8wE=";
 
 /// The picture alone, as notebooks show it. Several can stand on one page.
 #[must_use]
@@ -37,8 +37,64 @@ pub fn fragment(subject: &Subject<'_>) -> String {
 /// ```
 #[must_use]
 pub fn page(subject: &Subject<'_>, text: &str) -> String {
-    let title = escape(&words::title(subject), false);
     let cells = is_cell_by_cell(subject).is_some();
+    let mut out = head(&words::title(subject));
+    push_figure(&mut out, subject, cells);
+    push_notes(&mut out, subject);
+    push_text(&mut out, "As text", text);
+    push_end(&mut out, cells);
+    out
+}
+
+/// A part of a [`report`]: a broadcast with a heading and what is to be said about it.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// The heading.
+    pub title: String,
+    /// What is said under it, as plain text.
+    pub text: String,
+    /// The broadcast.
+    pub subject: Subject<'a>,
+}
+
+/// A self-contained HTML page on many broadcasts: `text` about all of them, then each with its
+/// picture. The script serves them all.
+///
+/// ```
+/// use simulcast_core::{Rule, resolve};
+/// use simulcast_explain::{Section, Subject, report};
+///
+/// let plan = resolve(Rule::Numpy, &[&[3, 1][..], &[4]])?;
+/// let section = Section {
+///     title: "node add".into(),
+///     text: "x + y".into(),
+///     subject: Subject::Plan(&plan, &[]),
+/// };
+/// let page = report("model.onnx", "one broadcast", &[section]);
+/// assert!(page.contains("<h2>node add</h2>"));
+/// # Ok::<(), simulcast_core::BroadcastError>(())
+/// ```
+#[must_use]
+pub fn report(title: &str, text: &str, sections: &[Section<'_>]) -> String {
+    let mut out = head(title);
+    push_text(&mut out, "Summary", text);
+    let mut any = false;
+    for Section { title, text, subject } in sections {
+        let cells = is_cell_by_cell(subject).is_some();
+        any |= cells;
+        let (title, text) = (escape(title, false), escape(text.trim_end(), true));
+        let _ = writeln!(out, "<section>\n<h2>{title}</h2>\n<pre>{text}</pre>");
+        push_figure(&mut out, subject, cells);
+        push_notes(&mut out, subject);
+        out.push_str("</section>\n");
+    }
+    push_end(&mut out, any);
+    out
+}
+
+/// Everything before the first thing that is said.
+fn head(title: &str) -> String {
+    let title = escape(title, false);
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
     out.push_str("<meta charset=\"utf-8\">\n");
     let _ = writeln!(
@@ -51,15 +107,20 @@ pub fn page(subject: &Subject<'_>, text: &str) -> String {
     out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
     let _ = writeln!(out, "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>");
     let _ = writeln!(out, "<main>\n<h1>{title}</h1>");
-    push_figure(&mut out, subject, cells);
-    push_notes(&mut out, subject);
+    out
+}
+
+fn push_text(out: &mut String, title: &str, text: &str) {
     let text = escape(text.trim_end(), true);
-    let _ = writeln!(out, "<section>\n<h2>As text</h2>\n<pre>{text}</pre>\n</section>\n</main>");
+    let _ = writeln!(out, "<section>\n<h2>{title}</h2>\n<pre>{text}</pre>\n</section>");
+}
+
+fn push_end(out: &mut String, cells: bool) {
+    out.push_str("</main>\n");
     if cells {
         let _ = writeln!(out, "<script>{SCRIPT}</script>");
     }
     out.push_str("</body>\n</html>\n");
-    out
 }
 
 /// The picture; where it has cells, with the line that says what a cell shows.

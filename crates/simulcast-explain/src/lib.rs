@@ -22,7 +22,7 @@ mod text;
 
 use simulcast_core::{BroadcastError, Finding, Names, Plan, SymbolicPlan};
 
-pub use html::{fragment, page};
+pub use html::{Section, fragment, page, report};
 pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_json};
 pub use outcome::{Outcome, shown};
 pub use svg::svg;

@@ -48,9 +48,7 @@ impl Outcome {
     pub fn judge(&self, policy: &Policy, names: &Names) -> Option<Verdict> {
         match self {
             Self::Plan(plan) => Some(policy.judge(plan)),
-            Self::Symbolic(plan) => {
-                Some(symbolic(policy.judge(&plan.representative(names)?), names))
-            }
+            Self::Symbolic(plan) => policy.judge_symbolic(plan, names),
             Self::Error(_) => Some(Verdict::default()),
         }
     }
@@ -71,20 +69,4 @@ impl Outcome {
 #[must_use]
 pub fn shown() -> Policy {
     Policy::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow)
-}
-
-/// A verdict on sizes that stand for symbols: growth says nothing, and fixes are given without the
-/// numbers.
-fn symbolic(mut verdict: Verdict, names: &Names) -> Verdict {
-    for found in [&mut verdict.raised, &mut verdict.warned] {
-        found.retain(|finding| finding.code != FindingCode::Growth);
-        for finding in found {
-            let fixes: Vec<String> =
-                finding.fixes.drain(..).map(|fix| fix.expression(names)).collect();
-            if !fixes.is_empty() {
-                finding.message = format!("{}; perhaps {}", finding.message, fixes.join(" or "));
-            }
-        }
-    }
-    verdict
 }

@@ -2,9 +2,8 @@
 // Lights up what a cell of the result shows, for the mouse and for the keyboard.
 // Cells of Z carry their index (data-z) and the index of the value they show (data-x);
 // cells of X and Y carry the latter. All text goes through textContent.
-(() => {
-  const picture = document.querySelector(".picture");
-  const line = document.querySelector(".line");
+document.querySelectorAll(".picture").forEach((picture) => {
+  const line = picture.parentElement.querySelector(".line");
   const idle = line.textContent;
   const operands = [...picture.querySelectorAll("[data-name]")].map((group) => ({
     name: group.dataset.name,
@@ -97,4 +96,4 @@
     else return;
     event.preventDefault();
   });
-})();
+});

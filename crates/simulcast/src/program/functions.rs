@@ -156,7 +156,7 @@ mod tests {
     fn slips_of_the_finger_are_recognised() {
         assert_eq!(Function::near("sqrrt"), Some("sqrt"));
         assert_eq!(Function::near("maximun"), Some("maximum"));
-        assert_eq!(Function::near("fluor16"), Some("float16"));
+        assert_eq!(Function::near("flaot16"), Some("float16"));
         assert_eq!(Function::near("convolve"), None);
         assert_eq!(distance("abcd", "acbd"), 1);
         assert_eq!(distance("", "abc"), 3);

@@ -1,0 +1,405 @@
+//! Checks: what is wrong or suspicious about the broadcasts of a model.
+//!
+//! Beside the findings of `simulcast-core`, which look at one broadcast, a model shows more: where
+//! a result goes, and what the file itself says of it.
+
+use std::fmt;
+
+use simulcast_core::{Action, Dim, Dims, Finding, FindingCode, Names, Plan, Policy, Verdict};
+use simulcast_explain::Subject;
+
+use crate::infer::{Broadcast, Inference, Outcome, infer, is_reduction};
+use crate::model::{Model, ValueId};
+
+/// The codes of findings that only a model can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ModelCode {
+    /// `SC109`: a declared shape is not the inferred one.
+    Declared,
+    /// `SC110`: both operands grow (SC101, SC102), and the result is reduced to one number: a loss
+    /// over pairs that were never meant to meet.
+    ReducedGrowth,
+    /// `SC112`: a `PRelu` slope lies on the last axes though it has the length of the channels.
+    Coincidence,
+}
+
+impl ModelCode {
+    /// Every code, in order.
+    pub const ALL: [Self; 3] = [Self::Declared, Self::ReducedGrowth, Self::Coincidence];
+
+    /// The code as text.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Declared => "SC109",
+            Self::ReducedGrowth => "SC110",
+            Self::Coincidence => "SC112",
+        }
+    }
+
+    /// What the code stands for, in a few words.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Declared => "a declared shape is not the inferred one",
+            Self::ReducedGrowth => "both operands grow, and the result is reduced to one number",
+            Self::Coincidence => "a slope of the channels' length lies on other axes",
+        }
+    }
+
+    /// The code of that text.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+impl fmt::Display for ModelCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Something suspicious that only a model can show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelFinding {
+    /// The code.
+    pub code: ModelCode,
+    /// The node, or for SC109 the value.
+    pub at: String,
+    /// What was found.
+    pub message: String,
+    /// Whether the policy refuses it.
+    pub raised: bool,
+}
+
+impl fmt::Display for ModelFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.code, self.at, self.message)
+    }
+}
+
+/// What to do about findings.
+#[derive(Clone, Debug)]
+pub struct CheckPolicy {
+    /// What to do about those of one broadcast. The byte size of elements is the model's.
+    pub broadcasts: Policy,
+    /// What to do about those that only a model can show.
+    pub model: [Action; 3],
+}
+
+impl Default for CheckPolicy {
+    /// Everything is told but rank promotion, which is how every bias is added.
+    fn default() -> Self {
+        let broadcasts = Policy::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow);
+        Self { broadcasts, model: [Action::Warn; 3] }
+    }
+}
+
+impl CheckPolicy {
+    /// The policy with another action for a code: of a broadcast, of a model, or `all`.
+    ///
+    /// # Errors
+    ///
+    /// The codes that there are, where this is none of them.
+    pub fn with(mut self, code: &str, action: Action) -> Result<Self, String> {
+        let all = code == "all";
+        let own = FindingCode::ALL
+            .into_iter()
+            .filter(|own| all || own.as_str().eq_ignore_ascii_case(code));
+        let of_model =
+            ModelCode::ALL.into_iter().filter(|own| all || own.as_str().eq_ignore_ascii_case(code));
+        let (own, of_model): (Vec<_>, Vec<_>) = (own.collect(), of_model.collect());
+        if own.is_empty() && of_model.is_empty() {
+            let codes = FindingCode::ALL.iter().map(|code| (code.as_str(), code.title()));
+            let codes =
+                codes.chain(ModelCode::ALL.iter().map(|code| (code.as_str(), code.title())));
+            let codes: Vec<String> =
+                codes.map(|(code, title)| format!("  {code}  {title}")).collect();
+            return Err(format!("there is no finding {code:?}; there are\n{}", codes.join("\n")));
+        }
+        self.broadcasts =
+            own.into_iter().fold(self.broadcasts, |policy, code| policy.with(code, action));
+        for code in of_model {
+            self.model[code as usize] = action;
+        }
+        Ok(self)
+    }
+}
+
+/// A broadcast of a model, with what is suspicious about it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Checked {
+    /// The broadcast.
+    pub broadcast: Broadcast,
+    /// Findings, those that the policy raises first.
+    pub findings: Vec<Finding>,
+    /// How many findings the policy raises.
+    pub raised: usize,
+    /// The plan, or sizes that stand for the symbols: where operands repeat.
+    plan: Option<Plan>,
+}
+
+impl Checked {
+    /// The broadcast as what can be explained.
+    #[must_use]
+    pub fn subject(&self) -> Subject<'_> {
+        match &self.broadcast.outcome {
+            Outcome::Plan(plan) => Subject::Plan(plan, &self.findings),
+            Outcome::Symbolic(plan) => {
+                Subject::Symbolic(plan, &self.broadcast.names, &self.findings)
+            }
+            Outcome::Error(error) => Subject::Error(error),
+        }
+    }
+
+    /// Each operand that repeats, and along which axes of the result.
+    #[must_use]
+    pub fn repeats(&self) -> Vec<(usize, Vec<usize>)> {
+        let Some(plan) = &self.plan else { return Vec::new() };
+        let axes = (0..plan.operands())
+            .map(|operand| (operand, plan.sum_axes(operand).unwrap_or_default()));
+        axes.filter(|(_, axes)| !axes.is_empty()).collect()
+    }
+
+    /// How many times larger the result is than what is stored, where sizes are known.
+    #[must_use]
+    pub fn growth(&self) -> Option<f64> {
+        match &self.broadcast.outcome {
+            Outcome::Plan(plan) => plan.cost().growth(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the result, where sizes and type are known.
+    #[must_use]
+    pub fn result_bytes(&self) -> Option<usize> {
+        match &self.broadcast.outcome {
+            Outcome::Plan(plan) => self.broadcast.element?.bytes(plan.elements().ok()?),
+            _ => None,
+        }
+    }
+
+    /// Whether the shapes do not broadcast.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        matches!(self.broadcast.outcome, Outcome::Error(_))
+    }
+
+    pub(crate) fn shapes(&self) -> Vec<Dims> {
+        match &self.broadcast.outcome {
+            Outcome::Plan(plan) => {
+                let shape = |operand| plan.operand_shape(operand).unwrap_or_default();
+                (0..plan.operands()).map(|operand| Dims::from(&shape(operand)[..])).collect()
+            }
+            Outcome::Symbolic(plan) => plan.shapes().to_vec(),
+            Outcome::Error(error) => error.shapes().to_vec(),
+        }
+    }
+
+    pub(crate) fn result(&self) -> Option<Dims> {
+        match &self.broadcast.outcome {
+            Outcome::Plan(plan) => Some(Dims::from(plan.shape())),
+            Outcome::Symbolic(plan) => Some(plan.shape().clone()),
+            Outcome::Error(_) => None,
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Check {
+    /// What was inferred; its broadcasts have moved to [`Check::broadcasts`].
+    pub inference: Inference,
+    /// Every broadcast, with its findings.
+    pub broadcasts: Vec<Checked>,
+    /// Findings that only a model can show.
+    pub findings: Vec<ModelFinding>,
+}
+
+impl Check {
+    /// How many errors there are.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        let broadcasts = self.broadcasts.iter().filter(|checked| checked.is_error()).count();
+        broadcasts + self.inference.problems.len()
+    }
+
+    /// How many findings the policy raises.
+    #[must_use]
+    pub fn raised(&self) -> usize {
+        let broadcasts: usize = self.broadcasts.iter().map(|checked| checked.raised).sum();
+        broadcasts + self.findings.iter().filter(|finding| finding.raised).count()
+    }
+}
+
+/// Checks every broadcast of a model, with sizes for some of its symbols.
+///
+/// # Errors
+///
+/// As [`infer`].
+pub fn check(
+    model: &Model,
+    sizes: &[(&str, usize)],
+    policy: &CheckPolicy,
+) -> Result<Check, String> {
+    let mut inference = infer(model, sizes)?;
+    let broadcasts = std::mem::take(&mut inference.broadcasts);
+    let broadcasts: Vec<Checked> =
+        broadcasts.into_iter().map(|broadcast| checked(broadcast, policy)).collect();
+    let mut findings = Vec::new();
+    let mut add = |code: ModelCode, at: String, message: String| match policy.model[code as usize] {
+        Action::Allow => {}
+        action => {
+            findings.push(ModelFinding { code, at, message, raised: action == Action::Raise });
+        }
+    };
+    for difference in &inference.differences {
+        let message = format!(
+            "declared {}, inferred {}; it is {}",
+            difference.declared, difference.inferred, difference.producer
+        );
+        add(ModelCode::Declared, difference.value.clone(), message);
+    }
+    let flow = Flow::new(model, &inference);
+    for checked in &broadcasts {
+        if let Some(message) = flow.reduced_growth(checked) {
+            add(ModelCode::ReducedGrowth, checked.broadcast.node.clone(), message);
+        }
+        if let Some(message) = coincidence(checked) {
+            add(ModelCode::Coincidence, checked.broadcast.node.clone(), message);
+        }
+    }
+    Ok(Check { inference, broadcasts, findings })
+}
+
+fn checked(broadcast: Broadcast, policy: &CheckPolicy) -> Checked {
+    let mut own = policy.broadcasts.clone();
+    if let Some(bits) = broadcast.element.and_then(crate::ElementType::bits) {
+        own.limits.element = bits.div_ceil(8);
+    }
+    let (verdict, plan) = match &broadcast.outcome {
+        Outcome::Plan(plan) => (Some(own.judge(plan)), Some(plan.clone())),
+        Outcome::Symbolic(plan) => {
+            (own.judge_symbolic(plan, &broadcast.names), plan.representative(&broadcast.names))
+        }
+        Outcome::Error(_) => (None, None),
+    };
+    let Verdict { mut raised, warned } = verdict.unwrap_or_default();
+    let count = raised.len();
+    raised.extend(warned);
+    Checked { broadcast, findings: raised, raised: count, plan }
+}
+
+/// Where values of the model's graph go.
+struct Flow<'a> {
+    model: &'a Model,
+    inference: &'a Inference,
+    readers: Vec<Vec<usize>>,
+}
+
+/// Operators on the way from a difference to its mean: each element stays where it is.
+const KEEPS_PLACES: [&str; 14] = [
+    "Abs", "Add", "Cast", "Div", "Exp", "Identity", "Log", "Mul", "Neg", "Pow", "Relu", "Sqrt",
+    "Sub", "Where",
+];
+
+impl<'a> Flow<'a> {
+    fn new(model: &'a Model, inference: &'a Inference) -> Self {
+        let mut readers = vec![Vec::new(); model.graph.values.len()];
+        for (index, node) in model.graph.nodes.iter().enumerate() {
+            for input in node.inputs.iter().flatten() {
+                readers[input.index()].push(index);
+            }
+        }
+        Self { model, inference, readers }
+    }
+
+    /// SC110: what reduces everything that two operands which both grow have made.
+    fn reduced_growth(&self, checked: &Checked) -> Option<String> {
+        let growing = [FindingCode::MutualGrowth, FindingCode::SquareOuter];
+        let found = checked.findings.iter().find(|finding| growing.contains(&finding.code))?;
+        let start = checked.broadcast.at?;
+        let graph = &self.model.graph;
+        let mut seen = vec![start];
+        let mut next = 0;
+        while let Some(&node) = seen.get(next) {
+            next += 1;
+            for output in graph.nodes[node].outputs.iter().flatten() {
+                for &reader in &self.readers[output.index()] {
+                    let op = graph.nodes[reader].op.as_str();
+                    if is_reduction(op) && self.is_one_number(reader) {
+                        let name = graph.node_name(reader);
+                        let names: Vec<String> = found
+                            .operands
+                            .iter()
+                            .map(|operand| checked.broadcast.names.operand(*operand))
+                            .collect();
+                        return Some(format!(
+                            "{} both grow ({}), and {name} ({op}) reduces the result to one number",
+                            names.join(" and "),
+                            found.code
+                        ));
+                    }
+                    if KEEPS_PLACES.contains(&op) && !seen.contains(&reader) && seen.len() < 64 {
+                        seen.push(reader);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn is_one_number(&self, node: usize) -> bool {
+        let result = |id: &ValueId| {
+            let dims = self.inference.facts.get(id.index()).and_then(|fact| fact.dims.dims());
+            dims.is_some_and(|dims| dims.iter().all(|dim| *dim == Dim::Size(1)))
+        };
+        self.model.graph.nodes[node].outputs.iter().flatten().next().is_some_and(result)
+    }
+}
+
+/// SC112: the one axis of a `PRelu` slope, where the channels have the same length and it does not
+/// lie on them.
+fn coincidence(checked: &Checked) -> Option<String> {
+    if checked.broadcast.op != "PRelu" || checked.is_error() {
+        return None;
+    }
+    let shapes = checked.shapes();
+    let (data, slope) = (shapes.first()?.dims()?, shapes.get(1)?.dims()?);
+    let mut wide = slope.iter().enumerate().filter(|(_, dim)| **dim != Dim::Size(1));
+    let (Some((axis, size)), None) = (wide.next(), wide.next()) else { return None };
+    let axis = axis + data.len().checked_sub(slope.len())?;
+    if checked.broadcast.outcome.is_legacy() || axis == 1 || data.get(1)? != size {
+        return None;
+    }
+    let names: &Names = &checked.broadcast.names;
+    let (x, s) = (names.operand(0), names.operand(1));
+    let ones = vec!["1"; data.len().saturating_sub(2)].join(", ");
+    Some(format!(
+        "{s} {} lies on axis {axis} of {x} {}, and the channels on axis 1 have the same length; \
+         for one slope a channel it is ({size}, {ones})",
+        shapes[1], shapes[0]
+    ))
+}
+
+impl Outcome {
+    fn is_legacy(&self) -> bool {
+        use simulcast_core::RuleKind;
+        self.rule().kind == RuleKind::Legacy
+    }
+
+    /// The rule under which the operands met.
+    #[must_use]
+    pub fn rule(&self) -> &simulcast_core::OwnedRule {
+        match self {
+            Self::Plan(plan) => plan.owned_rule(),
+            Self::Symbolic(plan) => plan.owned_rule(),
+            Self::Error(error) => error.owned_rule(),
+        }
+    }
+}

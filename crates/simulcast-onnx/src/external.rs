@@ -1,0 +1,157 @@
+//! Data in files beside the model: found only below the model's folder, and held to their length.
+//!
+//! A model from outside must not make this program read other files. So a location is a relative
+//! path without `..`, and what it names must, after links, lie below the folder of the model.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+
+use crate::wire::{Fields, WireError};
+
+/// Why data in another file cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExternalError {
+    /// The entry has no location, or an offset or a length that is no number.
+    Entry,
+    /// The model was not loaded from a file, so that it has no folder.
+    NoFolder,
+    /// The location leads out of the model's folder.
+    Outside(String),
+    /// The file cannot be read.
+    Read {
+        /// The location.
+        location: String,
+        /// What the system says.
+        why: String,
+    },
+    /// Offset and length reach beyond the file, or are not what the sizes need.
+    Length {
+        /// The location.
+        location: String,
+        /// The bytes that the tensor needs.
+        expected: u64,
+        /// The bytes that are there.
+        given: u64,
+    },
+}
+
+impl fmt::Display for ExternalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry => f.write_str("its entry for external data cannot be understood"),
+            Self::NoFolder => f.write_str("its data are in another file, and there is no folder"),
+            Self::Outside(location) => {
+                write!(f, "its data are in {location:?}, outside the model's folder")
+            }
+            Self::Read { location, why } => write!(f, "its data in {location:?}: {why}"),
+            Self::Length { location, expected, given } => {
+                write!(f, "its data in {location:?} need {expected} bytes, not {given}")
+            }
+        }
+    }
+}
+
+/// A part of a file below the model's folder, which was there when it was looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct External {
+    location: String,
+    path: PathBuf,
+    offset: u64,
+    length: u64,
+}
+
+impl External {
+    /// The data that the entries of a tensor name, which must have `expected` bytes.
+    pub(crate) fn find(
+        entries: &[Fields<'_>],
+        folder: Option<&Path>,
+        expected: u64,
+    ) -> Result<Self, ExternalError> {
+        let (mut location, mut offset, mut length) = (None, 0, None);
+        for entry in entries {
+            let (key, value) = pair(*entry).map_err(|_| ExternalError::Entry)?;
+            let number = || value.parse::<u64>().map_err(|_| ExternalError::Entry);
+            match key {
+                "location" => location = Some(value.to_owned()),
+                "offset" => offset = number()?,
+                "length" => length = Some(number()?),
+                _ => {}
+            }
+        }
+        let location = location.ok_or(ExternalError::Entry)?;
+        let folder = folder.ok_or(ExternalError::NoFolder)?;
+        let path = below(folder, &location)?;
+        let failed = |error: std::io::Error| ExternalError::Read {
+            location: location.clone(),
+            why: error.to_string(),
+        };
+        let known = std::fs::metadata(&path).map_err(failed)?;
+        if !known.is_file() {
+            let why = "not a plain file".into();
+            return Err(ExternalError::Read { location, why });
+        }
+        let left = known.len().checked_sub(offset);
+        let given = length.or(left).unwrap_or(0);
+        if given != expected || left.is_none_or(|left| left < expected) {
+            let given = given.min(left.unwrap_or(0));
+            return Err(ExternalError::Length { location, expected, given });
+        }
+        Ok(Self { location, path, offset, length: expected })
+    }
+
+    pub(crate) fn read(&self) -> Result<Vec<u8>, ExternalError> {
+        let failed = |error: std::io::Error| ExternalError::Read {
+            location: self.location.clone(),
+            why: error.to_string(),
+        };
+        let mut file = File::open(&self.path).map_err(failed)?;
+        file.seek(SeekFrom::Start(self.offset)).map_err(failed)?;
+        let mut bytes = Vec::new();
+        // Grows with what is read: the file may have shrunk since.
+        file.take(self.length).read_to_end(&mut bytes).map_err(failed)?;
+        match bytes.len() as u64 == self.length {
+            true => Ok(bytes),
+            false => Err(ExternalError::Length {
+                location: self.location.clone(),
+                expected: self.length,
+                given: bytes.len() as u64,
+            }),
+        }
+    }
+}
+
+/// Key and value of a `StringStringEntryProto`.
+fn pair(fields: Fields<'_>) -> Result<(&str, &str), WireError> {
+    let (mut key, mut value) = ("", "");
+    for field in fields {
+        let field = field?;
+        match field.number {
+            1 => key = field.text()?,
+            2 => value = field.text()?,
+            _ => {}
+        }
+    }
+    Ok((key, value))
+}
+
+/// The file that a location names, which must lie below the folder.
+fn below(folder: &Path, location: &str) -> Result<PathBuf, ExternalError> {
+    let outside = || ExternalError::Outside(location.to_owned());
+    let relative = Path::new(location);
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if location.is_empty() || location.contains('\\') || !relative.components().all(plain) {
+        return Err(outside());
+    }
+    let failed = |error: std::io::Error| ExternalError::Read {
+        location: location.to_owned(),
+        why: error.to_string(),
+    };
+    // The parent of a bare file name is the empty path.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let folder = folder.canonicalize().map_err(failed)?;
+    let path = folder.join(relative).canonicalize().map_err(failed)?;
+    if path.starts_with(&folder) { Ok(path) } else { Err(outside()) }
+}

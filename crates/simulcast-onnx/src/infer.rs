@@ -1,0 +1,493 @@
+//! Shape inference: what each value is, and every broadcast on the way.
+//!
+//! Nodes are followed in order. Each operator that broadcasts is resolved by `simulcast-core` over
+//! sizes that may be symbols, so that errors, findings and constraints ("N is 1 or 3") are its own.
+//! Small integer tensors are followed by value, because exported models compute shapes from shapes.
+//! Where there is no rule for an operator, what the file declares of its results stands.
+
+mod call;
+mod control;
+mod elementwise;
+mod normalize;
+mod products;
+mod reduce;
+mod shapes;
+mod windows;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use simulcast_core::{BroadcastError, Constraint, Dim, Dims, Names, Plan, Symbol, SymbolicPlan};
+
+use crate::expr::Expr;
+use crate::model::{AttributeValue, Declared, DeclaredDim, Graph, Model, Node, Producer, ValueId};
+use crate::{ElementType, Tensor};
+use call::Call;
+pub(crate) use reduce::is_reduction;
+
+/// Nodes that are looked at in all, functions at each of their calls: a small file can ask for more
+/// than any machine can do.
+const BUDGET: usize = 250_000;
+/// How deep functions may call functions and graphs hold graphs.
+const DEPTH: usize = 64;
+/// At most this many values of a tensor are followed.
+const FOLDED: usize = 1024;
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fact {
+    /// The type of its elements.
+    pub element: Option<ElementType>,
+    /// Its sizes.
+    pub dims: Dims,
+    /// Its elements, row after row, where it is a small tensor of integers.
+    pub(crate) values: Option<Arc<[Expr]>>,
+}
+
+impl Fact {
+    pub(crate) const UNKNOWN: Self = Self { element: None, dims: Dims::Unranked, values: None };
+
+    pub(crate) fn new(element: Option<ElementType>, dims: Dims) -> Self {
+        Self { element, dims, values: None }
+    }
+
+    fn of_tensor(tensor: &Tensor, with_values: bool) -> Self {
+        let values = tensor.ints().filter(|_| with_values);
+        Self {
+            element: Some(tensor.element()),
+            dims: Dims::from(tensor.shape()),
+            values: values.map(|values| values.into_iter().map(Expr::from).collect()),
+        }
+    }
+
+    /// The values, where all of them are known numbers.
+    #[must_use]
+    pub fn ints(&self) -> Option<Vec<i64>> {
+        self.values.as_ref()?.iter().map(Expr::constant).collect()
+    }
+}
+
+/// A broadcast of a model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Broadcast {
+    /// The node, with the names of what is around it: `loop/body/add`.
+    pub node: String,
+    /// Its operator.
+    pub op: String,
+    /// The operands' names.
+    pub names: Names,
+    /// Where each operand comes from, in words.
+    pub producers: Vec<String>,
+    /// The type of the result's elements.
+    pub element: Option<ElementType>,
+    /// The plan, or why there is none.
+    pub outcome: Outcome,
+    /// The node in the model's graph; `None` inside a function or a graph of a node.
+    pub(crate) at: Option<usize>,
+}
+
+/// What came of a broadcast.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// All sizes are known.
+    Plan(Plan),
+    /// Some sizes are symbols.
+    Symbolic(SymbolicPlan),
+    /// The shapes do not broadcast.
+    Error(BroadcastError),
+}
+
+/// A node that cannot work, for another reason than a broadcast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The node.
+    pub node: String,
+    /// Its operator.
+    pub op: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A value whose declared shape is not the inferred one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The value.
+    pub value: String,
+    /// Where it comes from, in words.
+    pub producer: String,
+    /// What the file declares.
+    pub declared: String,
+    /// What was inferred.
+    pub inferred: String,
+}
+
+/// What was inferred of a model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Inference {
+    /// What is known of each value of the model's graph.
+    pub facts: Vec<Fact>,
+    /// Every broadcast, in the order of the nodes.
+    pub broadcasts: Vec<Broadcast>,
+    /// Every node that cannot work for another reason.
+    pub problems: Vec<Problem>,
+    /// What must hold for the symbols, and for which nodes.
+    pub constraints: Vec<(Constraint, Vec<String>)>,
+    /// Values whose declared shape is not the inferred one.
+    pub differences: Vec<Difference>,
+    /// Operators that there is no rule for, and how many nodes have them.
+    pub unknown: BTreeMap<String, usize>,
+    /// The symbols of the inputs' sizes.
+    pub symbols: Vec<String>,
+}
+
+/// Infers what every value of a model is, with sizes for some of its symbols.
+///
+/// # Errors
+///
+/// A text where a size is set for a symbol that no input has, or the model's functions ask for too
+/// many nodes.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/loss.onnx");
+/// let model = simulcast_onnx::Model::load(path)?;
+/// let inference = simulcast_onnx::infer(&model, &[("batch", 32)])?;
+/// let output = model.graph.outputs[0];
+/// assert_eq!(inference.facts[output.index()].dims.to_string(), "()");
+/// # Ok(())
+/// # }
+/// ```
+pub fn infer(model: &Model, sizes: &[(&str, usize)]) -> Result<Inference, String> {
+    let mut context = Context::new(model, sizes);
+    let scope = Scope {
+        graph: &model.graph,
+        opsets: &model.opsets,
+        path: String::new(),
+        arguments: HashMap::new(),
+        depth: 0,
+        top: true,
+    };
+    let inputs = vec![None; model.graph.inputs.len()];
+    let facts = context.graph(&scope, inputs, &[])?;
+    let known = |name: &str| context.symbols.iter().any(|symbol| symbol == name);
+    if let Some((name, _)) = sizes.iter().find(|(name, _)| !known(name)) {
+        let all = match context.symbols.as_slice() {
+            [] => "it has none".to_owned(),
+            all => format!("it has {}", all.join(", ")),
+        };
+        return Err(format!("no input of the model has a symbol {name:?}; {all}"));
+    }
+    Ok(Inference {
+        facts,
+        broadcasts: context.broadcasts,
+        problems: context.problems,
+        constraints: context.constraints.into_iter().collect(),
+        differences: context.differences,
+        unknown: context.unknown,
+        symbols: context.symbols,
+    })
+}
+
+/// A graph that is followed, and what its names mean.
+#[derive(Clone)]
+struct Scope<'m> {
+    graph: &'m Graph,
+    opsets: &'m BTreeMap<String, i64>,
+    /// The nodes around it, each with a slash.
+    path: String,
+    /// In a function: the attributes of its call.
+    arguments: HashMap<&'m str, &'m AttributeValue>,
+    depth: usize,
+    /// Whether it is the model's own graph.
+    top: bool,
+}
+
+struct Context<'m> {
+    model: &'m Model,
+    functions: HashMap<(&'m str, &'m str, &'m str), usize>,
+    sizes: HashMap<&'m str, usize>,
+    symbols: Vec<String>,
+    /// Names of sizes that are expressions or joins, so that arithmetic sees through them.
+    derived: HashMap<String, Expr>,
+    joins: HashMap<String, Dim>,
+    /// Names that were made here, for sizes of which nothing is known.
+    fresh: HashSet<String>,
+    broadcasts: Vec<Broadcast>,
+    problems: Vec<Problem>,
+    constraints: BTreeMap<Constraint, Vec<String>>,
+    differences: Vec<Difference>,
+    unknown: BTreeMap<String, usize>,
+    budget: usize,
+}
+
+impl<'m> Context<'m> {
+    fn new(model: &'m Model, sizes: &[(&'m str, usize)]) -> Self {
+        let name = |(index, f): (usize, &'m crate::model::Function)| {
+            ((f.domain.as_str(), f.name.as_str(), f.overload.as_str()), index)
+        };
+        Self {
+            model,
+            functions: model.functions.iter().enumerate().map(name).collect(),
+            sizes: sizes.iter().copied().collect(),
+            symbols: Vec::new(),
+            derived: HashMap::new(),
+            joins: HashMap::new(),
+            fresh: HashSet::new(),
+            broadcasts: Vec::new(),
+            problems: Vec::new(),
+            constraints: BTreeMap::new(),
+            differences: Vec::new(),
+            unknown: BTreeMap::new(),
+            budget: BUDGET,
+        }
+    }
+
+    /// Follows a graph. `inputs` are facts about its inputs, where there are any besides what is
+    /// declared; `captured` those of the values that it reads from the graph around it.
+    fn graph(
+        &mut self,
+        scope: &Scope<'m>,
+        inputs: Vec<Option<Fact>>,
+        captured: &[Fact],
+    ) -> Result<Vec<Fact>, String> {
+        if scope.depth > DEPTH {
+            return Err(format!("functions call functions more than {DEPTH} deep"));
+        }
+        let graph = scope.graph;
+        let mut facts = vec![Fact::UNKNOWN; graph.values.len()];
+        for ((here, _), fact) in graph.captures.iter().zip(captured) {
+            facts[here.index()] = fact.clone();
+        }
+        for (id, value) in graph.values.iter().enumerate() {
+            if let Some(tensor) = &value.tensor {
+                // An input's default is its value only where no one can give another.
+                let fixed = value.producer != Producer::Input || self.model.ir_version < 4;
+                facts[id] = Fact::of_tensor(tensor, fixed);
+            }
+        }
+        for (input, fact) in graph.inputs.iter().zip(inputs) {
+            let value = graph.value(*input);
+            if value.tensor.is_some() {
+                continue;
+            }
+            let fact = fact.unwrap_or(Fact::UNKNOWN);
+            let (fact, _) = self.merge(fact, value.declared.as_ref(), &value.name);
+            if scope.top {
+                self.note_symbols(value);
+            }
+            facts[input.index()] = fact;
+        }
+        if scope.top {
+            self.symbols.sort();
+            self.symbols.dedup();
+        }
+        for &index in &graph.order {
+            self.budget = self.budget.checked_sub(1).ok_or_else(|| {
+                format!("its functions and graphs amount to more than {BUDGET} nodes")
+            })?;
+            let node = &graph.nodes[index];
+            let results = self.node(scope, index, node, &facts)?;
+            let mut results = results.into_iter();
+            for output in &node.outputs {
+                let fact = results.next().unwrap_or(Fact::UNKNOWN);
+                let Some(output) = output else { continue };
+                facts[output.index()] = self.settle(scope, *output, fact);
+            }
+        }
+        Ok(facts)
+    }
+
+    /// The symbols of an input's sizes, those that were set included.
+    fn note_symbols(&mut self, value: &crate::model::Value) {
+        let Some(Declared::Tensor { dims: Some(dims), .. }) = &value.declared else { return };
+        for (axis, dim) in dims.iter().enumerate() {
+            match dim {
+                DeclaredDim::Symbol(name) => self.symbols.push(name.clone()),
+                DeclaredDim::Unknown => self.symbols.push(format!("{}.{axis}", value.name)),
+                DeclaredDim::Size(_) => {}
+            }
+        }
+    }
+
+    fn node(
+        &mut self,
+        scope: &Scope<'m>,
+        index: usize,
+        node: &'m Node,
+        facts: &[Fact],
+    ) -> Result<Vec<Fact>, String> {
+        let key = (node.domain.as_str(), node.op.as_str(), node.overload.as_str());
+        let inputs: Vec<Option<Fact>> =
+            node.inputs.iter().map(|id| id.map(|id| facts[id.index()].clone())).collect();
+        if let Some(&function) = self.functions.get(&key) {
+            return self.call(scope, index, function, &inputs);
+        }
+        let opset = scope.opsets.get(&node.domain).copied().unwrap_or(1);
+        let mut call = Call { context: self, scope, node, index, opset, inputs };
+        if let Some(results) = call.control(facts)? {
+            return Ok(results);
+        }
+        let results = call.results();
+        Ok(match results {
+            Some(Ok(results)) => results,
+            Some(Err(message)) => {
+                let op = node.op.clone();
+                let node = call.name();
+                self.problems.push(Problem { node, op, message });
+                Vec::new()
+            }
+            None => {
+                let op = match node.domain.as_str() {
+                    "" => node.op.clone(),
+                    domain => format!("{domain}.{}", node.op),
+                };
+                *self.unknown.entry(op).or_default() += 1;
+                Vec::new()
+            }
+        })
+    }
+
+    /// What a value is, from what was inferred of it and what is declared; a contradiction is noted.
+    fn settle(&mut self, scope: &Scope<'m>, id: ValueId, inferred: Fact) -> Fact {
+        let value = scope.graph.value(id);
+        let (fact, differs) = self.merge(inferred, value.declared.as_ref(), &value.name);
+        if let (true, Some(Declared::Tensor { dims: Some(dims), .. })) = (differs, &value.declared)
+        {
+            let texts: Vec<String> = dims.iter().map(ToString::to_string).collect();
+            let declared = match texts.as_slice() {
+                [only] => format!("({only},)"),
+                all => format!("({})", all.join(", ")),
+            };
+            self.differences.push(Difference {
+                value: format!("{}{}", scope.path, value.name),
+                producer: scope.graph.producer_text(id),
+                declared,
+                inferred: fact.dims.to_string(),
+            });
+        }
+        fact
+    }
+
+    /// What is inferred, and where that says nothing what is declared; whether the two contradict
+    /// each other. Sizes that nothing is known of get a name from the value and the axis.
+    fn merge(&mut self, mut fact: Fact, declared: Option<&Declared>, name: &str) -> (Fact, bool) {
+        let (element, dims) = match declared {
+            Some(Declared::Tensor { element, dims }) => (*element, dims.as_deref()),
+            _ => (None, None),
+        };
+        fact.element = fact.element.or(element);
+        let mut differs = false;
+        let merged: Option<Vec<Dim>> = match (fact.dims.dims(), dims) {
+            (None, None) => None,
+            (Some(own), None) => Some(own.to_vec()),
+            (None, Some(dims)) => Some(dims.iter().map(|dim| self.declared_dim(dim)).collect()),
+            (Some(own), Some(dims)) if own.len() != dims.len() => {
+                differs = true;
+                Some(own.to_vec())
+            }
+            (Some(own), Some(dims)) => {
+                let own = own.to_vec();
+                let each = own.into_iter().zip(dims).map(|(own, declared)| {
+                    let declared = self.declared_dim(declared);
+                    match (&own, &declared) {
+                        (Dim::Range(_), _) => declared,
+                        (Dim::Size(a), Dim::Size(b)) => {
+                            differs |= a != b;
+                            own
+                        }
+                        (_, Dim::Size(_)) if self.is_open(&own) => declared,
+                        (_, Dim::Size(_)) => {
+                            differs = true;
+                            own
+                        }
+                        _ => own,
+                    }
+                });
+                Some(each.collect())
+            }
+        };
+        if let Some(mut dims) = merged {
+            for (axis, dim) in dims.iter_mut().enumerate() {
+                if matches!(dim, Dim::Range(_)) {
+                    *dim = self.fresh(&format!("{name}.{axis}"));
+                }
+            }
+            fact.dims = dims.into();
+        }
+        (fact, differs)
+    }
+
+    fn declared_dim(&mut self, dim: &DeclaredDim) -> Dim {
+        match dim {
+            DeclaredDim::Size(size) => Dim::Size(*size),
+            DeclaredDim::Unknown => Dim::UNKNOWN,
+            DeclaredDim::Symbol(name) => match self.sizes.get(name.as_str()) {
+                Some(size) => Dim::Size(*size),
+                None => Dim::Symbol(Symbol::new(name.as_str())),
+            },
+        }
+    }
+
+    /// A symbol for a size of which nothing is known; the name is changed where it is taken.
+    fn fresh(&mut self, name: &str) -> Dim {
+        let mut own = name.to_owned();
+        let mut number = 1;
+        while !self.fresh.insert(own.clone()) {
+            number += 1;
+            own = format!("{name}#{number}");
+        }
+        match self.sizes.get(own.as_str()) {
+            Some(size) => Dim::Size(*size),
+            None => Dim::Symbol(Symbol::new(own)),
+        }
+    }
+
+    /// Whether a size hangs on one that nothing is known of.
+    fn is_open(&self, dim: &Dim) -> bool {
+        match dim {
+            Dim::Size(_) => false,
+            Dim::Range(_) => true,
+            Dim::Symbol(symbol) => match self.derived.get(&symbol.name) {
+                Some(expr) => expr.symbols().any(|name| self.fresh.contains(name)),
+                None => self.fresh.contains(&symbol.name),
+            },
+            Dim::Join(symbols) => symbols.iter().any(|symbol| self.fresh.contains(&symbol.name)),
+        }
+    }
+
+    /// A size as an expression.
+    fn expr(&mut self, dim: &Dim) -> Option<Expr> {
+        match dim {
+            Dim::Size(size) => Some(Expr::from(i64::try_from(*size).ok()?)),
+            Dim::Range(_) => None,
+            Dim::Symbol(symbol) => {
+                let known = self.derived.get(&symbol.name).cloned();
+                Some(known.unwrap_or_else(|| Expr::symbol(&symbol.name)))
+            }
+            Dim::Join(_) => {
+                let name = dim.to_string();
+                self.joins.entry(name.clone()).or_insert_with(|| dim.clone());
+                Some(Expr::symbol(&name))
+            }
+        }
+    }
+
+    /// An expression as a size; `None` where it is negative.
+    fn dim(&mut self, expr: &Expr) -> Option<Dim> {
+        if let Some(size) = expr.constant() {
+            return usize::try_from(size).ok().map(Dim::Size);
+        }
+        if let Some(name) = expr.single() {
+            let join = self.joins.get(name).cloned();
+            return Some(join.unwrap_or_else(|| Dim::Symbol(Symbol::new(name))));
+        }
+        let Some(name) = expr.text() else { return Some(Dim::UNKNOWN) };
+        self.derived.insert(name.clone(), expr.clone());
+        Some(Dim::Symbol(Symbol::new(name)))
+    }
+}

@@ -1,0 +1,272 @@
+//! A node as inference sees it: its inputs' facts, its attributes, and the rule for its operator.
+
+use std::sync::Arc;
+
+use simulcast_core::{Constraint, Dim, Dims, Names, OwnedRule, Rule, Term, resolve, resolve_dims};
+
+use super::{Broadcast, Context, FOLDED, Fact, Outcome, Scope};
+use crate::ElementType;
+use crate::expr::Expr;
+use crate::model::{AttributeValue, Node};
+
+/// What an operator's rule says: its results, or what is wrong.
+pub(super) type Results = Result<Vec<Fact>, String>;
+
+pub(super) struct Call<'c, 'm> {
+    pub(super) context: &'c mut Context<'m>,
+    pub(super) scope: &'c Scope<'m>,
+    pub(super) node: &'m Node,
+    pub(super) index: usize,
+    pub(super) opset: i64,
+    pub(super) inputs: Vec<Option<Fact>>,
+}
+
+impl<'m> Call<'_, 'm> {
+    /// The results by the rule of the operator; `None` where there is no rule.
+    pub(super) fn results(&mut self) -> Option<Results> {
+        if !self.node.domain.is_empty() {
+            return None;
+        }
+        let rules = [
+            Self::elementwise,
+            Self::shape_rules,
+            Self::products,
+            Self::reductions,
+            Self::normalizations,
+            Self::windows,
+        ];
+        rules.into_iter().find_map(|rule| rule(self))
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("{}{}", self.scope.path, self.scope.graph.node_name(self.index))
+    }
+
+    pub(super) fn op(&self) -> &'m str {
+        &self.node.op
+    }
+
+    // Inputs.
+
+    /// What is known of an input; nothing where it is left out.
+    pub(super) fn input(&self, input: usize) -> Fact {
+        self.inputs.get(input).cloned().flatten().unwrap_or(Fact::UNKNOWN)
+    }
+
+    pub(super) fn has(&self, input: usize) -> bool {
+        self.inputs.get(input).is_some_and(Option::is_some)
+    }
+
+    pub(super) fn dims(&self, input: usize) -> Dims {
+        self.input(input).dims
+    }
+
+    pub(super) fn ranked(&self, input: usize) -> Option<Vec<Dim>> {
+        self.input(input).dims.dims().map(<[_]>::to_vec)
+    }
+
+    pub(super) fn values(&self, input: usize) -> Option<Arc<[Expr]>> {
+        self.input(input).values
+    }
+
+    pub(super) fn element(&self, input: usize) -> Option<ElementType> {
+        self.input(input).element
+    }
+
+    /// The name of an input, and where it comes from.
+    fn input_name(&self, input: usize) -> (String, String) {
+        match self.node.inputs.get(input).copied().flatten() {
+            Some(id) => {
+                let graph = self.scope.graph;
+                (graph.name_of(id).to_owned(), graph.producer_text(id))
+            }
+            None => (String::new(), String::new()),
+        }
+    }
+
+    // Attributes, through the call of a function where they refer to it.
+
+    pub(super) fn attribute(&self, name: &str) -> Option<&'m AttributeValue> {
+        match self.node.attribute(name)? {
+            AttributeValue::Reference(of) => self.scope.arguments.get(of.as_str()).copied(),
+            value => Some(value),
+        }
+    }
+
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        match self.attribute(name)? {
+            AttributeValue::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn ints(&self, name: &str) -> Option<&'m [i64]> {
+        match self.attribute(name)? {
+            AttributeValue::Ints(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&'m str> {
+        match self.attribute(name)? {
+            AttributeValue::Text(text) => std::str::from_utf8(text).ok(),
+            _ => None,
+        }
+    }
+
+    /// The integers that newer opsets take as an input and older ones as an attribute; `Err` where
+    /// they are an input whose values are not known.
+    pub(super) fn ints_of(&self, name: &str, input: usize) -> Result<Option<Vec<i64>>, ()> {
+        if self.has(input) {
+            return self.input(input).ints().map(Some).ok_or(());
+        }
+        Ok(self.ints(name).map(<[_]>::to_vec))
+    }
+
+    // Sizes.
+
+    pub(super) fn expr(&mut self, dim: &Dim) -> Option<Expr> {
+        self.context.expr(dim)
+    }
+
+    /// An expression as a size; a negative one is an error of the model.
+    pub(super) fn dim(&mut self, expr: Option<&Expr>) -> Result<Dim, String> {
+        match expr {
+            None => Ok(Dim::UNKNOWN),
+            Some(expr) => {
+                let negative = || format!("a size is negative: {expr}");
+                self.context.dim(expr).ok_or_else(negative)
+            }
+        }
+    }
+
+    /// Arithmetic on sizes: unknown where a size is.
+    pub(super) fn with(
+        &mut self,
+        dims: &[&Dim],
+        of: impl FnOnce(&[Expr]) -> Option<Expr>,
+    ) -> Result<Dim, String> {
+        let exprs: Option<Vec<Expr>> = dims.iter().map(|dim| self.expr(dim)).collect();
+        let expr = exprs.and_then(|exprs| of(&exprs));
+        self.dim(expr.as_ref())
+    }
+
+    /// An axis counted from 0; it may be counted from the end.
+    pub(super) fn axis(&self, axis: i64, rank: usize) -> Result<usize, String> {
+        let from_end = axis.checked_add(i64::try_from(rank).unwrap_or(i64::MAX));
+        let own = if axis < 0 { from_end } else { Some(axis) };
+        let own = own.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
+        own.ok_or_else(|| format!("there is no axis {axis} among {rank}"))
+    }
+
+    /// Two sizes that must be equal; the one that says more. Symbols become a constraint.
+    pub(super) fn equal(&mut self, a: &Dim, b: &Dim, what: &str) -> Result<Dim, String> {
+        let term = |dim: &Dim| match dim {
+            Dim::Size(size) => Some(Term::Size(*size)),
+            Dim::Symbol(symbol) => Some(Term::Symbol(symbol.name.clone())),
+            _ => None,
+        };
+        match (a, b) {
+            (Dim::Size(x), Dim::Size(y)) if x != y => Err(format!("{what}: {a} and {b} differ")),
+            (a, b) if a == b => Ok(a.clone()),
+            (Dim::Range(_), known) | (known, Dim::Range(_)) => Ok(known.clone()),
+            _ => {
+                let (known, other) = if b.size().is_some() { (b, a) } else { (a, b) };
+                if let (Some(other), Some(known)) = (term(other), term(known)) {
+                    self.require(Constraint::Equal(other, known));
+                }
+                Ok(known.clone())
+            }
+        }
+    }
+
+    fn require(&mut self, constraint: Constraint) {
+        let node = self.name();
+        let nodes = self.context.constraints.entry(constraint).or_default();
+        if nodes.last() != Some(&node) {
+            nodes.push(node);
+        }
+    }
+
+    // Broadcasts.
+
+    /// Resolves a broadcast of inputs and notes it. The result is unknown where it fails.
+    pub(super) fn broadcast(&mut self, rule: Rule<'_>, inputs: &[usize]) -> Dims {
+        let element = self.element(inputs.last().copied().unwrap_or(0));
+        let operands = inputs.iter().map(|input| (*input, None)).collect::<Vec<_>>();
+        self.broadcast_as(rule, &operands, element)
+    }
+
+    /// As [`Self::broadcast`], with other sizes than the input's own for some operands.
+    pub(super) fn broadcast_as(
+        &mut self,
+        rule: Rule<'_>,
+        operands: &[(usize, Option<(&str, Dims)>)],
+        element: Option<ElementType>,
+    ) -> Dims {
+        let (mut names, mut producers, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
+        for (input, other) in operands {
+            let (name, producer) = self.input_name(*input);
+            match other {
+                Some((what, dims)) => {
+                    names.push(if what.is_empty() { name } else { (*what).to_owned() });
+                    shapes.push(dims.clone());
+                }
+                None => {
+                    names.push(name);
+                    shapes.push(self.dims(*input));
+                }
+            }
+            producers.push(producer);
+        }
+        let names = Names::of(names);
+        let sizes: Option<Vec<Vec<usize>>> = shapes.iter().map(Dims::sizes).collect();
+        let outcome = match sizes {
+            Some(sizes) => resolve(rule, &sizes).map(|plan| {
+                let dims = Dims::from(plan.shape());
+                (Outcome::Plan(plan.with_names(names.clone())), dims)
+            }),
+            None => resolve_dims(rule, &shapes).map(|plan| {
+                for constraint in plan.constraints() {
+                    self.require(constraint.clone());
+                }
+                let dims = plan.shape().clone();
+                (Outcome::Symbolic(plan), dims)
+            }),
+        };
+        let (outcome, dims) = outcome.unwrap_or_else(|error| {
+            let dims = match OwnedRule::from(rule).kind {
+                // Only one operand decides these, so what follows can still be looked at.
+                simulcast_core::RuleKind::Unidirectional
+                | simulcast_core::RuleKind::Legacy
+                | simulcast_core::RuleKind::Exact => shapes.first().cloned(),
+                _ => None,
+            };
+            (Outcome::Error(error.with_names(names.clone())), dims.unwrap_or(Dims::Unranked))
+        });
+        let at = self.scope.top.then_some(self.index);
+        let (node, op) = (self.name(), self.op().to_owned());
+        self.context.broadcasts.push(Broadcast {
+            node,
+            op,
+            names,
+            producers,
+            element,
+            outcome,
+            at,
+        });
+        dims
+    }
+
+    /// Values of a result of those sizes, where they are few enough to follow.
+    pub(super) fn fact_with(
+        &self,
+        element: Option<ElementType>,
+        dims: Dims,
+        values: Option<Vec<Expr>>,
+    ) -> Fact {
+        let count = dims.sizes().and_then(|sizes| simulcast_core::elements(&sizes).ok());
+        let values = values.filter(|values| count == Some(values.len()) && values.len() <= FOLDED);
+        Fact { element, dims, values: values.map(Into::into) }
+    }
+}

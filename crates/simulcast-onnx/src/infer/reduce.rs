@@ -1,0 +1,104 @@
+//! Reductions: axes that go, or stay with size 1.
+
+use simulcast_core::{Dim, Dims};
+
+use super::Fact;
+use super::call::{Call, Results};
+use crate::ElementType;
+use crate::expr::Expr;
+
+/// The operators that reduce over axes.
+pub(crate) fn is_reduction(op: &str) -> bool {
+    op.starts_with("Reduce")
+}
+
+impl Call<'_, '_> {
+    pub(super) fn reductions(&mut self) -> Option<Results> {
+        match self.op() {
+            op if is_reduction(op) => Some(self.reduce()),
+            "ArgMax" | "ArgMin" => Some(self.arg()),
+            "TopK" => Some(self.top_k()),
+            _ => None,
+        }
+    }
+
+    /// The axes that are reduced; all of them where none is named, unless that means none.
+    pub(super) fn reduced_axes(&self, rank: usize) -> Result<Option<Vec<usize>>, String> {
+        let Ok(axes) = self.ints_of("axes", 1) else { return Ok(None) };
+        match axes {
+            None => Ok(Some(self.all_axes(rank))),
+            Some(axes) if axes.is_empty() => Ok(Some(self.all_axes(rank))),
+            Some(axes) => {
+                let axes = axes.into_iter().map(|axis| self.axis(axis, rank));
+                Ok(Some(axes.collect::<Result<_, _>>()?))
+            }
+        }
+    }
+
+    fn all_axes(&self, rank: usize) -> Vec<usize> {
+        match self.int("noop_with_empty_axes") {
+            Some(1) => Vec::new(),
+            _ => (0..rank).collect(),
+        }
+    }
+
+    fn reduce(&mut self) -> Results {
+        let keep = self.int("keepdims").unwrap_or(1) != 0;
+        let element = self.element(0);
+        let unknown = Fact::new(element, Dims::Unranked);
+        let Some(dims) = self.ranked(0) else {
+            // Every axis goes, whatever their number.
+            let all = !keep && !self.has(1) && self.ints("axes").is_none();
+            let scalar = all && self.int("noop_with_empty_axes").unwrap_or(0) == 0;
+            return Ok(vec![if scalar { Fact::new(element, Vec::new().into()) } else { unknown }]);
+        };
+        let Some(axes) = self.reduced_axes(dims.len())? else {
+            let same_rank = Fact::new(element, vec![Dim::UNKNOWN; dims.len()].into());
+            return Ok(vec![if keep { same_rank } else { unknown }]);
+        };
+        let values = match (self.op(), self.values(0)) {
+            ("ReduceProd", Some(values)) if dims.len() == 1 => {
+                Expr::product(values.iter()).map(|product| vec![product])
+            }
+            ("ReduceSum", Some(values)) if dims.len() == 1 => {
+                let sum = values.iter().try_fold(Expr::from(0), |sum, value| sum.add(value));
+                sum.map(|sum| vec![sum])
+            }
+            _ => None,
+        };
+        let dims: Dims = reduced(&dims, &axes, keep).into();
+        Ok(vec![self.fact_with(element, dims, values)])
+    }
+
+    fn arg(&mut self) -> Results {
+        let element = Some(ElementType::I64);
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let axis = self.axis(self.int("axis").unwrap_or(0), dims.len())?;
+        let keep = self.int("keepdims").unwrap_or(1) != 0;
+        Ok(vec![Fact::new(element, reduced(&dims, &[axis], keep).into())])
+    }
+
+    fn top_k(&mut self) -> Results {
+        let Some(mut dims) = self.ranked(0) else { return Ok(Vec::new()) };
+        let axis = self.axis(self.int("axis").unwrap_or(-1), dims.len())?;
+        let k = match (self.values(1), self.int("k")) {
+            (Some(values), _) => values.first().cloned(),
+            (None, k) => k.map(Expr::from),
+        };
+        dims[axis] = self.dim(k.as_ref())?;
+        let indices = Fact::new(Some(ElementType::I64), dims.clone().into());
+        Ok(vec![Fact::new(self.element(0), dims.into()), indices])
+    }
+}
+
+fn reduced(dims: &[Dim], axes: &[usize], keep: bool) -> Vec<Dim> {
+    let each =
+        dims.iter().enumerate().filter_map(|(axis, dim)| match (axes.contains(&axis), keep) {
+            (false, _) => Some(dim.clone()),
+            (true, true) => Some(Dim::Size(1)),
+            (true, false) => None,
+        });
+    each.collect()
+}

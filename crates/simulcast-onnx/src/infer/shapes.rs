@@ -1,0 +1,262 @@
+//! Operators that make, move or cut shapes; and values where these become shapes again.
+
+mod cut;
+mod make;
+
+use simulcast_core::{Dim, Dims, Rule};
+
+use super::Fact;
+use super::call::{Call, Results};
+use crate::ElementType;
+use crate::expr::Expr;
+
+impl Call<'_, '_> {
+    pub(super) fn shape_rules(&mut self) -> Option<Results> {
+        let results = match self.op() {
+            "Shape" => self.shape(),
+            "Size" => self.size(),
+            "Reshape" => self.reshape(),
+            "Flatten" => self.flatten(),
+            "Transpose" => self.transpose(),
+            "Squeeze" => self.squeeze(),
+            "Unsqueeze" => self.unsqueeze(),
+            "Expand" => self.expand(),
+            "Constant" => self.constant(),
+            "ConstantOfShape" => self.constant_of_shape(),
+            "Range" => self.range(),
+            "OneHot" => self.one_hot(),
+            "NonZero" => self.non_zero(),
+            "Concat" => self.concat(),
+            "Split" => self.split(),
+            "Slice" => self.slice(),
+            "Gather" => self.gather(),
+            "GatherElements" => self.like(0, 1),
+            "GatherND" => self.gather_nd(),
+            "Tile" => self.tile(),
+            "Pad" => self.pad(),
+            "Resize" | "Upsample" => self.resize(),
+            _ => return None,
+        };
+        Some(results)
+    }
+
+    /// The elements of one input in the sizes of another.
+    fn like(&self, element: usize, dims: usize) -> Results {
+        Ok(vec![Fact::new(self.element(element), self.dims(dims))])
+    }
+
+    fn shape(&mut self) -> Results {
+        let element = Some(ElementType::I64);
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, vec![Dim::UNKNOWN].into())]);
+        };
+        let rank = i64::try_from(dims.len()).unwrap_or(i64::MAX);
+        // Unlike an axis, an end beyond the rank is cut off.
+        let end = |at: i64| usize::try_from(if at < 0 { at + rank } else { at }.clamp(0, rank));
+        let start = end(self.int("start").unwrap_or(0)).unwrap_or(0);
+        let end = end(self.int("end").unwrap_or(rank)).unwrap_or(0);
+        let part = dims.get(start..end).unwrap_or_default();
+        let values: Option<Vec<Expr>> = part.iter().map(|dim| self.expr(dim)).collect();
+        let dims = Dims::from(&[part.len()][..]);
+        Ok(vec![self.fact_with(element, dims, values)])
+    }
+
+    fn size(&mut self) -> Results {
+        let dims = self.ranked(0);
+        let exprs: Option<Vec<Expr>> =
+            dims.and_then(|dims| dims.iter().map(|dim| self.expr(dim)).collect());
+        let product = exprs.and_then(|exprs| Expr::product(&exprs)).map(|product| vec![product]);
+        Ok(vec![self.fact_with(Some(ElementType::I64), Vec::new().into(), product)])
+    }
+
+    fn reshape(&mut self) -> Results {
+        let element = self.element(0);
+        let target: Option<Vec<Expr>> = match self.ints("shape") {
+            Some(shape) if self.opset < 5 => Some(shape.iter().copied().map(Expr::from).collect()),
+            _ => self.values(1).map(|values| values.to_vec()),
+        };
+        let Some(target) = target else {
+            // The rank at least is the length of the shape.
+            let rank = self.ranked(1).and_then(|dims| dims.first()?.size());
+            let dims = rank.filter(|rank| *rank <= 64).map(|rank| vec![Dim::UNKNOWN; rank]);
+            return Ok(vec![Fact::new(element, dims.map_or(Dims::Unranked, Dims::from))]);
+        };
+        let data = self.ranked(0);
+        let allow_zero = self.int("allowzero").unwrap_or(0) != 0;
+        let (mut open, mut exprs) = (None, Vec::new());
+        for (axis, value) in target.iter().enumerate() {
+            let size = match value.constant() {
+                Some(0) if !allow_zero => {
+                    let kept = data.as_ref().map(|data| data.get(axis).cloned());
+                    match kept {
+                        Some(None) => return Err(format!("there is no axis {axis} to keep")),
+                        Some(Some(dim)) => self.expr(&dim),
+                        None => None,
+                    }
+                }
+                Some(-1) if open.is_some() => return Err("two sizes are -1".into()),
+                Some(-1) => {
+                    open = Some(axis);
+                    Some(Expr::from(1))
+                }
+                Some(..=-1) => return Err(format!("a size is {value}")),
+                _ => Some(value.clone()),
+            };
+            exprs.push(size);
+        }
+        let total = data.as_ref().and_then(|data| {
+            let all: Vec<Expr> = data.iter().map(|dim| self.expr(dim)).collect::<Option<_>>()?;
+            Expr::product(&all)
+        });
+        let known: Option<Vec<Expr>> = exprs.iter().cloned().collect();
+        let known = known.and_then(|known| Expr::product(&known));
+        let refused = || {
+            let data = Dims::from(data.clone().unwrap_or_default());
+            let target: Vec<String> = target.iter().map(ToString::to_string).collect();
+            format!("{data} cannot become ({})", target.join(", "))
+        };
+        match (open, &total, &known) {
+            (Some(axis), Some(total), Some(known)) => {
+                let rest = total.div_exact(known);
+                if rest.is_none() && total.constant().is_some() && known.constant().is_some() {
+                    return Err(refused());
+                }
+                exprs[axis] = rest;
+            }
+            (Some(axis), _, _) => exprs[axis] = None,
+            (None, Some(total), Some(known)) => {
+                let (total, known) = (total.constant(), known.constant());
+                if total.is_some() && known.is_some() && total != known {
+                    return Err(refused());
+                }
+            }
+            (None, _, _) => {}
+        }
+        let dims: Vec<Dim> =
+            exprs.iter().map(|expr| self.dim(expr.as_ref())).collect::<Result<_, _>>()?;
+        let values = self.values(0).map(|values| values.to_vec());
+        Ok(vec![self.fact_with(element, dims.into(), values)])
+    }
+
+    fn flatten(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, vec![Dim::UNKNOWN; 2].into())]);
+        };
+        let axis = self.int("axis").unwrap_or(1);
+        let axis = match axis == i64::try_from(dims.len()).unwrap_or(-1) {
+            true => dims.len(),
+            false => self.axis(axis, dims.len())?,
+        };
+        let (front, back) = dims.split_at(axis);
+        let mut both = Vec::new();
+        for part in [front, back] {
+            let part: Vec<&Dim> = part.iter().collect();
+            both.push(self.with(&part, |sizes| Expr::product(sizes))?);
+        }
+        Ok(vec![Fact::new(element, both.into())])
+    }
+
+    fn transpose(&mut self) -> Results {
+        let element = self.element(0);
+        let order = self.ints("perm");
+        let Some(dims) = self.ranked(0) else {
+            let dims = order.map(|order| vec![Dim::UNKNOWN; order.len()].into());
+            return Ok(vec![Fact::new(element, dims.unwrap_or(Dims::Unranked))]);
+        };
+        let order: Vec<usize> = match order {
+            None => (0..dims.len()).rev().collect(),
+            Some(order) => {
+                order.iter().map(|axis| self.axis(*axis, dims.len())).collect::<Result<_, _>>()?
+            }
+        };
+        let mut seen = vec![false; dims.len()];
+        order.iter().for_each(|axis| seen[*axis] = true);
+        if order.len() != dims.len() || seen.contains(&false) {
+            let dims = Dims::from(dims);
+            return Err(format!("{order:?} is no order of the axes of {dims}"));
+        }
+        let dims: Vec<Dim> = order.iter().map(|axis| dims[*axis].clone()).collect();
+        let values = self.values(0).filter(|_| dims.len() < 2).map(|values| values.to_vec());
+        Ok(vec![self.fact_with(element, dims.into(), values)])
+    }
+
+    fn squeeze(&mut self) -> Results {
+        let Fact { element, dims, values } = self.input(0);
+        let unknown = Ok(vec![Fact::new(element, Dims::Unranked)]);
+        let (Some(dims), Ok(axes)) = (dims.dims().map(<[_]>::to_vec), self.ints_of("axes", 1))
+        else {
+            return unknown;
+        };
+        let gone: Vec<usize> = match axes {
+            Some(axes) => axes
+                .into_iter()
+                .map(|axis| self.axis(axis, dims.len()))
+                .collect::<Result<_, _>>()?,
+            // A symbol may be 1, and then its axis would go too.
+            None if dims.iter().any(|dim| dim.size().is_none()) => return unknown,
+            None => (0..dims.len()).filter(|axis| dims[*axis] == Dim::Size(1)).collect(),
+        };
+        for axis in &gone {
+            self.equal(&dims[*axis], &Dim::Size(1), "an axis that is squeezed away")?;
+        }
+        let left = dims.into_iter().enumerate().filter(|(axis, _)| !gone.contains(axis));
+        let dims: Vec<Dim> = left.map(|(_, dim)| dim).collect();
+        let values = values.map(|values| values.to_vec());
+        Ok(vec![self.fact_with(element, dims.into(), values)])
+    }
+
+    fn unsqueeze(&mut self) -> Results {
+        let Fact { element, dims, values } = self.input(0);
+        let (Some(dims), Ok(Some(axes))) = (dims.dims(), self.ints_of("axes", 1)) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let rank = dims.len().saturating_add(axes.len());
+        let mut added: Vec<usize> =
+            axes.into_iter().map(|axis| self.axis(axis, rank)).collect::<Result<_, _>>()?;
+        added.sort_unstable();
+        if added.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err("an axis is added twice".into());
+        }
+        let mut own = dims.iter().cloned();
+        let dim = |axis| match added.binary_search(&axis) {
+            Ok(_) => Dim::Size(1),
+            Err(_) => own.next().unwrap_or(Dim::UNKNOWN),
+        };
+        let dims: Vec<Dim> = (0..rank).map(dim).collect();
+        let values = values.map(|values| values.to_vec());
+        Ok(vec![self.fact_with(element, dims.into(), values)])
+    }
+
+    /// Two-way with a shape: a size of 1 in the shape keeps the data's.
+    fn expand(&mut self) -> Results {
+        let element = self.element(0);
+        let target = match self.values(1) {
+            Some(values) => {
+                let each = values.iter().map(|value| self.dim(Some(value)));
+                Some(each.collect::<Result<Vec<Dim>, _>>()?)
+            }
+            None => None,
+        };
+        let Some(target) = target else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let target = Dims::from(target);
+        let dims = match target.sizes() {
+            Some(sizes) => {
+                self.broadcast_as(Rule::Bidirectional { target: &sizes }, &[(0, None)], element)
+            }
+            None => {
+                let operands = [(0, None), (1, Some(("", target)))];
+                self.broadcast_as(Rule::Numpy, &operands, element)
+            }
+        };
+        let values = match (self.values(0).as_deref(), dims.sizes().as_deref()) {
+            (Some([only]), Some([count])) if *count <= super::FOLDED => {
+                Some(vec![only.clone(); *count])
+            }
+            _ => None,
+        };
+        Ok(vec![self.fact_with(element, dims, values)])
+    }
+}

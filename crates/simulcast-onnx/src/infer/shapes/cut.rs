@@ -1,0 +1,331 @@
+//! Tensors cut and put together along axes.
+
+use simulcast_core::{Dim, Dims};
+
+use crate::expr::Expr;
+use crate::infer::Fact;
+use crate::infer::call::{Call, Results};
+
+impl Call<'_, '_> {
+    pub(super) fn concat(&mut self) -> Results {
+        let element = self.element(0);
+        let count = self.inputs.len();
+        let shapes: Vec<Vec<Dim>> = (0..count).filter_map(|input| self.ranked(input)).collect();
+        let Some(first) = shapes.first() else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let axis = self.int("axis").or((self.opset < 4).then_some(1));
+        let axis = self.axis(axis.ok_or("it has no axis")?, first.len())?;
+        let mut dims = first.clone();
+        for other in &shapes[1..] {
+            if other.len() != dims.len() {
+                let (a, b) = (Dims::from(first.clone()), Dims::from(other.clone()));
+                return Err(format!("{a} and {b} have different ranks"));
+            }
+            for (own, (dim, other)) in dims.iter_mut().zip(other).enumerate() {
+                if own != axis {
+                    *dim = self.equal(dim, other, &format!("axis {own}"))?;
+                }
+            }
+        }
+        let along: Vec<&Dim> = shapes.iter().map(|shape| &shape[axis]).collect();
+        dims[axis] = match shapes.len() == count {
+            true => self.with(&along, |sizes| {
+                sizes.iter().try_fold(Expr::from(0), |sum, size| sum.add(size))
+            })?,
+            false => Dim::UNKNOWN,
+        };
+        let values = match dims.len() {
+            1 => (0..count).map(|input| self.values(input)).collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        let values = values.map(|parts| parts.iter().flat_map(|part| part.to_vec()).collect());
+        Ok(vec![self.fact_with(element, dims.into(), values)])
+    }
+
+    pub(super) fn split(&mut self) -> Results {
+        let element = self.element(0);
+        let count = self.node.outputs.len();
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked); count]);
+        };
+        let axis = self.axis(self.int("axis").unwrap_or(0), dims.len())?;
+        let parts = match self.ints_of("split", 1) {
+            Ok(parts) => parts,
+            Err(()) => {
+                let mut dims = dims;
+                dims[axis] = Dim::UNKNOWN;
+                return Ok(vec![Fact::new(element, dims.into()); count]);
+            }
+        };
+        let parts: Vec<Dim> = match (parts, dims[axis].size()) {
+            (Some(parts), _) => {
+                let size = |part: &i64| usize::try_from(*part).map(Dim::Size);
+                let parts: Result<Vec<Dim>, _> = parts.iter().map(size).collect();
+                let parts = parts.map_err(|_| "a part is negative")?;
+                let all: Vec<&Dim> = parts.iter().collect();
+                let sum = self.with(&all, |sizes| {
+                    sizes.iter().try_fold(Expr::from(0), |sum, size| sum.add(size))
+                })?;
+                self.equal(&dims[axis], &sum, "the parts together and the axis")?;
+                parts
+            }
+            // Equal parts, the last one smaller.
+            (None, Some(size)) => {
+                let part = size.div_ceil(count.max(1));
+                let part_at = |at: usize| size.saturating_sub(part.saturating_mul(at)).min(part);
+                (0..count).map(|at| Dim::Size(part_at(at))).collect()
+            }
+            (None, None) => {
+                let by = Expr::from(i64::try_from(count).unwrap_or(1));
+                let part = self.with(&[&dims[axis]], |size| size[0].div_exact(&by))?;
+                vec![part; count]
+            }
+        };
+        let values = self.values(0).filter(|_| dims.len() == 1);
+        let mut results = Vec::new();
+        let mut from = 0;
+        for part in parts {
+            let mut own = dims.clone();
+            let to = part.size().map(|size| from + size);
+            let part_of = |values: &[Expr]| Some(values.get(from..to?)?.to_vec());
+            let values = values.as_deref().and_then(part_of);
+            from = to.unwrap_or(from);
+            own[axis] = part;
+            results.push(self.fact_with(element, own.into(), values));
+        }
+        Ok(results)
+    }
+
+    pub(super) fn slice(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(mut dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let list = |name: &str, input: usize| match self.opset {
+            ..10 => self.ints(name).map(|own| own.iter().copied().map(Expr::from).collect()),
+            _ => self.values(input).map(|own| own.to_vec()),
+        };
+        let (starts, ends): (Option<Vec<Expr>>, Option<Vec<Expr>>) =
+            (list("starts", 1), list("ends", 2));
+        let given = |input: usize| self.opset >= 10 && self.has(input);
+        let (axes, steps) = (list("axes", 3), list("steps", 4));
+        let unknown = starts.is_none() || ends.is_none() || (given(3) && axes.is_none());
+        if unknown || (given(4) && steps.is_none()) {
+            let known: Option<Vec<i64>> =
+                axes.and_then(|axes| axes.iter().map(Expr::constant).collect());
+            match known {
+                Some(axes) => {
+                    for axis in axes {
+                        let axis = self.axis(axis, dims.len())?;
+                        dims[axis] = Dim::UNKNOWN;
+                    }
+                }
+                None => dims.fill(Dim::UNKNOWN),
+            }
+            return Ok(vec![Fact::new(element, dims.into())]);
+        }
+        let (starts, ends) = (starts.unwrap_or_default(), ends.unwrap_or_default());
+        let mut values = self.values(0).filter(|_| dims.len() == 1).map(|values| values.to_vec());
+        for (position, (start, end)) in starts.iter().zip(&ends).enumerate() {
+            let axis = match &axes {
+                Some(axes) => {
+                    axes.get(position).and_then(Expr::constant).ok_or("axes are too few")?
+                }
+                None => i64::try_from(position).unwrap_or(0),
+            };
+            let axis = self.axis(axis, dims.len())?;
+            let step = match &steps {
+                Some(steps) => steps.get(position).and_then(Expr::constant).unwrap_or(0),
+                None => 1,
+            };
+            if step == 0 {
+                return Err("a step is 0 or not known".into());
+            }
+            let size = dims[axis].clone();
+            if let (Some(size), Some(start), Some(end)) =
+                (size.size(), start.constant(), end.constant())
+            {
+                let size = i64::try_from(size).map_err(|_| "an axis is too long to slice")?;
+                let picked = picked(size, start, end, step);
+                dims[axis] = Dim::Size(picked.len());
+                values = values.and_then(|values| {
+                    let at = |index: i64| values.get(usize::try_from(index).ok()?).cloned();
+                    (values.len() <= super::super::FOLDED)
+                        .then(|| picked.iter().map(at).collect())?
+                });
+                continue;
+            }
+            values = None;
+            dims[axis] = self.with(&[&size], |own| symbolic(&own[0], start, end, step))?;
+        }
+        Ok(vec![self.fact_with(element, dims.into(), values)])
+    }
+
+    pub(super) fn gather(&mut self) -> Results {
+        let element = self.element(0);
+        let (Some(data), Some(indices)) = (self.ranked(0), self.ranked(1)) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let axis = self.axis(self.int("axis").unwrap_or(0), data.len())?;
+        let mut dims = data[..axis].to_vec();
+        dims.extend(indices);
+        dims.extend_from_slice(&data[axis + 1..]);
+        let values = match (data.len(), self.values(0), self.input(1).ints()) {
+            (1, Some(values), Some(at)) => {
+                let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
+                let one = |index: &i64| {
+                    let index = if *index < 0 { index + count } else { *index };
+                    usize::try_from(index).ok().and_then(|index| values.get(index)).cloned()
+                };
+                let all: Option<Vec<Expr>> = at.iter().map(one).collect();
+                Some(all.ok_or_else(|| format!("an index of {at:?} is outside {count} values"))?)
+            }
+            _ => None,
+        };
+        Ok(vec![self.fact_with(element, dims.into(), values)])
+    }
+
+    pub(super) fn gather_nd(&mut self) -> Results {
+        let element = self.element(0);
+        let unknown = Ok(vec![Fact::new(element, Dims::Unranked)]);
+        let (Some(data), Some(indices)) = (self.ranked(0), self.ranked(1)) else { return unknown };
+        let batch = usize::try_from(self.int("batch_dims").unwrap_or(0)).unwrap_or(0);
+        let Some((last, front)) = indices.split_last() else { return unknown };
+        let Some(depth) = last.size() else { return unknown };
+        let Some(left) = data.get(batch.saturating_add(depth)..) else {
+            return Err(format!(
+                "an index of {depth} numbers is too long for {}",
+                Dims::from(data)
+            ));
+        };
+        let dims: Vec<Dim> = front.iter().chain(left).cloned().collect();
+        Ok(vec![Fact::new(element, dims.into())])
+    }
+
+    pub(super) fn tile(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let repeats = self.values(1).filter(|_| self.opset >= 6);
+        let mut out = Vec::new();
+        for (axis, dim) in dims.iter().enumerate() {
+            let times = repeats.as_ref().and_then(|repeats| repeats.get(axis));
+            out.push(match times {
+                Some(times) => self.with(&[dim], |size| size[0].mul(times))?,
+                None => Dim::UNKNOWN,
+            });
+        }
+        Ok(vec![Fact::new(element, out.into())])
+    }
+
+    pub(super) fn pad(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let name = if self.opset < 2 { "paddings" } else { "pads" };
+        let pads = match self.opset {
+            ..11 => self.ints(name).map(<[_]>::to_vec),
+            _ => self.input(1).ints(),
+        };
+        let axes: Option<Vec<usize>> = match (self.opset >= 18 && self.has(3), self.input(3).ints())
+        {
+            (false, _) => Some((0..dims.len()).collect()),
+            (true, None) => None,
+            (true, Some(axes)) => Some(
+                axes.iter().map(|axis| self.axis(*axis, dims.len())).collect::<Result<_, _>>()?,
+            ),
+        };
+        let (Some(pads), Some(axes)) = (pads, axes) else {
+            return Ok(vec![Fact::new(element, vec![Dim::UNKNOWN; dims.len()].into())]);
+        };
+        if pads.len() != axes.len().saturating_mul(2) {
+            return Err(format!("{} numbers do not pad {} axes", pads.len(), axes.len()));
+        }
+        let mut out = dims.clone();
+        for (position, axis) in axes.iter().enumerate() {
+            let more = Expr::from(pads[position]).add(&Expr::from(pads[position + axes.len()]));
+            out[*axis] = self.with(&[&dims[*axis]], |size| size[0].add(&more?))?;
+        }
+        Ok(vec![Fact::new(element, out.into())])
+    }
+
+    /// Sizes where they are given; scales are left to what is declared.
+    pub(super) fn resize(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let sizes = self.values(3).filter(|_| self.op() == "Resize" && self.ints("axes").is_none());
+        let stretch =
+            !matches!(self.text("keep_aspect_ratio_policy"), Some("not_larger" | "not_smaller"));
+        let out: Vec<Dim> = match sizes {
+            Some(sizes) if sizes.len() == dims.len() && stretch => {
+                sizes.iter().map(|size| self.dim(Some(size))).collect::<Result<_, _>>()?
+            }
+            _ => vec![Dim::UNKNOWN; dims.len()],
+        };
+        Ok(vec![Fact::new(element, out.into())])
+    }
+}
+
+/// The indices that a slice of known numbers picks, as NumPy does; bounded by the axis' own size.
+fn picked(size: i64, start: i64, end: i64, step: i64) -> Picked {
+    let from_end = |at: i64| if at < 0 { at.saturating_add(size) } else { at };
+    let (start, end) = (from_end(start), from_end(end));
+    let (start, end) = match step > 0 {
+        true => (start.clamp(0, size), end.clamp(0, size)),
+        false => (start.clamp(0, (size - 1).max(0)), end.clamp(-1, size - 1)),
+    };
+    let span = i128::from(end) - i128::from(start);
+    let count = match (size, span.signum() == i128::from(step.signum())) {
+        (0, _) | (_, false) => 0,
+        _ => (span.unsigned_abs()).div_ceil(u128::from(step.unsigned_abs())),
+    };
+    Picked { start, step, count: usize::try_from(count).unwrap_or(usize::MAX) }
+}
+
+struct Picked {
+    start: i64,
+    step: i64,
+    count: usize,
+}
+
+impl Picked {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn iter(&self) -> impl Iterator<Item = i64> {
+        let (start, step) = (self.start, self.step);
+        (0..self.count as i64).map(move |index| start.saturating_add(index.saturating_mul(step)))
+    }
+}
+
+/// How many a slice picks of a size that is not known, where that can be said.
+fn symbolic(size: &Expr, start: &Expr, end: &Expr, step: i64) -> Option<Expr> {
+    let whole = end.constant().is_some_and(|end| end >= i64::from(i32::MAX)) || end == size;
+    match (start.constant(), step) {
+        (Some(0), 1) if whole => Some(size.clone()),
+        // Only where the axis is surely long enough is there something to count.
+        (Some(start), 1) if whole && start > 0 => {
+            let left = size.sub(&Expr::from(start))?;
+            left.is_at_least(0).then_some(left)
+        }
+        (Some(start @ ..0), 1) if whole => {
+            let most = start.checked_neg()?;
+            size.is_at_least(most).then(|| Expr::from(most))
+        }
+        (Some(0), 1) => match end.constant() {
+            Some(end @ ..0) => {
+                let left = size.add(&Expr::from(end))?;
+                left.is_at_least(0).then_some(left)
+            }
+            // Up to a size that is no larger than the axis.
+            _ => (end.is_at_least(0) && size.sub(end)?.is_at_least(0)).then(|| end.clone()),
+        },
+        _ => None,
+    }
+}

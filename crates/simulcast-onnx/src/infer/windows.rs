@@ -1,0 +1,133 @@
+//! Windows that slide: convolutions and poolings.
+
+use simulcast_core::{Dim, Dims};
+
+use super::Fact;
+use super::call::{Call, Results};
+use crate::ElementType;
+use crate::expr::Expr;
+
+impl Call<'_, '_> {
+    pub(super) fn windows(&mut self) -> Option<Results> {
+        match self.op() {
+            "Conv" => Some(self.convolution(0, 1, self.element(0))),
+            "ConvInteger" => Some(self.convolution(0, 1, Some(ElementType::I32))),
+            "QLinearConv" => Some(self.convolution(0, 3, self.element(7))),
+            "MaxPool" | "AveragePool" | "LpPool" => Some(self.pool()),
+            "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => {
+                let element = self.element(0);
+                let Some(mut dims) = self.ranked(0) else {
+                    return Some(Ok(vec![Fact::new(element, Dims::Unranked)]));
+                };
+                dims.iter_mut().skip(2).for_each(|dim| *dim = Dim::Size(1));
+                Some(Ok(vec![Fact::new(element, dims.into())]))
+            }
+            _ => None,
+        }
+    }
+
+    fn convolution(&mut self, x: usize, w: usize, element: Option<ElementType>) -> Results {
+        let (Some(data), Some(weight)) = (self.ranked(x), self.ranked(w)) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        if data.len() != weight.len() || data.len() < 3 {
+            let (data, weight) = (Dims::from(data), Dims::from(weight));
+            return Err(format!("{data} has no windows of {weight}"));
+        }
+        let group = Expr::from(self.int("group").unwrap_or(1));
+        let channels = self.with(&[&weight[1]], |own| own[0].mul(&group))?;
+        self.equal(&data[1], &channels, "the channels")?;
+        let kernel: Vec<Dim> = match self.ints("kernel_shape") {
+            Some(sizes) => sizes.iter().map(|size| known(*size)).collect(),
+            None => weight[2..].to_vec(),
+        };
+        let mut dims = vec![data[0].clone(), weight[0].clone()];
+        dims.extend(self.slid(&data[2..], &kernel, false)?);
+        Ok(vec![Fact::new(element, dims.into())])
+    }
+
+    fn pool(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(data) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let kernel: Vec<Dim> =
+            self.ints("kernel_shape").unwrap_or_default().iter().map(|size| known(*size)).collect();
+        if data.len() != kernel.len() + 2 {
+            let data = Dims::from(data);
+            return Err(format!("{data} has no windows of {} axes", kernel.len()));
+        }
+        let mut dims = data[..2].to_vec();
+        dims.extend(self.slid(&data[2..], &kernel, self.int("ceil_mode").unwrap_or(0) != 0)?);
+        let indices = Fact::new(Some(ElementType::I64), dims.clone().into());
+        Ok(vec![Fact::new(element, dims.into()), indices])
+    }
+
+    /// How many places windows of those sizes have along each axis.
+    fn slid(&mut self, data: &[Dim], kernel: &[Dim], ceil: bool) -> Result<Vec<Dim>, String> {
+        let rank = data.len();
+        let list = |name: &str, default: i64, count: usize| {
+            let own = self.ints(name).filter(|own| !own.is_empty());
+            let own = own.map_or_else(|| vec![default; count], <[_]>::to_vec);
+            match own.len() == count {
+                true => Ok(own),
+                false => Err(format!("{name} has {} numbers for {rank} axes", own.len())),
+            }
+        };
+        let strides = list("strides", 1, rank)?;
+        let dilations = list("dilations", 1, rank)?;
+        let pads = list("pads", 0, rank.saturating_mul(2))?;
+        if kernel.len() != rank || strides.iter().chain(&dilations).any(|step| *step < 1) {
+            return Err("windows, strides and dilations must be above 0 for each axis".into());
+        }
+        let auto = self.text("auto_pad").unwrap_or("NOTSET").to_owned();
+        let mut out = Vec::new();
+        for axis in 0..rank {
+            let stride = Expr::from(strides[axis]);
+            let dilation = Expr::from(dilations[axis]);
+            let sizes = [&data[axis], &kernel[axis]];
+            let one = Expr::from(1);
+            let dim = match auto.as_str() {
+                "SAME_UPPER" | "SAME_LOWER" => {
+                    self.with(&sizes[..1], |own| rounded_up(&own[0], &stride))?
+                }
+                _ => {
+                    let padded = match auto.as_str() {
+                        "VALID" => Expr::from(0),
+                        _ => Expr::from(pads[axis].saturating_add(pads[axis + rank])),
+                    };
+                    self.with(&sizes, |own| {
+                        // The window spans dilation * (kernel - 1) + 1.
+                        let span = own[1].sub(&one)?.mul(&dilation)?.add(&one)?;
+                        let room = own[0].add(&padded)?.sub(&span)?;
+                        let room = match ceil {
+                            true => room.add(&stride)?.sub(&one)?,
+                            false => room,
+                        };
+                        let places = room.div_floor(&stride)?.add(&one)?;
+                        // A last window that starts in the padding is not counted.
+                        match (ceil, places.constant(), own[0].constant()) {
+                            (true, Some(count), Some(size)) => {
+                                let last = (count - 1).checked_mul(strides[axis])?;
+                                let over = last >= size.checked_add(pads[axis])?;
+                                Some(Expr::from(if over { count - 1 } else { count }))
+                            }
+                            (true, _, _) => None,
+                            _ => Some(places),
+                        }
+                    })?
+                }
+            };
+            out.push(dim);
+        }
+        Ok(out)
+    }
+}
+
+fn rounded_up(size: &Expr, stride: &Expr) -> Option<Expr> {
+    size.add(stride)?.sub(&Expr::from(1))?.div_floor(stride)
+}
+
+fn known(size: i64) -> Dim {
+    usize::try_from(size).map_or(Dim::UNKNOWN, Dim::Size)
+}

@@ -1,0 +1,71 @@
+//! ONNX models: every broadcast in them inferred, checked and explained, and legacy ones upgraded.
+//!
+//! ```text
+//!  bytes ── load ──▶ Model ── infer ──▶ facts, broadcasts, constraints ── check ──▶ text · JSON · HTML
+//!                          └─ upgrade ──▶ a model of opset 7, where broadcasting is NumPy's
+//! ```
+//!
+//! ```
+//! use simulcast_onnx::{CheckPolicy, Model, check};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/loss.onnx");
+//! let model = Model::load(path)?;
+//! let found = check(&model, &[], &CheckPolicy::default())?;
+//! assert_eq!(
+//!     found.findings[0].to_string(),
+//!     "SC110: subtract: pred and target both grow (SC102), and mean (ReduceMean) reduces the result \
+//!      to one number"
+//! );
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it believes
+//!
+//! Models come from outside. Nothing is believed that was not checked: lengths end with the message
+//! around them, sizes are compared with the data, data in other files are looked for below the
+//! model's folder only, and graphs in graphs, functions that call functions and sizes that multiply
+//! have an end. A model that is refused says why; none makes this crate panic. The wire format is
+//! read here, over borrowed bytes: a general decoder recurses as deep as a file asks it to, and an
+//! upgrade has to copy the fields that it does not know.
+//!
+//! # Limits
+//!
+//! - Sparse initializers and segmented tensors are refused.
+//! - `Loop` and `Scan` bodies are checked with what is declared of their inputs; the sizes of their
+//!   results are those that are declared.
+//! - Operators without a rule have the declared shapes, and are listed.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod element;
+mod error;
+mod expr;
+mod external;
+mod infer;
+mod load;
+mod model;
+mod report;
+mod structure;
+mod tensor;
+mod upgrade;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{Check, CheckPolicy, Checked, ModelCode, ModelFinding, check};
+pub use element::ElementType;
+pub use error::LoadError;
+pub use external::ExternalError;
+pub use infer::{Broadcast, Difference, Fact, Inference, Outcome, Problem, infer};
+pub use model::{
+    Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, Producer,
+    Value, ValueId,
+};
+pub use report::SCHEMA;
+pub use tensor::{Tensor, TensorError};
+pub use upgrade::{UpgradeError, upgrade};
+pub use wire::WireError;

@@ -1,0 +1,354 @@
+//! Loading: from protobuf to a [`Model`], believing nothing that was not checked.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::model::{
+    Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, ValueId,
+};
+use crate::structure::Builder;
+use crate::wire::{Field, Fields, WireError};
+use crate::{ElementType, LoadError, Tensor};
+
+/// How deep graphs may be nested in attributes: each level takes a few hundred bytes of stack.
+const DEPTH: usize = 32;
+
+impl Model {
+    /// Loads a model from a file; data in other files are looked for below its folder.
+    ///
+    /// # Errors
+    ///
+    /// A [`LoadError`] where the file cannot be read, is no ONNX model, or contradicts itself.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        let path = path.as_ref();
+        let failed = |error: std::io::Error| LoadError::Read {
+            path: path.to_owned(),
+            why: error.to_string(),
+        };
+        let bytes = std::fs::read(path).map_err(failed)?;
+        Decoder { buffer: bytes.into(), folder: path.parent() }.model()
+    }
+
+    /// Loads a model from memory. It has no folder, so data in other files are refused.
+    ///
+    /// # Errors
+    ///
+    /// A [`LoadError`] where the bytes are no ONNX model or it contradicts itself.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, LoadError> {
+        Self::from_bytes_in(bytes, None)
+    }
+
+    /// Loads a model from memory; data in other files are looked for below that folder.
+    pub(crate) fn from_bytes_in(bytes: &[u8], folder: Option<&Path>) -> Result<Self, LoadError> {
+        Decoder { buffer: bytes.into(), folder }.model()
+    }
+}
+
+struct Decoder<'f> {
+    buffer: Arc<[u8]>,
+    folder: Option<&'f Path>,
+}
+
+fn broken(part: &'static str) -> impl Fn(WireError) -> LoadError {
+    move |why| LoadError::Protobuf { part, why }
+}
+
+impl Decoder<'_> {
+    fn model(&self) -> Result<Model, LoadError> {
+        let fail = broken("ModelProto");
+        let buffer = Arc::clone(&self.buffer);
+        let (mut graph, mut functions, mut opsets) = (None, Vec::new(), BTreeMap::new());
+        let (mut ir_version, mut producer, mut version) = (0, "", "");
+        for field in Fields::new(&buffer) {
+            let field = field.map_err(&fail)?;
+            match field.number {
+                1 => ir_version = field.int().map_err(&fail)?,
+                2 => producer = field.text().map_err(&fail)?,
+                3 => version = field.text().map_err(&fail)?,
+                7 => graph = Some(field.bytes().map_err(&fail)?),
+                8 => opset(&field, &mut opsets)?,
+                25 => functions.push(field.bytes().map_err(&fail)?),
+                _ => {}
+            }
+        }
+        let graph = self.graph(graph.ok_or(LoadError::NoGraph)?, 0)?.finish("the graph")?;
+        let functions: Vec<Function> =
+            functions.iter().map(|message| self.function(message)).collect::<Result<_, _>>()?;
+        let mut seen = std::collections::BTreeSet::new();
+        for function in &functions {
+            if !seen.insert((&function.domain, &function.name, &function.overload)) {
+                let name = function.name.clone();
+                return Err(LoadError::Duplicate { name, by: "another function".into() });
+            }
+        }
+        let producer = format!("{producer} {version}").trim().to_owned();
+        Ok(Model { ir_version, producer, opsets, graph, functions })
+    }
+
+    fn function(&self, message: &[u8]) -> Result<Function, LoadError> {
+        let fail = broken("FunctionProto");
+        let (mut name, mut domain, mut overload) = ("", "", "");
+        let (mut opsets, mut defaults) = (BTreeMap::new(), Vec::new());
+        let mut builder = Builder::default();
+        let (mut outputs, mut declared) = (Vec::new(), Vec::new());
+        for field in Fields::new(message) {
+            let field = field.map_err(&fail)?;
+            match field.number {
+                1 => name = field.text().map_err(&fail)?,
+                4 => {
+                    let input = field.text().map_err(&fail)?;
+                    builder.input(input, None)?;
+                }
+                5 => outputs.push(field.text().map_err(&fail)?),
+                7 => self.node(&field, &mut builder, 0)?,
+                9 => opset(&field, &mut opsets)?,
+                10 => domain = field.text().map_err(&fail)?,
+                11 => defaults.push(self.attribute(&field, 0)?),
+                12 => declared.push(value_info(&field)?),
+                13 => overload = field.text().map_err(&fail)?,
+                _ => {}
+            }
+        }
+        for (name, kind) in declared {
+            builder.declare(name, kind);
+        }
+        for output in outputs {
+            builder.output(output, None);
+        }
+        builder.graph.name = name.to_owned();
+        Ok(Function {
+            domain: standard(domain),
+            name: name.to_owned(),
+            overload: overload.to_owned(),
+            opsets,
+            defaults,
+            graph: builder.finish(&format!("function {name}"))?,
+        })
+    }
+
+    /// A graph whose captures are still names.
+    fn graph(&self, message: &[u8], depth: usize) -> Result<Builder, LoadError> {
+        if depth > DEPTH {
+            return Err(LoadError::TooDeep(DEPTH));
+        }
+        let fail = broken("GraphProto");
+        let mut builder = Builder::default();
+        let (mut outputs, mut declared) = (Vec::new(), Vec::new());
+        for field in Fields::new(message) {
+            let field = field.map_err(&fail)?;
+            match field.number {
+                1 => self.node(&field, &mut builder, depth)?,
+                2 => builder.graph.name = field.text().map_err(&fail)?.to_owned(),
+                5 => builder.initializer(self.tensor(&field)?)?,
+                11 => {
+                    let (name, declared) = value_info(&field)?;
+                    builder.input(name, declared)?;
+                }
+                12 => outputs.push(value_info(&field)?),
+                13 => declared.push(value_info(&field)?),
+                15 => return Err(LoadError::Unsupported("a sparse initializer".into())),
+                _ => {}
+            }
+        }
+        for (name, kind) in declared {
+            builder.declare(name, kind);
+        }
+        for (name, kind) in outputs {
+            builder.output(name, kind);
+        }
+        Ok(builder)
+    }
+
+    fn node(
+        &self,
+        field: &Field<'_>,
+        builder: &mut Builder,
+        depth: usize,
+    ) -> Result<(), LoadError> {
+        let fail = broken("NodeProto");
+        let mut node = Node::default();
+        let index = builder.graph.nodes.len();
+        for field in field.fields().map_err(&fail)? {
+            let field = field.map_err(&fail)?;
+            match field.number {
+                1 => {
+                    let name = field.text().map_err(&fail)?;
+                    node.inputs.push((!name.is_empty()).then(|| builder.read(name)));
+                }
+                2 => {
+                    let name = field.text().map_err(&fail)?;
+                    let id: Option<ValueId> = match name {
+                        "" => None,
+                        name => Some(builder.produce(name, index)?),
+                    };
+                    node.outputs.push(id);
+                }
+                3 => node.name = field.text().map_err(&fail)?.to_owned(),
+                4 => node.op = field.text().map_err(&fail)?.to_owned(),
+                5 => node.attributes.push(self.attribute(&field, depth)?),
+                7 => node.domain = standard(field.text().map_err(&fail)?),
+                8 => node.overload = field.text().map_err(&fail)?.to_owned(),
+                _ => {}
+            }
+        }
+        if node.op.is_empty() {
+            return Err(LoadError::NoOperator { node: index });
+        }
+        builder.graph.nodes.push(node);
+        Ok(())
+    }
+
+    fn attribute(&self, field: &Field<'_>, depth: usize) -> Result<Attribute, LoadError> {
+        let fail = broken("AttributeProto");
+        let mut name = "";
+        let (mut floats, mut ints, mut texts, mut graphs) = (vec![], vec![], vec![], vec![]);
+        let mut kind = 0;
+        let mut value = None;
+        for field in field.fields().map_err(&fail)? {
+            let field = field.map_err(&fail)?;
+            match field.number {
+                1 => name = field.text().map_err(&fail)?,
+                2 => value = Some(AttributeValue::Float(field.float().map_err(&fail)?)),
+                3 => value = Some(AttributeValue::Int(field.int().map_err(&fail)?)),
+                4 => value = Some(AttributeValue::Text(field.bytes().map_err(&fail)?.to_vec())),
+                5 => value = Some(AttributeValue::Tensor(self.tensor(&field)?.into())),
+                6 | 11 => graphs.push(self.subgraph(&field, depth)?),
+                7 => {
+                    let mut bytes = Vec::new();
+                    field.fixed::<4>(&mut bytes).map_err(&fail)?;
+                    floats.extend(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)));
+                }
+                8 => field.ints(|number| ints.push(number.cast_signed())).map_err(&fail)?,
+                9 => texts.push(field.bytes().map_err(&fail)?.to_vec()),
+                20 => kind = field.int().map_err(&fail)?,
+                21 => {
+                    let of = field.text().map_err(&fail)?.to_owned();
+                    if !of.is_empty() {
+                        value = Some(AttributeValue::Reference(of));
+                    }
+                }
+                _ => {}
+            }
+        }
+        // Numbers of `AttributeType`; before IR 3 there was none, and the fields speak.
+        let value = match (kind, value) {
+            (_, Some(AttributeValue::Reference(of))) => AttributeValue::Reference(of),
+            (6, _) => AttributeValue::Floats(floats),
+            (7, _) => AttributeValue::Ints(ints),
+            (8, _) => AttributeValue::Texts(texts),
+            (5 | 10, _) => AttributeValue::Graphs(graphs),
+            // A number of 0 or a text of no length need not be written at all.
+            (1, None) => AttributeValue::Float(0.0),
+            (2, None) => AttributeValue::Int(0),
+            (3, None) => AttributeValue::Text(Vec::new()),
+            (_, Some(value)) => value,
+            (0, None) if !graphs.is_empty() => AttributeValue::Graphs(graphs),
+            (0, None) if !ints.is_empty() => AttributeValue::Ints(ints),
+            (0, None) if !floats.is_empty() => AttributeValue::Floats(floats),
+            (0, None) if !texts.is_empty() => AttributeValue::Texts(texts),
+            _ => AttributeValue::Other,
+        };
+        Ok(Attribute { name: name.to_owned(), value })
+    }
+
+    fn subgraph(&self, field: &Field<'_>, depth: usize) -> Result<Graph, LoadError> {
+        let message = field.bytes().map_err(broken("AttributeProto"))?;
+        self.graph(message, depth + 1)?.nested()
+    }
+
+    fn tensor(&self, field: &Field<'_>) -> Result<Tensor, LoadError> {
+        let message = field.bytes().map_err(broken("TensorProto"))?;
+        Tensor::decode(message, &self.buffer, self.folder)
+            .map_err(|(name, why)| LoadError::Tensor { name, why })
+    }
+}
+
+/// `ai.onnx` is another name of the standard domain.
+fn standard(domain: &str) -> String {
+    if domain == "ai.onnx" { String::new() } else { domain.to_owned() }
+}
+
+fn opset(field: &Field<'_>, opsets: &mut BTreeMap<String, i64>) -> Result<(), LoadError> {
+    let fail = broken("OperatorSetIdProto");
+    let (mut domain, mut version) = ("", 0);
+    for field in field.fields().map_err(&fail)? {
+        let field = field.map_err(&fail)?;
+        match field.number {
+            1 => domain = field.text().map_err(&fail)?,
+            2 => version = field.int().map_err(&fail)?,
+            _ => {}
+        }
+    }
+    opsets.insert(standard(domain), version);
+    Ok(())
+}
+
+fn value_info<'a>(field: &Field<'a>) -> Result<(&'a str, Option<Declared>), LoadError> {
+    let fail = broken("ValueInfoProto");
+    let (mut name, mut declared) = ("", None);
+    for field in field.fields().map_err(&fail)? {
+        let field = field.map_err(&fail)?;
+        match field.number {
+            1 => name = field.text().map_err(&fail)?,
+            2 => declared = kind(&field)?,
+            _ => {}
+        }
+    }
+    Ok((name, declared))
+}
+
+fn kind(field: &Field<'_>) -> Result<Option<Declared>, LoadError> {
+    let fail = broken("TypeProto");
+    let mut declared = None;
+    for field in field.fields().map_err(&fail)? {
+        let field = field.map_err(&fail)?;
+        match field.number {
+            1 => {
+                let (mut element, mut dims) = (None, None);
+                for field in field.fields().map_err(&fail)? {
+                    let field = field.map_err(&fail)?;
+                    match field.number {
+                        1 => {
+                            let code = i32::try_from(field.int().map_err(&fail)?);
+                            element = code.ok().and_then(ElementType::from_code);
+                        }
+                        2 => dims = Some(shape(&field).map_err(&fail)?),
+                        _ => {}
+                    }
+                }
+                declared = Some(Declared::Tensor { element, dims });
+            }
+            4 | 5 | 7 | 8 | 9 => declared = Some(Declared::Other),
+            _ => {}
+        }
+    }
+    Ok(declared)
+}
+
+fn shape(field: &Field<'_>) -> Result<Vec<DeclaredDim>, WireError> {
+    let mut dims = Vec::new();
+    for field in field.fields()? {
+        let field = field?;
+        if field.number != 1 {
+            continue;
+        }
+        let mut dim = DeclaredDim::Unknown;
+        for field in field.fields()? {
+            let field = field?;
+            match field.number {
+                // Some exporters write -1 for a size that is not known.
+                1 => {
+                    dim = usize::try_from(field.int()?)
+                        .map_or(DeclaredDim::Unknown, DeclaredDim::Size);
+                }
+                2 if !field.bytes()?.is_empty() => {
+                    dim = DeclaredDim::Symbol(field.text()?.to_owned());
+                }
+                _ => {}
+            }
+        }
+        dims.push(dim);
+    }
+    Ok(dims)
+}

@@ -1,0 +1,280 @@
+//! Models in memory: graphs, nodes, values, attributes and functions, as inference, checks and
+//! everything after them see them.
+//!
+//! Values are numbered within their graph, so that nothing after loading looks names up. A graph
+//! inside a node's attribute (a branch, a loop's body) or a function's body is a [`Graph`] too; what
+//! a branch reads from the graph around it stands in [`Graph::captures`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use simulcast_core::tuple;
+
+use crate::{ElementType, Tensor};
+
+/// A value of a graph, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub(crate) u32);
+
+impl ValueId {
+    /// The position in [`Graph::values`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A model as it was loaded; its structure has been checked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Model {
+    /// The version of the file format.
+    pub ir_version: i64,
+    /// What wrote the model, with its version; empty where it does not say.
+    pub producer: String,
+    /// The version of each domain's operators; the standard domain is the empty text.
+    pub opsets: BTreeMap<String, i64>,
+    /// The graph.
+    pub graph: Graph,
+    /// The functions that the model brings along.
+    pub functions: Vec<Function>,
+}
+
+impl Model {
+    /// The version of the standard operators; 1 where the model does not say, as before IR 3.
+    #[must_use]
+    pub fn opset(&self) -> i64 {
+        self.opsets.get("").copied().unwrap_or(1)
+    }
+}
+
+/// A function that a model brings along.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Function {
+    /// The domain of its name.
+    pub domain: String,
+    /// Its name: nodes of that operator call it.
+    pub name: String,
+    /// Which of several functions of one name.
+    pub overload: String,
+    /// The version of each domain's operators in its body.
+    pub opsets: BTreeMap<String, i64>,
+    /// What attributes are where a call does not give them.
+    pub defaults: Vec<Attribute>,
+    /// The body.
+    pub graph: Graph,
+}
+
+/// A graph: nodes between inputs and outputs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Graph {
+    /// The name.
+    pub name: String,
+    /// The nodes, as they stand in the file.
+    pub nodes: Vec<Node>,
+    /// An order of the nodes in which each comes after those that it reads from.
+    pub order: Vec<usize>,
+    /// Every value that occurs.
+    pub values: Vec<Value>,
+    /// The inputs.
+    pub inputs: Vec<ValueId>,
+    /// The outputs.
+    pub outputs: Vec<ValueId>,
+    /// Values read from the graph around this one: here, and there.
+    pub captures: Vec<(ValueId, ValueId)>,
+}
+
+impl Graph {
+    /// A value. Ids are made with the graph, so there always is one.
+    #[must_use]
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.index()]
+    }
+
+    /// The name of a value.
+    #[must_use]
+    pub fn name_of(&self, id: ValueId) -> &str {
+        &self.value(id).name
+    }
+
+    /// What a node is called: its name, or where it has none, by operator and first output.
+    #[must_use]
+    pub fn node_name(&self, index: usize) -> String {
+        let Some(node) = self.nodes.get(index) else { return String::new() };
+        if !node.name.is_empty() {
+            return node.name.clone();
+        }
+        match node.outputs.iter().flatten().next() {
+            Some(output) => self.name_of(*output).to_owned(),
+            None => format!("{}#{index}", node.op),
+        }
+    }
+
+    /// Where a value comes from, in words.
+    #[must_use]
+    pub fn producer_text(&self, id: ValueId) -> String {
+        match self.value(id).producer {
+            Producer::Input => "an input of the graph".into(),
+            Producer::Initializer => "an initializer".into(),
+            Producer::Captured => "from the graph around this one".into(),
+            Producer::Node(index) => {
+                let op = self.nodes.get(index).map_or("", |node| node.op.as_str());
+                match self.node_name(index) {
+                    name if name == self.name_of(id) => format!("the result of a node {op}"),
+                    name => format!("the result of node {name} ({op})"),
+                }
+            }
+        }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Producer {
+    /// An input of the graph.
+    Input,
+    /// An initializer that is no input.
+    Initializer,
+    /// The node of that number.
+    Node(usize),
+    /// The graph around this one.
+    Captured,
+}
+
+/// A value of a graph.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Value {
+    /// The name.
+    pub name: String,
+    /// What the file declares it to be.
+    pub declared: Option<Declared>,
+    /// The tensor that an initializer gives it; of an input, its default.
+    pub tensor: Option<Arc<Tensor>>,
+    /// Where it comes from.
+    pub producer: Producer,
+}
+
+/// What a file declares a value to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Declared {
+    /// A tensor.
+    Tensor {
+        /// The type of its elements.
+        element: Option<ElementType>,
+        /// Its sizes, where the rank is declared.
+        dims: Option<Vec<DeclaredDim>>,
+    },
+    /// A sequence, a map, an optional or something else that has no shape.
+    Other,
+}
+
+/// A size as a file declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeclaredDim {
+    /// A size.
+    Size(usize),
+    /// A name.
+    Symbol(String),
+    /// Nothing.
+    Unknown,
+}
+
+/// A node: an operator with its inputs and outputs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Node {
+    /// The name, which may be empty; see [`Graph::node_name`].
+    pub name: String,
+    /// The operator.
+    pub op: String,
+    /// The operator's domain; the standard one is the empty text.
+    pub domain: String,
+    /// Which of several functions of one name.
+    pub overload: String,
+    /// The inputs; `None` where an optional one is left out.
+    pub inputs: Vec<Option<ValueId>>,
+    /// The outputs; `None` where an optional one is left out.
+    pub outputs: Vec<Option<ValueId>>,
+    /// The attributes.
+    pub attributes: Vec<Attribute>,
+}
+
+impl Node {
+    /// The attribute of that name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
+        self.attributes.iter().find(|attribute| attribute.name == name).map(|found| &found.value)
+    }
+
+    /// The graphs in its attributes.
+    pub fn graphs(&self) -> impl Iterator<Item = &Graph> {
+        self.attributes.iter().flat_map(|attribute| match &attribute.value {
+            AttributeValue::Graphs(graphs) => graphs.as_slice(),
+            _ => &[],
+        })
+    }
+
+    pub(crate) fn graphs_mut(&mut self) -> impl Iterator<Item = &mut Graph> {
+        self.attributes.iter_mut().flat_map(|attribute| match &mut attribute.value {
+            AttributeValue::Graphs(graphs) => graphs.as_mut_slice(),
+            _ => &mut [],
+        })
+    }
+}
+
+/// An attribute of a node.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: AttributeValue,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AttributeValue {
+    /// A number.
+    Float(f32),
+    /// An integer.
+    Int(i64),
+    /// A text, which need not be UTF-8.
+    Text(Vec<u8>),
+    /// Numbers.
+    Floats(Vec<f32>),
+    /// Integers.
+    Ints(Vec<i64>),
+    /// Texts.
+    Texts(Vec<Vec<u8>>),
+    /// A tensor.
+    Tensor(Arc<Tensor>),
+    /// One graph, or several.
+    Graphs(Vec<Graph>),
+    /// In a function: the attribute of that name of the call.
+    Reference(String),
+    /// Something that has no bearing on shapes: a type, sparse tensors.
+    Other,
+}
+
+impl std::fmt::Display for DeclaredDim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Size(size) => write!(f, "{size}"),
+            Self::Symbol(name) => f.write_str(name),
+            Self::Unknown => f.write_str("?"),
+        }
+    }
+}
+
+impl Tensor {
+    /// `float32 (2, 3)`
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!("{} {}", self.element(), tuple(self.shape()))
+    }
+}

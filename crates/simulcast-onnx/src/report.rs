@@ -1,0 +1,268 @@
+//! A check as text, JSON and an HTML page.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use simulcast_core::Dims;
+use simulcast_explain::{Section, TextOptions, constraint_json, dims_json, text};
+
+use crate::check::{Check, Checked};
+use crate::model::Model;
+
+/// The version of the JSON schema: it changes when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// At most this many operands of a node are listed.
+const OPERANDS: usize = 4;
+
+impl Check {
+    /// The table of every broadcast that repeats an operand, then errors, findings, and what must
+    /// hold for the symbols.
+    #[must_use]
+    pub fn text(&self, model: &Model, options: TextOptions) -> String {
+        let mut out = self.summary(model);
+        let shown: Vec<&Checked> =
+            self.broadcasts.iter().filter(|checked| !checked.repeats().is_empty()).collect();
+        if !shown.is_empty() {
+            out.push('\n');
+            out.push_str(&plain(&table(&shown)));
+        }
+        for checked in self.broadcasts.iter().filter(|checked| checked.is_error()) {
+            let _ = write!(out, "\n{}", plain(&heading(checked)));
+            out.push_str(&text(&checked.subject(), options));
+        }
+        for problem in &self.inference.problems {
+            let said = format!(
+                "\nnode {} ({})\n  error    {}\n",
+                problem.node, problem.op, problem.message
+            );
+            out.push_str(&plain(&said));
+        }
+        let mut notes = String::new();
+        for checked in &self.broadcasts {
+            for finding in &checked.findings {
+                let _ = writeln!(
+                    notes,
+                    "  {}    {}: {}",
+                    finding.code, checked.broadcast.node, finding.message
+                );
+                for fix in &finding.fixes {
+                    let _ =
+                        writeln!(notes, "  help     {}", fix.describe(&checked.broadcast.names));
+                }
+            }
+        }
+        for finding in &self.findings {
+            let _ = writeln!(notes, "  {}    {}: {}", finding.code, finding.at, finding.message);
+        }
+        for (constraint, nodes) in &self.inference.constraints {
+            let more = match nodes.len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            let first = nodes.first().map_or("", String::as_str);
+            let _ = writeln!(notes, "  needs    {constraint} ({first}{more})");
+        }
+        for (op, count) in &self.inference.unknown {
+            let nodes = if *count == 1 { "node" } else { "nodes" };
+            let _ = writeln!(
+                notes,
+                "  note     {op} has no rule here: its {count} {nodes} have the declared shapes"
+            );
+        }
+        if !notes.is_empty() {
+            out.push('\n');
+            out.push_str(&plain(&notes));
+        }
+        out
+    }
+
+    fn summary(&self, model: &Model) -> String {
+        let count = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let repeating = self.broadcasts.iter().filter(|c| !c.repeats().is_empty()).count();
+        let findings: usize = self.broadcasts.iter().map(|c| c.findings.len()).sum();
+        format!(
+            "opset {}, {}, {} ({repeating} with an operand that repeats); {}, {}\n",
+            model.opset(),
+            count(model.graph.nodes.len(), "node"),
+            count(self.broadcasts.len(), "broadcast"),
+            count(self.errors(), "error"),
+            count(findings + self.findings.len(), "finding"),
+        )
+    }
+
+    /// Everything, for scripts: every broadcast, and what is known of every value.
+    #[must_use]
+    pub fn json(&self, model: &Model) -> Value {
+        let values = model.graph.values.iter().zip(&self.inference.facts).map(|(value, fact)| {
+            json!({
+                "name": value.name,
+                "element": fact.element.map(crate::ElementType::name),
+                "shape": dims_json(&fact.dims),
+            })
+        });
+        json!({
+            "schema": SCHEMA,
+            "model": {
+                "ir_version": model.ir_version,
+                "opset": model.opset(),
+                "producer": model.producer,
+                "nodes": model.graph.nodes.len(),
+            },
+            "errors": self.errors(),
+            "denied": self.raised(),
+            "broadcasts": self.broadcasts.iter().map(broadcast_json).collect::<Vec<_>>(),
+            "problems": self.inference.problems.iter().map(|problem| json!({
+                "node": problem.node, "op": problem.op, "message": problem.message,
+            })).collect::<Vec<_>>(),
+            "findings": self.findings.iter().map(|finding| json!({
+                "code": finding.code.as_str(), "at": finding.at,
+                "message": finding.message, "denied": finding.raised,
+            })).collect::<Vec<_>>(),
+            "constraints": self.inference.constraints.iter().map(|(constraint, nodes)| {
+                let mut value = constraint_json(constraint, &simulcast_core::Names::default());
+                value["nodes"] = json!(nodes);
+                value
+            }).collect::<Vec<_>>(),
+            "symbols": self.inference.symbols,
+            "unknown_operators": self.inference.unknown,
+            "values": values.collect::<Vec<_>>(),
+        })
+    }
+
+    /// A self-contained page: the text, and a picture of every broadcast that repeats an operand or
+    /// fails.
+    #[must_use]
+    pub fn html(&self, model: &Model, title: &str) -> String {
+        let plain = TextOptions::default();
+        let shown = self.broadcasts.iter().filter(|c| c.is_error() || !c.repeats().is_empty());
+        let section = |checked: &'_ Checked| {
+            let name = &checked.broadcast;
+            format!("{} ({})", name.node, name.op)
+        };
+        let sections: Vec<Section<'_>> = shown
+            .map(|checked| Section {
+                title: section(checked),
+                text: format!("{}{}", producers(checked), text(&checked.subject(), plain)),
+                subject: checked.subject(),
+            })
+            .collect();
+        simulcast_explain::report(title, &self.text(model, plain), &sections)
+    }
+}
+
+fn broadcast_json(checked: &Checked) -> Value {
+    let broadcast = &checked.broadcast;
+    let mut value = simulcast_explain::json(&checked.subject());
+    value["node"] = json!(broadcast.node);
+    value["op"] = json!(broadcast.op);
+    value["element"] = json!(broadcast.element.map(crate::ElementType::name));
+    value["producers"] = json!(broadcast.producers);
+    value["repeats"] = checked
+        .repeats()
+        .into_iter()
+        .map(|(operand, axes)| json!({ "operand": operand, "axes": axes }))
+        .collect();
+    value["result_bytes"] = json!(checked.result_bytes());
+    value["denied"] = json!(checked.raised);
+    value
+}
+
+/// The node, and where each operand comes from.
+fn heading(checked: &Checked) -> String {
+    format!("node {} ({})\n{}", checked.broadcast.node, checked.broadcast.op, producers(checked))
+}
+
+fn producers(checked: &Checked) -> String {
+    let mut out = String::new();
+    let broadcast = &checked.broadcast;
+    for (operand, producer) in broadcast.producers.iter().enumerate() {
+        if !producer.is_empty() {
+            let _ = writeln!(out, "  {} is {producer}", broadcast.names.operand(operand));
+        }
+    }
+    out
+}
+
+fn table(shown: &[&Checked]) -> String {
+    let mut rows = vec![
+        ["node", "op", "rule", "operands", "result", "repeats", "growth", "memory"]
+            .map(str::to_owned),
+    ];
+    rows.extend(shown.iter().map(|checked| row(checked)));
+    let mut widths = [0; 8];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+            // Numbers stand to the right.
+            let _ = match column {
+                6.. => write!(line, "  {cell:>width$}"),
+                _ => write!(line, "  {cell:<width$}"),
+            };
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+fn row(checked: &Checked) -> [String; 8] {
+    let broadcast = &checked.broadcast;
+    let name = |operand: usize| broadcast.names.operand(operand);
+    let shapes = checked.shapes();
+    let mut operands: Vec<String> = shapes
+        .iter()
+        .enumerate()
+        .take(OPERANDS)
+        .map(|(operand, dims)| format!("{} {dims}", name(operand)))
+        .collect();
+    if let Some(more @ 1..) = shapes.len().checked_sub(OPERANDS) {
+        operands.push(format!("{more} more"));
+    }
+    let repeats: Vec<String> = checked
+        .repeats()
+        .iter()
+        .take(OPERANDS)
+        .map(|(operand, axes)| {
+            let axes: Vec<String> = axes.iter().map(ToString::to_string).collect();
+            format!("{} {}", name(*operand), axes.join(" "))
+        })
+        .collect();
+    [
+        broadcast.node.clone(),
+        broadcast.op.clone(),
+        broadcast.outcome.rule().to_string(),
+        operands.join(", "),
+        checked.result().as_ref().map(Dims::to_string).unwrap_or_default(),
+        repeats.join(", "),
+        checked.growth().map(|growth| format!("{growth:.1}x")).unwrap_or_default(),
+        checked.result_bytes().map(memory).unwrap_or_default(),
+    ]
+}
+
+/// Names come from outside: no control character reaches the terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number for people, not for arithmetic")]
+fn memory(bytes: usize) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut size = bytes as f64;
+    let mut unit = "B";
+    for next in units {
+        if size < 1024.0 {
+            break;
+        }
+        (size, unit) = (size / 1024.0, next);
+    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{size:.1} {unit}") }
+}

@@ -1,0 +1,11 @@
+//! Tests on models that are built here, and on what other systems said of theirs.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod build;
+mod checks;
+mod hostile;
+mod recorded;
+mod rules;
+mod tensors;
+mod upgrades;
