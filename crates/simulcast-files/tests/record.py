@@ -99,12 +99,48 @@ def refused():
     }
 
 
+class Stream(io.RawIOBase):
+    """A pipe, as far as a writer can see: it cannot go back to write sizes before the bytes."""
+
+    def __init__(self):
+        self.bytes = b""
+
+    def writable(self):
+        return True
+
+    def write(self, more):
+        self.bytes += bytes(more)
+        return len(more)
+
+    def seekable(self):
+        return False
+
+    def tell(self):
+        raise OSError
+
+
+def streamed(arrays):
+    """Sizes after the bytes, and a comment that looks like the end of an archive."""
+    stream = Stream()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.comment = b"not the end: PK\x05\x06"
+        for name, array in arrays.items():
+            # The same bytes on any day.
+            member = zipfile.ZipInfo(f"{name}.npy")
+            member.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(member, "w") as file:
+                np.lib.format.write_array(file, array)
+    return stream.bytes
+
+
 def write():
     found = arrays()
     np.savez(DATA / "numpy.npz", **found)
     np.savez_compressed(DATA / "deflated.npz", **found)
     np.savez(DATA / "refused.npz", **refused())
     expected = {"npz": expect(found), "refused": sorted(refused())}
+    few = {name: found[name] for name in ("float32", "text", "scalar")}
+    (DATA / "stream.npz").write_bytes(streamed(few))
     for version in (1, 0), (2, 0), (3, 0):
         with (DATA / f"version{version[0]}.npy").open("wb") as file:
             np.lib.format.write_array(file, found["float32"], version)

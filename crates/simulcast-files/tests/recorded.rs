@@ -86,6 +86,17 @@ fn every_array_of_numpy_is_read() {
     }
 }
 
+/// Sizes come after the bytes, and the comment looks like the end of an archive.
+// [E_BROADCAST_ANY_FUNC_2280]
+#[test]
+fn an_archive_that_was_written_to_a_pipe_is_read() {
+    let (store, expected) = (open("stream.npz"), expected());
+    assert_eq!(store.names().collect::<Vec<_>>(), ["float32", "text", "scalar"]);
+    for name in store.names() {
+        assert_eq!(told(&store.get(Some(name)).unwrap()), expected["npz"][name], "{name}");
+    }
+}
+
 // [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn zeros_keep_their_sign() {
