@@ -86,7 +86,7 @@ fn every_array_of_numpy_is_read() {
     }
 }
 
-/// Sizes come after the bytes, and the comment looks like the end of an archive.
+/// Sizes come after the bytes, and a comment after everything.
 // [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn an_archive_that_was_written_to_a_pipe_is_read() {
