@@ -99,6 +99,18 @@ impl Level {
         *BEST.get_or_init(|| Self::wanted(std::env::var("SIMULCAST_LEVEL").ok().as_deref()))
     }
 
+    /// The level of programs, whose functions take more instructions than memory takes time: what
+    /// `SIMULCAST_LEVEL` names, or the one with the widest vectors.
+    pub(crate) fn widest() -> Self {
+        static WIDEST: OnceLock<Level> = OnceLock::new();
+        *WIDEST.get_or_init(|| {
+            let named = std::env::var("SIMULCAST_LEVEL").ok();
+            let mut levels = Self::available();
+            let last = levels.pop().unwrap_or(Self::BASELINE);
+            levels.into_iter().find(|level| named.as_deref() == Some(level.name())).unwrap_or(last)
+        })
+    }
+
     /// The level of that name, or the usual one where there is none of that name here.
     fn wanted(name: Option<&str>) -> Self {
         let named = Self::available().into_iter().find(|level| Some(level.name()) == name);

@@ -7,7 +7,6 @@
 //!
 //! Invariant: as in [`crate::kernel`]; every leaf's elements are of the type that the code says.
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::code::{Code, From};
@@ -15,28 +14,31 @@ use crate::kernel::Body;
 use crate::kernels::Kernel;
 use crate::pack::pack;
 
-/// A body that interprets code; `R` has the size and the alignment of the result's elements.
-pub(crate) struct Interpreter<'c, R, const N: usize> {
+/// A body that interprets code. Its results are bytes, some for each: one body serves all types.
+pub(crate) struct Interpreter<'c, const N: usize> {
     code: &'c Code,
     prepared: Prepared,
-    out: PhantomData<R>,
 }
 
-impl<'c, R, const N: usize> Interpreter<'c, R, N> {
+impl<'c, const N: usize> Interpreter<'c, N> {
     /// # Safety
     ///
-    /// `R` has the size of the result's elements and at most their alignment; `N` is at least the
-    /// number of leaves.
+    /// `N` is at least the number of leaves.
     pub(crate) const unsafe fn new(code: &'c Code) -> Self {
-        Self { code, prepared: Prepared::new(), out: PhantomData }
+        Self { code, prepared: Prepared::new() }
     }
 }
 
-impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
-    type Out = R;
+impl<const N: usize> Body<N> for Interpreter<'_, N> {
+    type Out = u8;
     const PATTERNS: bool = true;
     const OWN_LEVELS: bool = true;
     const STREAMED: usize = 4096;
+
+    #[inline(always)]
+    fn unit(&self) -> usize {
+        self.code.dtype.size()
+    }
 
     #[inline(always)]
     fn sizes(&self) -> [usize; N] {
@@ -54,14 +56,14 @@ impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
     }
 
     #[inline(always)]
-    unsafe fn dense(&mut self, out: *mut R, ins: [*const u8; N], splat: usize, len: usize) {
+    unsafe fn dense(&mut self, out: *mut u8, ins: [*const u8; N], splat: usize, len: usize) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { run(self.code, &mut self.prepared, out.cast(), &ins, splat, len) };
+        unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len) };
     }
 
     unsafe fn strided(
         &mut self,
-        out: *mut R,
+        out: *mut u8,
         step: isize,
         ins: [*const u8; N],
         steps: [isize; N],
@@ -71,7 +73,8 @@ impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
         let sizes = self.sizes();
         let splat = (0..N).fold(0, |mask, n| mask | usize::from(steps[n] == 0) << n);
         let mut rooms: Vec<[MaybeUninit<[u64; 2]>; SIDE]> = Vec::with_capacity(N);
-        let mut results: [MaybeUninit<R>; SIDE] = [MaybeUninit::uninit(); SIDE];
+        let mut results = [MaybeUninit::<[u64; 2]>::uninit(); SIDE];
+        let size = self.code.dtype.size();
         let mut done = 0;
         while done < len {
             let count = SIDE.min(len - done);
@@ -88,10 +91,11 @@ impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
                     pack(sizes[n], room, from, &[(count, steps[n])]);
                     room.cast_const()
                 });
-                let to = results.as_mut_ptr().cast();
+                let to = results.as_mut_ptr().cast::<u8>();
                 run(self.code, &mut self.prepared, to, &gathered, splat, count);
-                for (k, result) in results.iter().take(count).enumerate() {
-                    out.offset((at + k.cast_signed()) * step).write(result.assume_init());
+                for k in 0..count {
+                    let place = out.offset((at + k.cast_signed()) * step);
+                    std::ptr::copy_nonoverlapping(to.add(k * size), place, size);
                 }
             }
             done += count;

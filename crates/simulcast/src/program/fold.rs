@@ -128,15 +128,7 @@ fn folded<const N: usize>(
         results.fill(folding.identity);
     } else if len > 0 {
         let task = FoldTask { code, level, ins, cuts: &cuts, folding: &folding };
-        match code.dtype {
-            DType::Bool | DType::I8 | DType::U8 => task.go::<u8>(&mut results, run.threads),
-            DType::I16 | DType::U16 => task.go::<u16>(&mut results, run.threads),
-            DType::I32 | DType::U32 | DType::F32 => task.go::<u32>(&mut results, run.threads),
-            DType::I64 | DType::U64 | DType::F64 => task.go::<u64>(&mut results, run.threads),
-            DType::C64 => task.go::<[u32; 2]>(&mut results, run.threads),
-            DType::C128 => task.go::<[u64; 2]>(&mut results, run.threads),
-            DType::F16 | DType::Bf16 | DType::String => return Err(unsupported()),
-        }
+        task.go(&mut results, run.threads);
     }
     if over.fold == Fold::Mean {
         results = mean(results, cuts.reduced(), code.dtype, level).ok_or_else(unsupported)?;
@@ -394,14 +386,14 @@ impl Shared {
 unsafe impl<const N: usize> Sync for FoldTask<'_, N> {}
 
 impl<const N: usize> FoldTask<'_, N> {
-    fn go<R: Copy + 'static>(&self, results: &mut Buffer, limit: Option<usize>) {
+    fn go(&self, results: &mut Buffer, limit: Option<usize>) {
         let cuts = self.cuts;
         let elements = cuts.results().saturating_mul(cuts.reduced());
         let parallel = threads::parts(elements, limit);
         if cuts.columns().is_empty() && cuts.reduced() <= BLOCK {
-            self.rows::<R>(results, parallel, limit);
+            self.rows(results, parallel, limit);
         } else {
-            self.groups::<R>(results, parallel, limit);
+            self.groups(results, parallel, limit);
         }
     }
 
@@ -424,7 +416,7 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Rows of the reduced axes that fit in a block: several at a time.
-    fn rows<R: Copy + 'static>(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
+    fn rows(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
         let (cuts, reduced) = (self.cuts, self.cuts.reduced());
         let outer = 0..cuts.inner.start;
         let cut = cuts.cut(outer.clone(), BLOCK / reduced);
@@ -444,7 +436,7 @@ impl<const N: usize> FoldTask<'_, N> {
                 // writes rows of its own.
                 unsafe {
                     let room = room.as_mut_ptr().cast::<u8>();
-                    this.compute::<R>(&axes, at, room);
+                    this.compute(&axes, at, room);
                     (this.folding.row)(out.add(first * size), room, rows, reduced, reduced);
                 }
             }
@@ -462,12 +454,7 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Groups of neighbouring results, each folded from many blocks.
-    fn groups<R: Copy + 'static>(
-        &self,
-        results: &mut Buffer,
-        parallel: usize,
-        limit: Option<usize>,
-    ) {
+    fn groups(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
         let (cuts, size) = (self.cuts, self.code.dtype.size());
         let (outer, inner, columns) = (0..cuts.inner.start, cuts.inner.clone(), cuts.columns());
         let units = cuts.product(outer.clone());
@@ -524,7 +511,7 @@ impl<const N: usize> FoldTask<'_, N> {
                     // SAFETY: the room holds a block of `rows * count` elements.
                     unsafe {
                         let room = room.as_mut_ptr().cast::<u8>();
-                        this.compute::<R>(&axes, start, room);
+                        this.compute(&axes, start, room);
                         let row = this.down(room, other.as_mut_ptr().cast(), rows, count);
                         pile.push(row, count, size, this.folding.pair);
                     }
@@ -601,12 +588,7 @@ impl<const N: usize> FoldTask<'_, N> {
     ///
     /// The room holds as many elements as the axes have, and the axes from `at` on stay within the
     /// leaves.
-    unsafe fn compute<R: Copy + 'static>(
-        &self,
-        axes: &[(usize, [isize; N])],
-        at: [isize; N],
-        room: *mut u8,
-    ) {
+    unsafe fn compute(&self, axes: &[(usize, [isize; N])], at: [isize; N], room: *mut u8) {
         let mut laid = Laid::<N>::default();
         let mut shape = Inline::of_len(axes.len());
         let mut strides: [Inline<isize>; N] = std::array::from_fn(|_| Inline::of_len(axes.len()));
@@ -626,12 +608,13 @@ impl<const N: usize> FoldTask<'_, N> {
         if row_major_into(&laid.shape, &mut out).is_err() {
             return;
         }
-        // SAFETY: the leaves' own pointers and strides, and a room for all results; `R` has the size
-        // of the code's results.
+        let unit = self.code.dtype.size().cast_signed();
+        out.iter_mut().for_each(|stride| *stride *= unit);
+        // SAFETY: the leaves' own pointers and strides, and a room for all results.
         unsafe {
             let source = Source::new(&laid, ins, self.level);
-            let body = Interpreter::<R, N>::new(self.code);
-            source.run(Work::<_, Never<_>>::Here(body), room.cast(), &out, None, true);
+            let body = Interpreter::<N>::new(self.code);
+            source.run(Work::<_, Never<_>>::Here(body), room, &out, None, true);
         }
     }
 }
