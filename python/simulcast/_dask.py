@@ -73,9 +73,15 @@ def blockwise(function, operands, rule, name, *, dtype, **options):
     Numbers of Python's are operands too. `function` is one of a module, so that it pickles.
     """
     operands = [x if _is_number(x) else operand(x) for x in operands]
-    shapes = [np.shape(x) for x in operands]
-    _policy.observe(name, tuple(shapes), rule)
+    kind = str(rule).partition(":")[0]
+    # Numbers fit everywhere, but where each operand has names.
+    laid = [x for x in operands if kind in ("numpy", "named") or not _is_number(x)]
+    if len(laid) < len(operands) and len(laid) == 1 and kind in ("pdpd", "legacy", "paddle"):
+        rule = "numpy"
+    shapes = tuple(np.shape(x) for x in laid)
+    _policy.observe(name, shapes, rule)
     shape, feeds = _layout(rule, *shapes)
+    feeds = feeds if len(laid) == len(operands) else _places(operands, feeds)
     aligned = [x if _is_number(x) else align(x, own, len(shape)) for x, own in zip(operands, feeds)]
     arrays = [x for x in aligned if not _is_number(x)]
     chunks = chunks_of(arrays, shape, np.dtype(dtype).itemsize)
@@ -88,6 +94,12 @@ def blockwise(function, operands, rule, name, *, dtype, **options):
     # Chunks agree already; Dask would take a block of size 1 for the result's where each has one block.
     options.update(align_arrays=False, adjust_chunks=dict(enumerate(chunks)))
     return da.blockwise(function, axes, *pairs, dtype=dtype, token=f"simulcast-{name}", **options)
+
+
+def _places(operands, feeds):
+    """The layout of every operand, where numbers have none."""
+    feeds = iter(feeds)
+    return [None if _is_number(x) else next(feeds) for x in operands]
 
 
 def broadcast_to(x, shape, rule):
@@ -146,48 +158,47 @@ def _empty(x):
     return x if _is_number(x) else np.ones((1,) * np.ndim(x), getattr(x, "dtype", None) or np.asarray(x).dtype)
 
 
-def _block(*blocks, function, **options):
+def _block(*blocks, called, settings):
     """A function of blocks, on one thread: Dask has threads of its own."""
-    return np.asarray(getattr(_simulcast, function)(*blocks, threads=1, **options))
+    return np.asarray(getattr(_simulcast, called)(*blocks, threads=1, **settings))
 
 
 def apply(name, operands, *, casting, dtype, rule):
     """An operation on arrays of which one is Dask's."""
+    return _lazily(_block, operands, rule, name, called=name, settings={"casting": casting, "dtype": dtype})
+
+
+def _lazily(function, operands, rule, name, **options):
+    """`function` of blocks, whose dtype is what it gives for operands of one element."""
     operands = [x if _is_number(x) or isinstance(x, da.Array) else plain(x) for x in operands]
-    options = {"function": name, "casting": casting, "dtype": dtype}
-    result = _block(*map(_empty, operands), **options).dtype
-    return blockwise(_block, operands, rule, name, dtype=result, meta=np.empty((), result), **options)
+    dtype = function(*map(_empty, operands), **options).dtype
+    return blockwise(function, operands, rule, name, dtype=dtype, meta=np.empty((), dtype), **options)
 
 
-def _clip_block(*blocks, low, high, **options):
+def _clip_block(*blocks, low, high, settings):
     bounds = iter(blocks[1:])
     a_min, a_max = next(bounds) if low else None, next(bounds) if high else None
-    return np.asarray(_simulcast.clip(blocks[0], a_min, a_max, threads=1, **options))
+    return np.asarray(_simulcast.clip(blocks[0], a_min, a_max, threads=1, **settings))
 
 
 def clip(a, a_min, a_max, *, casting, dtype, rule):
-    operands = [x if _is_number(x) or isinstance(x, da.Array) else plain(x) for x in (a, a_min, a_max) if x is not None]
-    options = {"low": a_min is not None, "high": a_max is not None, "casting": casting, "dtype": dtype}
-    result = _clip_block(*map(_empty, operands), **options).dtype
-    return blockwise(_clip_block, operands, rule, "clip", dtype=result, meta=np.empty((), result), **options)
+    operands = [x for x in (a, a_min, a_max) if x is not None]
+    options = {"low": a_min is not None, "high": a_max is not None}
+    return _lazily(_clip_block, operands, rule, "clip", settings={"casting": casting, "dtype": dtype}, **options)
 
 
-def _expression_block(*blocks, expression, names, **options):
-    return np.asarray(expression(threads=1, local_dict=dict(zip(names, blocks)), **options))
+def _expression_block(*blocks, expression, names, settings):
+    return np.asarray(expression(threads=1, local_dict=dict(zip(names, blocks)), **settings))
 
 
 def evaluate(expression, operands, *, casting, dtype, rule):
     """An expression: in one pass over the blocks where all of it is element by element, else step by step."""
-    operands = {
-        name: x if _is_number(x) or isinstance(x, da.Array) else plain(x) for name, x in operands.items()
-    }
     missing = [name for name in expression.operands if name not in operands]
     kinds = {kind for kind, _, _ in expression._nodes}
     if missing or kinds <= {"value", "name", "apply", "compare", "if", "clip", "cast"} and str(rule) == "numpy":
-        options = {"expression": expression, "names": tuple(operands), "casting": casting, "dtype": dtype}
-        result = _expression_block(*map(_empty, operands.values()), **options).dtype
-        values = list(operands.values())
-        return blockwise(_expression_block, values, rule, "evaluate", dtype=result, meta=np.empty((), result), **options)
+        options = {"expression": expression, "names": tuple(operands)}
+        settings = {"casting": casting, "dtype": dtype}
+        return _lazily(_expression_block, operands.values(), rule, "evaluate", settings=settings, **options)
     values = []
     for kind, what, children in expression._nodes:
         values.append(_step(kind, what, [values[child] for child in children], operands, rule))
@@ -236,7 +247,7 @@ def _step(kind, what, args, operands, rule):
     if kind == "index":
         return x[tuple({"Keep": slice(None), "New": None, "Rest": ...}[own] for own in what)]
     if kind == "transpose":
-        return x.transpose(what)
+        return x.transpose(*what or ())
     name, axes, keepdims = what
     half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu" and name not in ("max", "min")
     wide = x.astype(np.float32) if half else x
@@ -247,10 +258,11 @@ def _step(kind, what, args, operands, rule):
 _CALLS = {1: "{}(a)", 2: "{}(a, b)", 3: "{}(a, b, c)"}
 
 
-def _vjp_block(*blocks, function, place):
+def _vjp_block(*blocks, called, given, place):
     """The gradient of one operand before it is summed back: of blocks that are all shown in one shape."""
     *own, grad = np.broadcast_arrays(*blocks)
-    return _simulcast.vjp(function, own, grad)[place]
+    own = iter(own)
+    return _simulcast.vjp(called, [next(own) if there else None for there in given], grad)[place]
 
 
 def vjp(name, operands, grad, rule):
@@ -264,19 +276,19 @@ def vjp(name, operands, grad, rule):
     # Halves are computed and summed in float32.
     wide = [operand(x).astype(np.float32) if _is_half(x) else operand(x) for x in given]
     aligned = [align(x, own, len(shape)) for x, own in zip(wide, feeds)]
-    gradients = []
-    for place, x in enumerate(given):
-        if x.dtype.kind not in "fV" or name == "where" and place == 0:
+    there = tuple(x is not None for x in operands)
+    gradients, dtypes = [], iter([x.dtype for x in wide])
+    for place, x in enumerate(operands):
+        dtype = None if x is None else next(dtypes)
+        if x is None or x.dtype.kind not in "fV" or name == "where" and place == 0:
             gradients.append(None)
             continue
-        dtype = wide[place].dtype
+        options = {"called": name, "given": there, "place": place}
         own = blockwise(
-            _vjp_block, [*aligned, grad], "numpy", f"vjp-{name}", dtype=dtype, meta=np.empty((), dtype),
-            function=name, place=place,
+            _vjp_block, [*aligned, grad], "numpy", f"vjp-{name}", dtype=dtype, meta=np.empty((), dtype), **options
         )
         gradients.append(sum_to(own, x.shape, rule).astype(x.dtype))
-    whole = iter(gradients)
-    return tuple(None if x is None else next(whole) for x in operands)
+    return tuple(gradients)
 
 
 def _is_half(x):

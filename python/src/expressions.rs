@@ -169,8 +169,8 @@ pub(crate) fn compile(py: Python<'_>, expr: &str) -> PyResult<Expression> {
 /// >>> import numpy as np, simulcast
 /// >>> x = np.array([[1, 2], [3, 6]], dtype=np.float32)
 /// >>> simulcast.evaluate("(x - mean(x, axis=0)) * 0.5 if x > 1 else nan", x=x)
-/// array([[nan, -1. ],
-///        [0.5,  1. ]], dtype=float32)
+/// array([[ nan, -1. ],
+///        [ 0.5,  1. ]], dtype=float32)
 /// >>> simulcast.evaluate("image - mean", image=np.ones((2, 3, 4, 4)), mean=np.ones(3))
 /// Traceback (most recent call last):
 /// simulcast._errors.BroadcastError: error[E1]: operands of `-` do not broadcast
