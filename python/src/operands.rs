@@ -203,7 +203,7 @@ fn bytes(scalar: &Scalar) -> PyResult<[u64; 2]> {
             put(&[(value.re as f32).to_ne_bytes(), (value.im as f32).to_ne_bytes()].concat());
         }
         Scalar::Complex(_, value) => {
-            put(&[value.re.to_ne_bytes(), value.im.to_ne_bytes()].concat())
+            put(&[value.re.to_ne_bytes(), value.im.to_ne_bytes()].concat());
         }
         Scalar::String(_) => return Err(PyTypeError::new_err("text is no number")),
     }
