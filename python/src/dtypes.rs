@@ -32,6 +32,9 @@ const fn integer(size: usize, signed: bool) -> Option<DType> {
 const LONG: usize = size_of::<std::ffi::c_long>();
 const LONGLONG: usize = size_of::<std::ffi::c_longlong>();
 
+/// How NumPy marks types in the other order of bytes than the machine's.
+pub(crate) const SWAPPED: u8 = if cfg!(target_endian = "little") { b'>' } else { b'<' };
+
 /// By NumPy's numbers, from 0 to 23.
 static BY_NUMBER: [Option<DType>; 24] = {
     let mut table = [None; 24];

@@ -1,6 +1,6 @@
 //! NumPy's functions by their names: one call of the engine's operations each.
 //!
-//! Plain arrays go straight to the program that is kept for their types. Whatever else comes (numbers
+//! Plain arrays go straight to the program that is kept for their types, small ones by [`dense`]. Whatever else comes (numbers
 //! of Python's, lists, text, arrays that cannot be read as they lie, other rules) is read first, and
 //! then takes the same way; Dask arrays are handed to `simulcast/_dask.py`.
 
@@ -14,6 +14,7 @@ use simulcast::{
 use simulcast_core::{OwnedRule, RuleKind, resolve, resolve_into};
 
 use crate::arrays::{AXES, plain};
+use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
 use crate::operands::{Operand, view, views};
@@ -53,6 +54,9 @@ fn apply<'py, const N: usize>(
     options: Options<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = args[0].py();
+    if let Some(made) = dense::apply(op, args, options)? {
+        return Ok(made);
+    }
     let seen = args.map(|object| plain(object).and_then(view));
     if options.rule.is_some() || options.dtype.is_some() || seen.iter().any(Option::is_none) {
         return apply_read(op, &args, options);

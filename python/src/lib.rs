@@ -15,7 +15,7 @@
 //! | [`sums`] | `sum_to` |
 //! | [`dtypes`] | element types |
 //! | [`operands`], [`results`] | what functions take, and where their results go |
-//! | [`functions`] | `add` and all other operations |
+//! | [`functions`], [`dense`] | `add` and all other operations, and the short way for small arrays |
 //! | [`composites`] | `clip`, `vjp` |
 //! | [`expressions`] | `evaluate`, `compile` |
 //! | [`explanation`] | `explain` |
@@ -24,6 +24,7 @@
 mod arrays;
 mod broadcast;
 mod composites;
+mod dense;
 mod dtypes;
 mod errors;
 mod explanation;

@@ -43,8 +43,7 @@ pub(crate) fn view<'a>(array: &'a Bound<'_, PyUntypedArray>) -> Option<AnyView<'
         (descriptor.type_num, descriptor.byteorder, fields.data, fields.flags)
     };
     let dtype = dtypes::by_number(number).filter(|&dtype| dtype != DType::String)?;
-    let swapped = if cfg!(target_endian = "little") { b'>' } else { b'<' };
-    if order.cast_unsigned() == swapped || flags & NPY_ARRAY_ALIGNED == 0 {
+    if order.cast_unsigned() == dtypes::SWAPPED || flags & NPY_ARRAY_ALIGNED == 0 {
         return None;
     }
     let item = dtype.size().cast_signed();

@@ -29,10 +29,16 @@ pub(crate) fn activate() {
     ACTIVE.store(true, Ordering::Relaxed);
 }
 
+/// Whether every call asks.
+#[inline]
+pub(crate) fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
 /// Whether someone may care about operands of these shapes.
 #[inline]
 pub(crate) fn is_asked(shapes: &[&[usize]]) -> bool {
-    ACTIVE.load(Ordering::Relaxed) || is_suspicious(shapes)
+    is_active() || is_suspicious(shapes)
 }
 
 /// Tells Python of a broadcast of several operands, where someone may care.

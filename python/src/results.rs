@@ -20,7 +20,7 @@ use crate::errors::refused;
 use crate::operands::view;
 
 /// Fewer elements than this are computed without releasing the interpreter, which costs more.
-const SMALL: usize = 4096;
+pub(crate) const SMALL: usize = 4096;
 
 /// Where a result goes.
 pub(crate) struct Target<'a, 'py> {
@@ -82,8 +82,9 @@ impl<'a, 'py> Target<'a, 'py> {
             out.check(py, &shape)?;
         }
         let made = fresh(py, dtype, &shape, operands)?;
+        let own = view(&made).ok_or_else(unreadable)?;
         // SAFETY: a new array, which nobody else has yet.
-        let mut place = unsafe { writable(&made) }.ok_or_else(unreadable)?;
+        let mut place = unsafe { writable(&own) };
         go(py, run, &mut place).map_err(fail)?;
         match &self.out {
             Some(_) => self.store(made.as_any()),
@@ -163,7 +164,7 @@ impl<'py> Out<'py> {
         let shared = operands.iter().map(extent).any(|other| meets(&bytes, &other));
         // SAFETY: the array can be written to, no two of its elements share a place, and none is one
         // of an operand's.
-        if shared { None } else { unsafe { writable(&self.array) } }
+        (!shared).then(|| unsafe { writable(&own) })
     }
 
     /// Whether a result of that shape stretches to the array, which itself never does.
@@ -187,14 +188,14 @@ fn go(py: Python<'_>, run: Run<'_>, place: &mut AnyViewMut<'_>) -> Result<(), Pr
 ///
 /// # Safety
 ///
-/// Nobody else reads or writes the elements as long as the view lives, and no two share a place.
+/// Its elements can be written to, nobody else reads or writes them as long as the view lives, and no
+/// two share a place.
 #[inline]
-unsafe fn writable<'a>(array: &'a Bound<'_, PyUntypedArray>) -> Option<AnyViewMut<'a>> {
-    let own = view(array)?;
+unsafe fn writable<'a>(own: &AnyView<'a>) -> AnyViewMut<'a> {
     // SAFETY: as a view it was checked to be readable; the rest is promised.
-    Some(unsafe {
+    unsafe {
         AnyViewMut::from_raw(own.dtype(), own.pointer().cast_mut(), own.shape(), own.strides())
-    })
+    }
 }
 
 fn unreadable() -> PyErr {
@@ -202,7 +203,7 @@ fn unreadable() -> PyErr {
 }
 
 /// A new array; in Fortran's order where all operands of its shape are.
-fn fresh<'py>(
+pub(crate) fn fresh<'py>(
     py: Python<'py>,
     dtype: DType,
     shape: &[usize],
@@ -305,6 +306,7 @@ fn extent(view: &AnyView<'_>) -> Range<usize> {
     low..high.wrapping_add(item)
 }
 
-fn meets(a: &Range<usize>, b: &Range<usize>) -> bool {
+#[inline]
+pub(crate) fn meets(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
