@@ -56,7 +56,7 @@ mod operand;
 pub mod ops;
 mod pack;
 mod plain;
-mod program;
+pub mod program;
 mod raw;
 mod reduce;
 mod run;
