@@ -5,22 +5,23 @@
 #![allow(clippy::print_stdout, reason = "an example")]
 
 use ndarray::{Array1, Array2};
-use simulcast::{Rule, resolve, sum_to, zip};
+use simulcast::{AnyArray, AnyView, Op, sum_to_shape, vjp, zip};
 
 /// loss = sum((x * w + b)^2), with w and b one for each column.
 fn loss(x: &Array2<f64>, w: &Array1<f64>, b: &Array1<f64>) -> f64 {
     zip((x, w, b)).fold(0.0, |sum, x, w, b| sum + (x * w + b).powi(2))
 }
 
-fn main() -> Result<(), simulcast::BroadcastError> {
+fn main() -> Result<(), simulcast::ProgramError> {
     let x = Array2::from_shape_fn((5, 3), |(i, j)| (i + 2 * j) as f64 / 7.0);
     let (mut w, b) =
         (Array1::from_vec(vec![0.5, -1.0, 2.0]), Array1::from_vec(vec![0.1, 0.2, 0.3]));
 
-    let plan = resolve(Rule::Numpy, &[x.shape(), w.shape(), b.shape()])?;
     let grad = zip((&x, &w, &b)).map(|x, w, b| 2.0 * (x * w + b)); // of what is squared
-    let grad_w = sum_to(&zip((&grad, &x)).map(|g, x| g * x), &plan, 1);
-    let grad_b = sum_to(&grad, &plan, 2);
+    let product = [AnyView::from(&x), AnyView::from(&w)];
+    let of_both = vjp(Op::Multiply, &product, &AnyView::from(&grad))?;
+    let [_, Some(AnyArray::F64(grad_w))] = &of_both[..] else { panic!("two gradients of f64") };
+    let grad_b = sum_to_shape(&grad, b.dim()); // a sum passes its gradient on
 
     // The same by a small step.
     let (step, before) = (1e-6, loss(&x, &w, &b));

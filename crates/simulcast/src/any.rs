@@ -219,6 +219,25 @@ macro_rules! any {
                 match self { $(Self::$variant(array) => array.shape()),* }
             }
 
+            /// The array as one of `T`, where that is its element type.
+            ///
+            /// # Errors
+            ///
+            /// The array itself, where it has another element type.
+            pub fn into_typed<T: Element>(self) -> Result<ArrayD<T>, Self> {
+                match self {
+                    $(Self::$variant(array) => {
+                        let mut place = Some(array);
+                        let any: &mut dyn std::any::Any = &mut place;
+                        match any.downcast_mut::<Option<ArrayD<T>>>().and_then(Option::take) {
+                            Some(array) => Ok(array),
+                            // Never empty: the place was not taken from.
+                            None => Err(Self::$variant(place.unwrap_or_default())),
+                        }
+                    })*
+                }
+            }
+
             /// A view of all of it.
             #[must_use]
             pub fn view(&self) -> AnyView<'_> {

@@ -18,7 +18,8 @@
 //! | several arrays shown in their common shape | [`broadcast_views`], [`broadcast_all`] |
 //! | an array written out in another shape | [`copy_to`], [`copy_into`] |
 //! | a closure over one to eight arrays | [`zip`], then `map`, `map_into`, `fold`, `par_map` … |
-//! | the gradient of an operand | [`sum_to`], [`sum_to_shape`] |
+//! | an operator by its name | [`ops`]; on arrays whose type is known when it runs, [`Op::apply`], [`dynamic`] |
+//! | the gradient of an operand | [`sum_to`], [`sum_to_shape`]; of an operation, [`vjp`] |
 //! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
 //! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
 //!
@@ -33,10 +34,14 @@ struct Readme;
 
 mod addend;
 mod any;
+mod apply;
+pub mod compose;
 mod copy;
 mod drive;
 mod dtype;
+pub mod dynamic;
 mod fresh;
+pub mod gradient;
 mod inline;
 mod kernel;
 #[allow(dead_code, unused_imports, reason = "programs run on them")]
@@ -48,6 +53,7 @@ mod math;
 mod nest;
 mod op;
 mod operand;
+pub mod ops;
 mod pack;
 mod plain;
 mod program;
@@ -68,6 +74,7 @@ pub use copy::{
     try_copy_to_by,
 };
 pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
+pub use gradient::{vjp, vjp_by, vjp_clip, vjp_prelu};
 pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};

@@ -50,10 +50,14 @@ pub(crate) unsafe fn view_mut<'a, A, D: Dimension>(
 fn layout<D: Dimension>(shape: &[usize], strides: &[isize]) -> (D, D, isize) {
     let empty = shape.contains(&0);
     let (mut dim, mut steps) = (D::zeros(shape.len()), D::zeros(shape.len()));
-    let mut low = 0_isize;
-    for (axis, (&size, &stride)) in shape.iter().zip(strides).enumerate() {
+    let (mut low, mut whole) = (0_isize, 1_usize);
+    for (axis, (&size, &stride)) in shape.iter().zip(strides).enumerate().rev() {
         dim[axis] = size;
-        if !empty {
+        if empty {
+            // Strides that no two indices would share, were there any: `ndarray` asks for that.
+            steps[axis] = whole;
+            whole = whole.saturating_mul(size.max(1));
+        } else {
             steps[axis] = stride.unsigned_abs();
             low += if stride < 0 { stride * (size.cast_signed() - 1) } else { 0 };
         }

@@ -90,6 +90,18 @@ pub enum ProgramErrorKind {
     Empty(Fold),
     /// An operation for which the engine has no code.
     Unsupported(String),
+    /// An operation that has no derivative on these types.
+    NoDerivative {
+        /// Its name.
+        name: &'static str,
+        /// The types of its operands.
+        dtypes: Vec<DType>,
+    },
+    /// A gradient that is not one of floats.
+    Gradient {
+        /// The type that came.
+        given: DType,
+    },
 }
 
 impl ProgramError {
@@ -121,6 +133,15 @@ impl fmt::Display for ProgramErrorKind {
             }
             Self::Empty(fold) => write!(f, "there is no {} of no elements", fold.name()),
             Self::Unsupported(what) => write!(f, "there is no code for {what}"),
+            Self::NoDerivative { name, dtypes } => {
+                write!(f, "`{name}` has no derivative on")?;
+                let mut links = std::iter::once("").chain(std::iter::repeat(" and"));
+                dtypes
+                    .iter()
+                    .zip(&mut links)
+                    .try_for_each(|(dtype, link)| write!(f, "{link} {dtype}"))
+            }
+            Self::Gradient { given } => write!(f, "the gradient is {given}, not a float"),
         }
     }
 }

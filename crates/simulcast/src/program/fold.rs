@@ -26,7 +26,7 @@ use super::lay::{Leaves, Stepwise, blame, reduced};
 use super::stage::Stage;
 use super::text::deliver;
 use super::{Run, Target};
-use crate::any::AnyArray;
+use crate::any::{AnyArray, AnyView};
 use crate::dtype::{DType, Element, Kind, Scalar, every_dtype};
 use crate::inline::Inline;
 use crate::kernels::{self, Kernel, RowFold};
@@ -54,16 +54,14 @@ pub(crate) fn fold(
     rows: Option<Range<usize>>,
 ) -> Result<Option<AnyArray>, ProgramError> {
     let made = if run.rule == Rule::Numpy {
-        match leaves.views.len() {
+        match leaves.len() {
             0..=2 => together::<2>(run, stage, code, over, leaves)?,
             3..=4 => together::<4>(run, stage, code, over, leaves)?,
             _ => together::<LEAVES>(run, stage, code, over, leaves)?,
         }
     } else {
         let stepwise = Stepwise::new(run.program, stage, run.rule, &leaves.shapes())?;
-        let views = leaves.views.iter();
-        let strides: Vec<&[isize]> = views.map(|seen| seen.view().strides()).collect();
-        let relaid = stepwise.relaid(&strides, false)?;
+        let relaid = stepwise.relaid(&leaves.strides(), false)?;
         let mut laid =
             Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
         let error = |refusal| {
@@ -75,7 +73,7 @@ pub(crate) fn fold(
         let places = laid.strides.iter_mut().zip(&mut ins);
         for ((strides, pointer), (leaf, own)) in places.zip(&relaid.leaves) {
             *strides = Inline::from_slice(own);
-            *pointer = leaves.views[*leaf].view().pointer();
+            *pointer = leaves.view(*leaf).map_or_else(super::map::dangling, AnyView::pointer);
         }
         folded(run, stage, &relaid.code, over, &laid, ins)?
     };
@@ -90,7 +88,8 @@ fn together<const N: usize>(
     over: &Over,
     leaves: &Leaves<'_>,
 ) -> Result<AnyArray, ProgramError> {
-    let (laid, ins) = super::map::brought::<N>(leaves)
+    let mut laid = Laid::<N>::default();
+    let ins = super::map::brought::<N>(leaves, &mut laid)
         .map_err(|error| blame(run, stage, &leaves.shapes(), error))?;
     folded(run, stage, code, over, &laid, ins)
 }

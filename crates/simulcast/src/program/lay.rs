@@ -18,8 +18,10 @@ use crate::any::{AnyArray, AnyView};
 use crate::dtype::DType;
 
 /// The arrays that a stage reads, with the axes that it sees.
-pub(crate) struct Leaves<'a> {
-    pub(crate) views: Vec<Seen<'a>>,
+pub(crate) enum Leaves<'a> {
+    /// Operands as they stand, which takes no memory to say.
+    Operands(&'a [AnyView<'a>], &'a [Leaf]),
+    Seen(Vec<Seen<'a>>),
 }
 
 /// One of them.
@@ -30,7 +32,7 @@ pub(crate) enum Seen<'a> {
 
 impl<'a> Seen<'a> {
     #[inline]
-    pub(crate) fn view(&self) -> &AnyView<'a> {
+    fn view(&self) -> &AnyView<'a> {
         match self {
             Self::Operand(view) => view,
             Self::Own(view) => view,
@@ -39,11 +41,23 @@ impl<'a> Seen<'a> {
 }
 
 impl<'a> Leaves<'a> {
+    #[inline]
     pub(crate) fn new(
         run: &Run<'a>,
         stage: &'a Stage,
         made: &'a [AnyArray],
     ) -> Result<Self, ProgramError> {
+        let stands = |leaf: &Leaf| match leaf.origin {
+            Origin::Operand(operand) => leaf.views.is_empty() && operand < run.operands.len(),
+            _ => false,
+        };
+        if stage.leaves.iter().all(stands) {
+            return Ok(Self::Operands(run.operands, &stage.leaves));
+        }
+        Self::seen(run, stage, made)
+    }
+
+    fn seen(run: &Run<'a>, stage: &'a Stage, made: &'a [AnyArray]) -> Result<Self, ProgramError> {
         let program = run.program;
         let mut views = Vec::with_capacity(stage.leaves.len());
         for leaf in &stage.leaves {
@@ -61,11 +75,34 @@ impl<'a> Leaves<'a> {
             let base = base.ok_or_else(|| program.unsupported("a leaf without an array"))?;
             views.push(if leaf.views.is_empty() { base } else { viewed(program, leaf, &base)? });
         }
-        Ok(Self { views })
+        Ok(Self::Seen(views))
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Operands(_, leaves) => leaves.len(),
+            Self::Seen(views) => views.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn view(&self, leaf: usize) -> Option<&AnyView<'a>> {
+        match self {
+            Self::Operands(operands, leaves) => match leaves.get(leaf)?.origin {
+                Origin::Operand(operand) => operands.get(operand),
+                _ => None,
+            },
+            Self::Seen(views) => views.get(leaf).map(Seen::view),
+        }
     }
 
     pub(crate) fn shapes(&self) -> Vec<&[usize]> {
-        self.views.iter().map(|seen| seen.view().shape()).collect()
+        (0..self.len()).filter_map(|leaf| self.view(leaf)).map(AnyView::shape).collect()
+    }
+
+    pub(crate) fn strides(&self) -> Vec<&[isize]> {
+        (0..self.len()).filter_map(|leaf| self.view(leaf)).map(AnyView::strides).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use simulcast_core::{BroadcastError, Refusal, Rule, row_major_into};
 use super::code::{Code, LEAVES};
 use super::error::ProgramError;
 use super::exec::Interpreter;
-use super::lay::{Leaves, Seen, Stepwise, blame};
+use super::lay::{Leaves, Stepwise, blame};
 use super::stage::Stage;
 use super::{Run, Target};
 use crate::any::{AnyArray, AnyView};
@@ -32,7 +32,7 @@ pub(crate) fn map(
 ) -> Result<Option<AnyArray>, ProgramError> {
     if run.rule == Rule::Numpy {
         let exec = Exec { run, stage, code, rows };
-        return match leaves.views.len() {
+        return match leaves.len() {
             0..=2 => exec.together::<2>(leaves, target),
             3..=4 => exec.together::<4>(leaves, target),
             5..=8 => exec.together::<8>(leaves, target),
@@ -40,8 +40,7 @@ pub(crate) fn map(
         };
     }
     let stepwise = Stepwise::new(run.program, stage, run.rule, &leaves.shapes())?;
-    let strides: Vec<&[isize]> = leaves.views.iter().map(|seen| seen.view().strides()).collect();
-    let relaid = stepwise.relaid(&strides, true)?;
+    let relaid = stepwise.relaid(&leaves.strides(), true)?;
     let mut laid = Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
     let refused = |refusal| {
         run.refused(stage, BroadcastError::new(Rule::Exact, &[&relaid.shape[..]], refusal))
@@ -53,10 +52,10 @@ pub(crate) fn map(
         laid.strides.iter_mut().zip(&mut ins).zip(&relaid.leaves)
     {
         *strides = Inline::from_slice(own);
-        *pointer = leaves.views[*leaf].view().pointer();
+        *pointer = leaves.view(*leaf).map_or_else(dangling, AnyView::pointer);
     }
     let exec = Exec { run, stage, code: &relaid.code, rows };
-    exec.sized(laid, ins, target)
+    exec.sized(&mut laid, ins, target)
 }
 
 /// Where leaves that are not there are read: nowhere, but some place must be named.
@@ -69,14 +68,17 @@ pub(crate) fn dangling() -> *const u8 {
 #[inline]
 pub(crate) fn brought<const N: usize>(
     leaves: &Leaves<'_>,
-) -> Result<(Laid<N>, [*const u8; N]), BroadcastError> {
-    let view = |n: usize| leaves.views.get(n).map(Seen::view);
-    let shapes = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |view| view.shape()));
-    let strides = std::array::from_fn::<_, N, _>(|n| view(n).map_or(&[][..], |v| v.strides()));
-    let ins = std::array::from_fn(|n| view(n).map_or_else(dangling, AnyView::pointer));
-    let mut laid = Laid::<N>::default();
+    laid: &mut Laid<N>,
+) -> Result<[*const u8; N], BroadcastError> {
+    let (mut shapes, mut strides) = ([&[][..]; N], [&[][..]; N]);
+    let mut ins = [dangling(); N];
+    for n in 0..N.min(leaves.len()) {
+        if let Some(view) = leaves.view(n) {
+            (shapes[n], strides[n], ins[n]) = (view.shape(), view.strides(), view.pointer());
+        }
+    }
     laid.lay(Rule::Numpy, shapes, strides)?;
-    Ok((laid, ins))
+    Ok(ins)
 }
 
 /// A stage about to run.
@@ -95,8 +97,9 @@ impl Exec<'_, '_> {
         leaves: &Leaves<'_>,
         target: &mut Target<'_, '_>,
     ) -> Result<Option<AnyArray>, ProgramError> {
-        match brought::<N>(leaves) {
-            Ok((laid, ins)) => self.sized(laid, ins, target),
+        let mut laid = Laid::<N>::default();
+        match brought::<N>(leaves, &mut laid) {
+            Ok(ins) => self.sized(&mut laid, ins, target),
             Err(error) => Err(blame(self.run, self.stage, &leaves.shapes(), error)),
         }
     }
@@ -104,15 +107,15 @@ impl Exec<'_, '_> {
     /// The body for the size of the result's elements.
     fn sized<const N: usize>(
         &self,
-        mut laid: Laid<N>,
+        laid: &mut Laid<N>,
         mut ins: [*const u8; N],
         target: &mut Target<'_, '_>,
     ) -> Result<Option<AnyArray>, ProgramError> {
         if let Some(rows) = &self.rows {
-            part(&mut laid, &mut ins, &self.code.sizes, rows);
+            part(laid, &mut ins, &self.code.sizes, rows);
         }
         let (code, level, threads) = (self.code, self.run.program.level, self.run.threads);
-        let job = Task { code, level, threads, laid: &laid, ins };
+        let job = Task { code, level, threads, laid, ins };
         let made = match code.dtype {
             DType::Bool | DType::I8 | DType::U8 => job.go::<u8>(target),
             DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => job.go::<u16>(target),

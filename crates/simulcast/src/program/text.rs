@@ -6,7 +6,7 @@ use ndarray::{ArrayD, ArrayViewD, Axis, Slice};
 use simulcast_core::BroadcastError;
 
 use super::error::ProgramError;
-use super::lay::{Leaves, Seen, blame};
+use super::lay::{Leaves, blame};
 use super::stage::Stage;
 use super::{Run, Target};
 use crate::any::{AnyArray, AnyView};
@@ -25,7 +25,7 @@ pub(crate) fn text(
 ) -> Result<Option<AnyArray>, ProgramError> {
     let refused = |error| blame(run, stage, &leaves.shapes(), error);
     let unsupported = || run.program.unsupported("this on text");
-    let view = |at: usize| leaves.views.get(at).map(Seen::view);
+    let view = |at: usize| leaves.view(at);
     let text = |at: usize| view(at).and_then(AnyView::typed::<String>).ok_or_else(unsupported);
     let rule = run.rule;
     let made = match op {
