@@ -46,26 +46,58 @@ fn concat<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a>
         shape[at] = shape[at].checked_add(own.shape()[at]).ok_or("a size is too large to count")?;
     }
     allowed.room(&shape, first.dtype())?;
-    fn all<T: Element>(inputs: &Inputs<'_>, at: usize) -> Result<AnyArray, NodeError>
-    where
-        AnyArray: From<ArrayD<T>>,
-    {
-        let views: Vec<AnyView<'_>> = inputs.0.iter().flatten().map(Value::view).collect();
-        let views: Option<Vec<ArrayViewD<'_, T>>> = views.iter().map(AnyView::typed).collect();
-        let joined = ndarray::concatenate(Axis(at), &views.unwrap_or_default());
-        joined.map(AnyArray::from).map_err(|error| error.to_string().into())
+    one(each!(first.view(), typed => joined_along(&typed, &inputs, &shape, at))?)
+}
+
+/// Arrays one after the other along an axis, block by block in row-major order.
+fn joined_along<T: Element>(
+    _: &ArrayViewD<'_, T>,
+    inputs: &Inputs<'_>,
+    shape: &[usize],
+    at: usize,
+) -> Result<AnyArray, NodeError>
+where
+    AnyArray: From<ArrayD<T>>,
+{
+    let views: Vec<AnyView<'_>> = inputs.0.iter().flatten().map(Value::view).collect();
+    let views: Option<Vec<ArrayViewD<'_, T>>> = views.iter().map(AnyView::typed).collect();
+    let views = views.ok_or("an input is of another type")?;
+    let parts: Vec<_> = views.iter().map(|view| view.as_standard_layout()).collect();
+    let outer: usize = shape[..at].iter().product();
+    let mut all = Vec::with_capacity(elements(shape).unwrap_or(0));
+    for block in 0..outer {
+        for part in &parts {
+            let rows = part.as_slice().unwrap_or_default();
+            let size = rows.len() / outer;
+            all.extend_from_slice(rows.get(block * size..(block + 1) * size).unwrap_or_default());
+        }
     }
-    fn like<T: Element>(
-        _: ArrayViewD<'_, T>,
-        inputs: &Inputs<'_>,
-        at: usize,
-    ) -> Result<AnyArray, NodeError>
-    where
-        AnyArray: From<ArrayD<T>>,
-    {
-        all::<T>(inputs, at)
+    Ok(AnyArray::from(array(shape, all)?))
+}
+
+/// Some indices of an axis, one after the other, block by block in row-major order.
+fn selected<T: Element>(
+    view: &ArrayViewD<'_, T>,
+    at: usize,
+    own: &[usize],
+    shape: &[usize],
+) -> Result<AnyArray, NodeError>
+where
+    AnyArray: From<ArrayD<T>>,
+{
+    let rows = view.as_standard_layout();
+    let rows = rows.as_slice().unwrap_or_default();
+    let outer: usize = view.shape()[..at].iter().product();
+    let block: usize = view.shape()[at + 1..].iter().product();
+    let size = view.shape()[at];
+    let mut all = Vec::with_capacity(elements(shape).unwrap_or(0));
+    for one in 0..outer {
+        for index in own {
+            let start = (one * size + index) * block;
+            all.extend_from_slice(rows.get(start..start + block).unwrap_or_default());
+        }
     }
-    one(each!(first.view(), typed => like(typed, &inputs, at))?)
+    Ok(AnyArray::from(array(shape, all)?))
 }
 
 fn split<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
@@ -176,18 +208,7 @@ fn gather<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a>
     let (before, after) = (&view.shape()[..at], &view.shape()[at + 1..]);
     let shape = [before, inputs.need(1)?.shape(), after].concat();
     allowed.room(&shape, view.dtype())?;
-    fn pick<T: Element>(
-        view: ArrayViewD<'_, T>,
-        at: usize,
-        own: &[usize],
-    ) -> Result<AnyArray, NodeError>
-    where
-        AnyArray: From<ArrayD<T>>,
-    {
-        Ok(AnyArray::from(view.select(Axis(at), own)))
-    }
-    let picked = each!(view, typed => pick(typed, at, &own))?;
-    Ok(vec![reshaped(picked.into(), &shape)?])
+    one(each!(view, typed => selected(&typed, at, &own, &shape))?)
 }
 
 /// An array of elements picked from a view, each by its place in row-major order.
@@ -451,17 +472,9 @@ fn compress<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'
     if kept.last().is_some_and(|last| *last >= value.shape()[at]) {
         return Err("the condition is longer than the axis".into());
     }
-    fn pick<T: Element>(
-        view: ArrayViewD<'_, T>,
-        at: usize,
-        kept: &[usize],
-    ) -> Result<AnyArray, NodeError>
-    where
-        AnyArray: From<ArrayD<T>>,
-    {
-        Ok(AnyArray::from(view.select(Axis(at), kept)))
-    }
-    one(each!(value.view(), typed => pick(typed, at, &kept))?)
+    let mut shape = value.shape().to_vec();
+    shape[at] = kept.len();
+    one(each!(value.view(), typed => selected(&typed, at, &kept, &shape))?)
 }
 
 /// A triangle of each matrix; 0 elsewhere.

@@ -131,9 +131,6 @@ fn divide(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
 
 fn modulo(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let like_c = call.flag("fmod", false);
-    if !like_c && !dtype_of(build, at(args, 0)?)?.is_integer() {
-        return Err("of floats it needs fmod=1".into());
-    }
     Ok(build.apply(if like_c { Op::Fmod } else { Op::Remainder }, &all(args)?)?)
 }
 

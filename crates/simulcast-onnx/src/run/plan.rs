@@ -147,14 +147,14 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
         inputs.push(Input { name: own.name.clone(), declared: own.declared.clone(), slot });
     }
     let steps = planner.graph(&mut scope)?;
+    if !planner.unsupported.is_empty() {
+        return Err(RunError::Unsupported(planner.unsupported));
+    }
     let mut outputs = Vec::new();
     for &id in &graph.outputs {
         let slot = planner.read(&mut scope, id)?;
         let slot = slot.ok_or_else(|| RunError::Missing(graph.name_of(id).to_owned()))?;
         outputs.push((graph.name_of(id).to_owned(), slot));
-    }
-    if !planner.unsupported.is_empty() {
-        return Err(RunError::Unsupported(planner.unsupported));
     }
     let results: Vec<Slot> = outputs.iter().map(|(_, slot)| *slot).collect();
     let block = fuse(steps, &results, &planner.names, false);
@@ -242,6 +242,7 @@ impl<'m> Planner<'m> {
         if !node.domain.is_empty() {
             let op = format!("{}.{}", node.domain, node.op);
             self.unsupported.push(UnsupportedNode { node: call.node, op, why: None });
+            self.outputs(scope, node, false);
             return Ok(());
         }
         match (node.op.as_str(), inputs.as_slice()) {
@@ -262,7 +263,10 @@ impl<'m> Planner<'m> {
                             scope.slots[output.index()] = Some(slot);
                         }
                     }
-                    Err(why) => self.refuse(call, Some(why)),
+                    Err(why) => {
+                        self.refuse(call, Some(why));
+                        self.outputs(scope, node, false);
+                    }
                 }
                 return Ok(());
             }
@@ -385,6 +389,7 @@ impl<'m> Planner<'m> {
         };
         let (Some(then), Some(other)) = (graph("then_branch"), graph("else_branch")) else {
             self.refuse(call, Some("it has not two branches".into()));
+            self.outputs(scope, node, false);
             return Ok(());
         };
         let constant = self.constants.iter().find(|(slot, _)| *slot == condition);

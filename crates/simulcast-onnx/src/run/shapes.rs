@@ -199,10 +199,11 @@ fn space<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
             let shape = [n, rest, h * block, w * block];
             ([n, rest, block, block, h, w], [0, 1, 4, 2, 5, 3], shape)
         }
-        (false, _) => {
+        (false, rows_first) => {
             let (rows, columns) = (h / block, w / block);
             let shape = [n, c * block * block, rows, columns];
-            ([n, c, rows, block, columns, block], [0, 3, 5, 1, 2, 4], shape)
+            let order = if rows_first { [0, 3, 5, 1, 2, 4] } else { [0, 1, 3, 5, 2, 4] };
+            ([n, c, rows, block, columns, block], order, shape)
         }
     };
     let laid = reshaped(view.to_owned().into(), &apart)?;
