@@ -42,10 +42,21 @@ fn softmax<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a
         return one(view.to_owned());
     }
     let log = call.op == "LogSoftmax";
-    one(allowed.evaluate(std::slice::from_ref(&view), |build, args| {
-        let most = build.reduce(Fold::Maximum, args[0], Some(&over), true)?;
-        let rest = build.apply(Op::Subtract, &[args[0], most])?;
-        let power = build.apply(Op::Exp, &[rest])?;
+    let powers = |build: &mut Builder, x: Node| {
+        let most = build.reduce(Fold::Maximum, x, Some(&over), true)?;
+        let rest = build.apply(Op::Subtract, &[x, most])?;
+        Ok((rest, build.apply(Op::Exp, &[rest])?))
+    };
+    if matches!(view.dtype(), DType::F16 | DType::Bf16) && !log {
+        // As the operator is defined, what is summed and divided are powers of the data's type.
+        let power = allowed.evaluate(&[view], |build, args| Ok(powers(build, args[0])?.1))?;
+        return one(allowed.evaluate(&[power.view()], |build, args| {
+            let sum = build.reduce(Fold::Sum, args[0], Some(&over), true)?;
+            build.apply(Op::Divide, &[args[0], sum])
+        })?);
+    }
+    one(allowed.evaluate(&[view], |build, args| {
+        let (rest, power) = powers(build, args[0])?;
         let sum = build.reduce(Fold::Sum, power, Some(&over), true)?;
         if log {
             let sum = build.apply(Op::Log, &[sum])?;
