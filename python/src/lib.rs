@@ -13,14 +13,25 @@
 //! | [`arrays`] | NumPy arrays as pointers and strides, and views of them |
 //! | [`broadcast`] | `broadcast_shapes`, `broadcast_to`, `broadcast_arrays` |
 //! | [`sums`] | `sum_to` |
+//! | [`dtypes`] | element types |
+//! | [`operands`], [`results`] | what functions take, and where their results go |
+//! | [`functions`] | `add` and all other operations |
+//! | [`composites`] | `clip`, `vjp` |
+//! | [`expressions`] | `evaluate`, `compile` |
 //! | [`explanation`] | `explain` |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
 
 mod arrays;
 mod broadcast;
+mod composites;
+mod dtypes;
 mod errors;
 mod explanation;
+mod expressions;
+mod functions;
+mod operands;
 mod policies;
+mod results;
 mod rules;
 mod shapes;
 mod sums;
@@ -30,10 +41,16 @@ use pyo3::prelude::*;
 /// Broadcasting for Python: what `simulcast` is made of.
 #[pymodule(gil_used = false)]
 mod _simulcast {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::broadcast::{broadcast_arrays, broadcast_shapes, broadcast_to, layout};
     #[pymodule_export]
+    use crate::composites::{clip, vjp};
+    #[pymodule_export]
     use crate::explanation::{Explanation, Finding, explain};
+    #[pymodule_export]
+    use crate::expressions::{Expression, compile, evaluate};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
     #[pymodule_export]
@@ -42,4 +59,9 @@ mod _simulcast {
     };
     #[pymodule_export]
     use crate::sums::sum_to;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::functions::register(module)
+    }
 }

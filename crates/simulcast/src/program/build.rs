@@ -104,7 +104,8 @@ impl Builder {
         for (place, (own, &arg)) in own.iter_mut().zip(args).enumerate() {
             *own = match self.type_of(arg) {
                 Type::Literal(literal) => {
-                    let scalar = literal_operand(op, place, literal, signature.args[place])?;
+                    let scalar =
+                        literal_operand(op, &types, place, literal, signature.args[place])?;
                     let span = self.graph.step(arg).span.clone();
                     self.graph.push(Kind::Constant(Value::new(&scalar)), scalar.dtype(), span)
                 }

@@ -8,7 +8,7 @@ use super::functions::nearest;
 use super::graph::Node;
 use crate::dtype::{DType, Scalar};
 use crate::op::Op;
-use crate::typing::{Promotion, TypeError};
+use crate::typing::{Promotion, Type, TypeError};
 
 impl Expr {
     /// The program that computes it, for operands of these names and types; it takes them in this
@@ -94,8 +94,12 @@ fn one(
             }
         }
         (ExprKind::Apply(op, _), [first, second, rest @ ..]) if op.arity() == 2 => {
-            let joined = builder.apply(*op, &[*first, *second]);
-            rest.iter().fold(joined, |joined, next| builder.apply(*op, &[joined?, *next]))
+            let text = Type::Array(DType::String);
+            let texts = [first, second].into_iter().all(|own| builder.type_of(*own) == text);
+            // As in Python, `+` joins text.
+            let op = if *op == Op::Add && texts { Op::Concat } else { *op };
+            let joined = builder.apply(op, &[*first, *second]);
+            rest.iter().fold(joined, |joined, next| builder.apply(op, &[joined?, *next]))
         }
         (ExprKind::Apply(op, _), args) => builder.apply(*op, args),
         (ExprKind::Compare(_, rest), args) => {

@@ -196,8 +196,9 @@ fn comparisons_are_exact_at_the_ends_of_the_integers() {
                 let args = [Type::Array(own), Type::Literal(Literal::Int(edge))];
                 let signature = signature(op, &args, Promotion::Numpy).unwrap();
                 assert_eq!(signature.result, DType::Bool);
-                let literal =
-                    || literal_operand(op, 1, Literal::Int(edge), signature.args[1]).unwrap();
+                let literal = || {
+                    literal_operand(op, &args, 1, Literal::Int(edge), signature.args[1]).unwrap()
+                };
                 let ours: String = ends(own)
                     .iter()
                     .map(|&value| {
