@@ -1,9 +1,9 @@
 //! Cases: what is computed, on which shapes, of which type.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One line of `cases.json`.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) op: String,
@@ -21,6 +21,9 @@ pub(crate) struct Case {
     /// Whether the first operand runs backwards along its last axis.
     #[serde(default)]
     pub(crate) backwards: bool,
+    /// Whether it takes too much memory and time for a quick run.
+    #[serde(default)]
+    pub(crate) huge: bool,
 }
 
 impl Case {
@@ -41,7 +44,7 @@ impl Case {
     pub(crate) fn traffic(&self) -> (usize, usize) {
         let size = match self.element.as_str() {
             "f64" | "i64" => 8,
-            "f16" => 2,
+            "f16" | "bf16" => 2,
             "u8" | "i8" | "bool" => 1,
             "string" => size_of::<String>() + 8,
             _ => 4,

@@ -1,20 +1,19 @@
-//! Engines: ours on one and on all threads, `ndarray`'s `Zip` and its parallel form, loops written
-//! by hand for the case, and the floor.
+//! Engines in this process: ours on one and on all threads, `ndarray`'s `Zip` and its parallel form,
+//! candle, loops written by hand for the case, and the floor.
 
 use std::hint::black_box;
 
-use half::f16;
-use ndarray::{Array, ArrayD, Axis, Dimension, Ix2, Ix4, LinalgScalar, Zip};
+use half::{bf16, f16};
+use ndarray::{Array, Array2, ArrayD, ArrayView1, Axis, Dimension, Ix2, Ix4, LinalgScalar, Zip};
 use simulcast::{Addend, copy_into, par_copy_into, par_sum_to_shape, sum_to_shape, zip};
 
 use crate::case::Case;
-use crate::floor::floor;
+use crate::floor;
 use crate::measure::Task;
 
 /// Every engine that has an answer to the case, the floor first.
 pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
-    let (read, written) = case.traffic();
-    let mut all = vec![("floor", floor(read, written))];
+    let mut all = vec![("floor", floor::of(case))];
     all.extend(match (case.op.as_str(), case.element.as_str()) {
         ("add", "f32") => binary(case, |a: &f32, b: &f32| a + b),
         ("sub", "f32") => binary(case, |a: &f32, b: &f32| a - b),
@@ -24,8 +23,13 @@ pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
         ("add", "i8") => binary(case, |a: &i8, b: &i8| a.wrapping_add(*b)),
         ("mul", "i64") => binary(case, |a: &i64, b: &i64| a.wrapping_mul(*b)),
         ("add", "f16") => binary(case, |a: &f16, b: &f16| f16::from_f32(a.to_f32() + b.to_f32())),
+        ("add", "bf16") => {
+            binary(case, |a: &bf16, b: &bf16| bf16::from_f32(a.to_f32() + b.to_f32()))
+        }
         ("and", "bool") => binary(case, |a: &bool, b: &bool| a & b),
         ("mul_add", "f32") => ternary(case, |x: &f32, s: &f32, b: &f32| x * s + b),
+        ("exp_sub_mul", "f32") => ternary(case, |x: &f32, m: &f32, r: &f32| (x - m).exp() * r),
+        ("square_distance", "f32") => distances(case),
         ("where", "f32") => ternary(case, |c: &bool, x: &f32, y: &f32| if *c { *x } else { *y }),
         ("normalise", "u8") => ternary(case, |x: &u8, m: &f32, s: &f32| (f32::from(*x) - m) * s),
         ("mul_mul_add", "f32") => quaternary(case),
@@ -36,6 +40,8 @@ pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
         ("copy", "string") => copy::<String>(case),
         _ => Vec::new(),
     });
+    #[cfg(feature = "candle")]
+    all.extend(crate::candle::task(case).map(|task| ("candle", task)));
     all
 }
 
@@ -62,6 +68,7 @@ element! {
     u8 = |n| n as u8;
     i64 = |n| n as i64;
     f16 = |n| f16::from_f32(n as f32);
+    bf16 = |n| bf16::from_f32(n as f32);
     bool = |n| n % 3 == 0;
     String = |n| format!("text {n}");
 }
@@ -249,6 +256,50 @@ fn quaternary(case: &Case) -> Vec<(&'static str, Task)> {
     let mut all = zips!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3], f);
     all.extend(ndarrays!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3], f));
     all
+}
+
+/// The sums of squared differences of every row of one with every row of the other: rows are
+/// elements like any others.
+fn distances(case: &Case) -> Vec<(&'static str, Task)> {
+    fn square(a: &ArrayView1<'_, f32>, b: &ArrayView1<'_, f32>) -> f32 {
+        let (a, b) = (a.as_slice().unwrap_or_default(), b.as_slice().unwrap_or_default());
+        // Eight sums side by side, which vectors need.
+        let mut sums = [0.0; 8];
+        for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+            for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+                *sum += (a - b) * (a - b);
+            }
+        }
+        sums.iter().sum()
+    }
+    fn rows(points: &Array2<f32>, column: bool) -> ArrayD<ArrayView1<'_, f32>> {
+        let shape = if column { vec![points.nrows(), 1] } else { vec![points.nrows()] };
+        ArrayD::from_shape_vec(shape, points.rows().into_iter().collect()).expect("as many rows")
+    }
+    let points = |n| fixed::<Ix2, f32>(operand(case, n));
+    let new = || ArrayD::from_elem(case.output(), 0.0_f32);
+    let (a, b, mut one) = (points(0), points(1), new());
+    let (c, d, mut all) = (points(0), points(1), new());
+    let (e, f) = (points(0), points(1));
+    vec![
+        (
+            "ours-1",
+            Box::new(move || zip((&rows(&a, true), &rows(&b, false))).map_into(&mut one, square)),
+        ),
+        (
+            "ours",
+            Box::new(move || {
+                zip((&rows(&c, true), &rows(&d, false))).par_map_into(&mut all, square);
+            }),
+        ),
+        (
+            "ndarray-1",
+            Box::new(move || {
+                let difference = &e.view().insert_axis(Axis(1)) - &f.view().insert_axis(Axis(0));
+                black_box((&difference * &difference).sum_axis(Axis(2)));
+            }),
+        ),
+    ]
 }
 
 fn copy<T: Element>(case: &Case) -> Vec<(&'static str, Task)> {

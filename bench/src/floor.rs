@@ -1,9 +1,71 @@
 //! The floor: the bytes that a case must read and write, moved as fast as this machine moves them,
-//! with streaming stores, on every thread. A small case's floor is a plain copy on one thread.
+//! with streaming stores, on every thread.
+//!
+//! A small case's floor is a plain copy on one thread. Where the output is allocated by the call,
+//! so is the floor's, in huge pages where the system gives them: the system's own work on new
+//! memory is part of what must be done. Strings are not bytes in a row: their floor is a loop over
+//! vectors of them, on every thread, that writes into strings that are there.
+
+use std::mem::MaybeUninit;
 
 use rayon::prelude::*;
 
+use crate::case::Case;
 use crate::measure::Task;
+
+/// The floor of a case.
+pub(crate) fn of(case: &Case) -> Task {
+    let (read, written) = case.traffic();
+    match case.element.as_str() {
+        "string" => strings(case),
+        _ if case.fresh => fresh(read, written),
+        _ => floor(read, written),
+    }
+}
+
+/// Copies strings, each to a stretch of the output.
+fn strings(case: &Case) -> Task {
+    let count = |shape: &[usize]| shape.iter().product::<usize>().max(1);
+    let (few, many) = (count(&case.shapes[0]), count(&case.output()));
+    let source: Vec<String> = (0..few).map(|n| format!("text {}", n % 97)).collect();
+    let mut target = vec![source[0].clone(); many];
+    Box::new(move || {
+        let parts = target.par_chunks_mut(many / few).zip(&source);
+        parts.for_each(|(part, text)| part.iter_mut().for_each(|one| one.clone_from(text)));
+        std::hint::black_box(&mut target);
+    })
+}
+
+/// [`floor`] into memory that is new each time.
+fn fresh(read: usize, written: usize) -> Task {
+    let source = vec![1_u8; read];
+    Box::new(move || {
+        let mut target = huge(written);
+        move_all(&source, target.spare_capacity_mut());
+        std::hint::black_box(&mut target);
+    })
+}
+
+/// New memory, in huge pages where the system gives them.
+fn huge(bytes: usize) -> Vec<u8> {
+    let memory: Vec<u8> = Vec::with_capacity(bytes);
+    #[cfg(target_os = "linux")]
+    {
+        unsafe extern "C" {
+            fn madvise(start: *mut std::ffi::c_void, length: usize, advice: i32) -> i32;
+        }
+        const HUGE: usize = 2 << 20;
+        const MADV_HUGEPAGE: i32 = 14;
+        let start = memory.as_ptr();
+        let skip = start.align_offset(HUGE).min(bytes);
+        // SAFETY: the range lies within the vector's own memory and begins at a page; the advice
+        // changes no contents.
+        unsafe {
+            madvise(start.add(skip).cast_mut().cast(), (bytes - skip) / HUGE * HUGE, MADV_HUGEPAGE)
+        };
+    }
+    memory
+}
 
 /// A task that reads and writes that many bytes.
 pub(crate) fn floor(read: usize, written: usize) -> Task {
@@ -17,24 +79,26 @@ pub(crate) fn floor(read: usize, written: usize) -> Task {
             std::hint::black_box((&mut target, sum(&source[common..])));
         });
     }
-    Box::new(move || {
-        const PART: usize = 1 << 18;
-        let parts = written.div_ceil(PART).max(read.div_ceil(PART)).max(1);
-        let (from, to) = (read.div_ceil(parts).max(1), written.div_ceil(parts).max(1));
-        let empty: &[u8] = &[];
-        let mut ends: Vec<(&[u8], &mut [u8])> = Vec::with_capacity(parts);
-        let mut sources = source.chunks(from);
-        let mut targets = target.chunks_mut(to);
-        for _ in 0..parts {
-            ends.push((sources.next().unwrap_or(empty), targets.next().unwrap_or(&mut [])));
-        }
-        let total: u64 = ends.into_par_iter().map(|(from, to)| part(from, to)).sum();
-        std::hint::black_box(total);
-    })
+    target.clear();
+    Box::new(move || move_all(&source, target.spare_capacity_mut()))
+}
+
+/// Reads all of one and writes all of the other, on every thread.
+fn move_all(source: &[u8], target: &mut [MaybeUninit<u8>]) {
+    const PART: usize = 1 << 18;
+    let parts = target.len().div_ceil(PART).max(source.len().div_ceil(PART)).max(1);
+    let (from, to) = (source.len().div_ceil(parts).max(1), target.len().div_ceil(parts).max(1));
+    let (mut sources, mut targets) = (source.chunks(from), target.chunks_mut(to));
+    let mut ends = Vec::with_capacity(parts);
+    for _ in 0..parts {
+        ends.push((sources.next().unwrap_or(&[]), targets.next().unwrap_or(&mut [])));
+    }
+    let total: u64 = ends.into_par_iter().map(|(from, to)| part(from, to)).sum();
+    std::hint::black_box(total);
 }
 
 /// Reads all of one and writes all of the other.
-fn part(from: &[u8], to: &mut [u8]) -> u64 {
+fn part(from: &[u8], to: &mut [MaybeUninit<u8>]) -> u64 {
     let common = from.len().min(to.len());
     let (head, rest) = to.split_at_mut(common);
     stream(head, Some(&from[..common]));
@@ -49,14 +113,18 @@ fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// Streams the source, or a constant, into the target.
-fn stream(target: &mut [u8], source: Option<&[u8]>) {
+fn stream(target: &mut [MaybeUninit<u8>], source: Option<&[u8]>) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{
             __m128i, _mm_loadu_si128, _mm_set1_epi8, _mm_sfence, _mm_stream_si128,
         };
-        // SAFETY: any bytes are a valid vector of integers.
-        let (head, lines, _) = unsafe { target.align_to_mut::<__m128i>() };
+        // SAFETY: room for bytes is room for vectors of them.
+        let (head, lines, tail) = unsafe { target.align_to_mut::<MaybeUninit<__m128i>>() };
+        // The few bytes around the vectors are not worth a stream.
+        head.iter_mut().chain(tail).for_each(|byte| {
+            byte.write(3);
+        });
         let head = head.len();
         for (at, line) in lines.iter_mut().enumerate() {
             // SAFETY: the line is aligned, the source is as long as the target, and every x86-64
@@ -66,15 +134,14 @@ fn stream(target: &mut [u8], source: Option<&[u8]>) {
                     Some(source) => _mm_loadu_si128(source.as_ptr().add(head + 16 * at).cast()),
                     None => _mm_set1_epi8(3),
                 };
-                _mm_stream_si128(line, value);
+                _mm_stream_si128(line.as_mut_ptr(), value);
             }
         }
         // SAFETY: every x86-64 has it.
         unsafe { _mm_sfence() };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    match source {
-        Some(source) => target.copy_from_slice(source),
-        None => target.fill(3),
+    for (at, byte) in target.iter_mut().enumerate() {
+        byte.write(source.map_or(3, |source| source[at]));
     }
 }

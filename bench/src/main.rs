@@ -1,36 +1,58 @@
-//! Side-by-side benchmarks: one table, one line of JSON a measurement.
+//! Side-by-side benchmarks: a table, a plot, and one line of JSON a measurement.
 //!
-//! Cases are data (`cases.json`). An engine is anything that makes a [`Task`](measure::Task) of a case; what
-//! runs in another process only has to print the same JSON lines. Times are good as ratios inside
-//! one run of one case: the floor, the bytes that must move over the bandwidth that this machine
-//! has at that moment, is measured beside every case.
+//! Cases are data (`cases.json`). An engine is anything that makes a [`Task`](measure::Task) of a
+//! case, or a process that answers as [`peers`] says. Times are good as ratios inside one run of
+//! one case: the floor, the bytes that must move over the bandwidth that this machine has at that
+//! moment, is measured beside every case.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
+#[cfg(feature = "candle")]
+mod candle;
 mod case;
 mod engines;
 mod floor;
 mod measure;
+mod peers;
+mod report;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::Case;
-use measure::{Measured, measure};
+use measure::{Measured, in_turn};
+use peers::Peer;
+use report::{Line, Row, time};
 
-const HELP: &str = "simulcast-bench [--cases FILE] [--case GLOB] [--engine NAME] [--quick]";
+const HELP: &str = "\
+simulcast-bench [--cases FILE] [--case GLOB] [--engine NAME] [--quick] [--peer COMMAND]...
+
+  --cases FILE     other cases than those of bench/cases.json
+  --case GLOB      the cases whose name fits
+  --engine NAME    that engine alone, beside the floor
+  --quick          under a minute: less time for each engine, no huge cases
+  --peer COMMAND   a process that answers as bench/README.md says, beside the others";
 
 struct Options {
     cases: Option<PathBuf>,
     case: String,
     engine: Option<String>,
     seconds: f64,
+    quick: bool,
+    peers: Vec<String>,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { cases: None, case: "*".into(), engine: None, seconds: 0.5 };
+    let mut options = Options {
+        cases: None,
+        case: "*".into(),
+        engine: None,
+        seconds: 0.5,
+        quick: false,
+        peers: Vec::new(),
+    };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value\n{HELP}"));
@@ -38,7 +60,8 @@ fn options() -> Result<Options, String> {
             "--cases" => options.cases = Some(value()?.into()),
             "--case" => options.case = value()?,
             "--engine" => options.engine = Some(value()?),
-            "--quick" => options.seconds = 0.08,
+            "--peer" => options.peers.push(value()?),
+            "--quick" => (options.quick, options.seconds) = (true, 0.06),
             _ => return Err(format!("what is {arg}?\n{HELP}")),
         }
     }
@@ -59,37 +82,76 @@ fn run(options: &Options) -> Result<(), String> {
     let home = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let file = options.cases.clone().unwrap_or_else(|| home.join("cases.json"));
     let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-    let cases: Vec<Case> = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let folder = home.join("results");
-    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let file = fs::File::create(folder.join("results.jsonl")).map_err(|error| error.to_string())?;
-    let mut file = std::io::BufWriter::new(file);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let cases: Vec<Case> =
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut peers = options.peers.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
+    let wanted = |case: &&Case| matches(&options.case, &case.name) && !(options.quick && case.huge);
     println!(
         "{:<14} {:<13} {:>11} {:>11} {:>8} {:>10}",
         "case", "engine", "best", "median", "of floor", "ns/element"
     );
-    for case in cases.iter().filter(|case| matches(&options.case, &case.name)) {
-        let mut floor = None;
-        for (engine, mut task) in engines::tasks(case) {
-            let wanted = options.engine.as_deref().is_none_or(|name| name == engine);
-            if engine != "floor" && !wanted {
-                continue;
-            }
-            let measured = measure(options.seconds, &mut task);
-            let floor = *floor.get_or_insert(measured.best);
-            show(case, engine, &measured, floor);
-            let line = serde_json::json!({
-                "case": case.name, "engine": engine, "type": case.element, "shapes": case.shapes,
-                "threads": if engine.ends_with("-1") || engine == "hand" { 1 } else { threads },
-                "best": measured.best, "median": measured.median, "floor": floor,
-                "bytes": case.bytes(), "machine": machine(),
-            });
-            writeln!(file, "{line}").map_err(|error| error.to_string())?;
-        }
+    let (mut rows, mut measurements) = (Vec::new(), String::new());
+    for case in cases.iter().filter(wanted) {
+        let lines = measured(case, options, &mut peers, &mut measurements)?;
+        rows.push(Row { case: case.name.clone(), lines });
         println!();
     }
-    file.flush().map_err(|error| error.to_string())
+    let machine = machine();
+    let table = report::table(&rows, &machine);
+    println!("{table}");
+    let folder = home.join("results");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    write(&folder.join("results.jsonl"), &measurements)?;
+    write(&folder.join("table.md"), &table)?;
+    write(&folder.join("plot.svg"), &report::plot(&rows, &machine))
+}
+
+/// Writes a file whole or not at all.
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let beside = path.with_extension("part");
+    let mut file = fs::File::create(&beside).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    fs::rename(&beside, path).map_err(failed)
+}
+
+/// Every engine's measurement of a case, the floor's first.
+fn measured(
+    case: &Case,
+    options: &Options,
+    peers: &mut [Peer],
+    measurements: &mut String,
+) -> Result<Vec<Line>, String> {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let (mut lines, mut floor) = (Vec::new(), None);
+    let wanted = |name: &str| options.engine.as_deref().is_none_or(|wanted| wanted == name);
+    let mut enter = |engine: &str, threads: usize, measured: &Measured| {
+        let floor = *floor.get_or_insert(measured.best);
+        show(case, engine, measured, floor);
+        let line = serde_json::json!({
+            "case": case.name, "engine": engine, "type": case.element, "shapes": case.shapes,
+            "threads": threads, "best": measured.best, "median": measured.median, "floor": floor,
+            "bytes": case.bytes(), "machine": machine(),
+        });
+        *measurements += &format!("{line}\n");
+        lines.push(Line { engine: engine.into(), best: measured.best });
+    };
+    let tasks = engines::tasks(case).into_iter();
+    let (engines, mut tasks): (Vec<_>, Vec<_>) =
+        tasks.filter(|(engine, _)| *engine == "floor" || wanted(engine)).unzip();
+    for (engine, measured) in engines.iter().zip(&in_turn(options.seconds, &mut tasks)) {
+        let threads = if engine.ends_with("-1") || *engine == "hand" { 1 } else { all };
+        enter(engine, threads, measured);
+    }
+    for peer in peers {
+        for answer in peer.ask(case, options.seconds)? {
+            if wanted(&answer.engine) {
+                let measured = Measured { best: answer.best, median: answer.median };
+                enter(&answer.engine, answer.threads, &measured);
+            }
+        }
+    }
+    Ok(lines)
 }
 
 fn show(case: &Case, engine: &str, measured: &Measured, floor: f64) {
@@ -101,14 +163,6 @@ fn show(case: &Case, engine: &str, measured: &Measured, floor: f64) {
         floor / measured.best * 100.0,
         measured.best * 1e9 / case.elements() as f64,
     );
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-6 => format!("{:.1} ns", s * 1e9),
-        s if s < 1e-3 => format!("{:.1} us", s * 1e6),
-        s => format!("{:.2} ms", s * 1e3),
-    }
 }
 
 fn machine() -> String {

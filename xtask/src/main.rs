@@ -36,7 +36,8 @@ cargo xtask COMMAND
   coverage          lines, and branches on nightly, of simulcast-core
   fuzz [SECONDS]    each fuzz target for a while (10 seconds unless told)
   miri              unit tests of the core and of the unsafe kernels under Miri
-  bench [OPTIONS]   arrays side by side with their peers: --quick, --case GLOB, --engine NAME
+  bench [OPTIONS]   arrays side by side with their peers: --quick, --case GLOB, --engine NAME,
+                    --peers (with those in Python, installed under target)
   bench core        the core's benchmarks";
 
 fn main() -> ExitCode {
@@ -57,10 +58,7 @@ fn main() -> ExitCode {
         ["fuzz", seconds] => fuzz(seconds),
         ["miri"] => miri(),
         ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
-        ["bench", options @ ..] => {
-            let run = ["run", "--release", "-p", "simulcast-bench", "--"];
-            Step::new("bench").run(cargo(run).args(options))
-        }
+        ["bench", options @ ..] => bench(options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
@@ -74,6 +72,28 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Arrays side by side with their peers.
+fn bench(options: &[&str]) -> Result<(), String> {
+    let mut run =
+        cargo(["run", "--release", "-p", "simulcast-bench", "--features", "candle", "--"]);
+    run.args(options.iter().filter(|&&option| option != "--peers"));
+    if options.contains(&"--peers") {
+        let list = run::root().join("bench/peers/requirements.txt");
+        let step = Step::new("environment of the peers");
+        match python::environment(&run::root().join("target/bench"), &list) {
+            // Relative to the root, where it is started: a path of its own may have spaces.
+            Ok(_) => {
+                for script in ["arrays", "torch_eager"] {
+                    let peer = format!("target/bench/bin/python bench/peers/{script}.py");
+                    run.args(["--peer", &peer]);
+                }
+            }
+            Err(why) => step.skipped(&why),
+        }
+    }
+    Step::new("bench").run(run)
 }
 
 /// Everything there is to test.
@@ -100,7 +120,20 @@ fn test() -> Result<(), String> {
         }
         Err(why) => Step::new("the core on a bare target").skipped(&why),
     }
-    Ok(())
+    const NEON: &str = "aarch64-unknown-linux-gnu";
+    match ensure_target(NEON) {
+        Ok(()) => Step::new("the engine on another processor").run(cargo([
+            "check",
+            "-p",
+            "simulcast",
+            "--target",
+            NEON,
+        ])),
+        Err(why) => {
+            Step::new("the engine on another processor").skipped(&why);
+            Ok(())
+        }
+    }
 }
 
 /// Formatting, clippy and documentation, warnings denied.

@@ -12,7 +12,8 @@ Shapes, in any spelling:
   ? or 2..8         an unknown size, an interval; ... an unknown rank
   b=32,c=3          axes with names
   pred:32,1         an operand with a name
-  x.npy, a:x.npy    the shape of a NumPy file (only its header is read)";
+  x.npy, a:x.npy    the shape of a NumPy file (only its header is read)
+  d.npz:key, w.safetensors:layer.weight    the shape of an array in a file of several";
 
 const RULES: &str = "\
 Rules:
@@ -27,6 +28,29 @@ Rules:
   axes:SHAPE/AXES             SHAPE without AXES is the operand's, as nGraph Broadcast
   mapping:SHAPE/AXES          axis k feeds axis AXES[k], as OpenVINO mode explicit
   named             axes meet by name";
+
+const OPERANDS: &str = "\
+Operands, each NAME= and one of:
+  x.npy             a NumPy file, mapped into memory; /dev/stdin, read
+  d.npz:key         an array of several; w.safetensors:layer.weight likewise
+  2.5, true, 'a'    a value of rank 0: float64, int64, bool, complex128 or string
+  [[1,2],[3,4]]     these values
+  (3,4)             0, 1, 2, ... in that shape, int64
+  rand(3,4), randn(3,4)       random, the same for the same --seed
+  zeros(3,4), ones(3,4), full((3,4), 2.5), array([1,2])
+  arange(10), arange(2,10,2), linspace(0,1,11)
+Each call takes dtype=, such as rand(3,4, dtype=float32).";
+
+const EXPRESSIONS: &str = "\
+Expressions are Python's: + - * / // % ** comparisons & | ^ ~, where(c, a, b), exp(x), max(a, b),
+float32(x), x[:, None], x.T, and reductions: x.sum(axis=-1, keepdims=True), mean, max, min, prod.
+A number in the expression takes the type of what it meets; an operand keeps its own.";
+
+const EVAL: &str = "\
+Examples:
+  simulcast eval 'a * b + 1' a='(2,3)' b='[10, 20, 30]'
+  simulcast eval '(x - m) / s' x=x.npy m=stats.npz:mean s=stats.npz:std -o y.npy
+  simulcast eval 'x.mean(axis=(0, 2, 3))' x='rand(32,64,56,56, dtype=float32)' --time";
 
 const EXIT: &str = "\
 Exit codes: 0 fine, 1 incompatible or denied, 2 usage.";
@@ -72,6 +96,9 @@ pub(crate) enum Command {
 
 {EXIT}"))]
     Shape(ShapeArgs),
+    /// Compute an expression over arrays: from files, values and generated ones, in one pass.
+    #[command(after_help = format!("{OPERANDS}\n\n{EXPRESSIONS}\n\n{EVAL}\n\n{EXIT}"))]
+    Eval(EvalArgs),
     /// Check and upgrade ONNX models.
     #[command(subcommand)]
     Onnx(OnnxCommand),
@@ -147,6 +174,44 @@ pub(crate) struct ShapeArgs {
     /// Answer one request a line, from standard input; never stops at an error.
     #[arg(long, conflicts_with_all = ["shapes", "rule", "sizes", "json"])]
     pub(crate) jsonl: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    /// The expression.
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) expression: String,
+    /// Its operands.
+    #[arg(value_name = "NAME=OPERAND")]
+    pub(crate) inputs: Vec<String>,
+    /// Write the result to a .npy file, which gets its name when it is whole.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The rule under which the operands of each operator meet.
+    #[arg(long, short, default_value = "numpy")]
+    pub(crate) rule: String,
+    /// Convert no types: operands of an operator must be of one type, as in ONNX.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// The memory for what is generated, unpacked or computed; half of what is free unless told. A
+    /// result that goes to a file may be larger.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_bytes: Option<u64>,
+    /// At most that many threads.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// What random numbers begin with.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Print how long each part took.
+    #[arg(long)]
+    pub(crate) time: bool,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Explain how the operands meet, and what is moved.
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 const FINDINGS: &str = "\

@@ -1,12 +1,13 @@
-//! The `simulcast` command: shapes in, an explanation or a shape out.
+//! The `simulcast` command: shapes in, an explanation or a shape out; arrays in, a result out.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 fine,
 //! 1 incompatible or denied, 2 usage.
 
 mod args;
+mod eval;
 mod explain;
+mod file_word;
 mod jsonl;
-mod npy;
 mod onnx;
 mod output;
 mod request;
@@ -29,6 +30,8 @@ enum Failure {
     Refused(String),
     /// The command cannot be understood, or a file cannot be read or written: exit code 2.
     Usage(String),
+    /// An expression that cannot be read or computed, shown with its place: that exit code.
+    Shown(String, u8),
     /// Whoever reads the output has seen enough: exit code 0, and no word about it.
     Closed,
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Shape(args) => shape::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Onnx(command) => onnx::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Closed) => return ExitCode::SUCCESS,
         Err(Failure::Refused(message)) => (message, 1),
+        Err(Failure::Shown(message, code)) => (message, code),
         Err(Failure::Usage(message)) => (format!("error: {message}"), 2),
     };
     if !message.is_empty() {

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use simulcast_files::Temporary;
+
 use crate::Failure;
 
 /// Prints bytes, in colour where the terminal has it.
@@ -20,37 +22,19 @@ pub(crate) fn failed(error: &io::Error) -> Failure {
 }
 
 // Implements E_BROADCAST_ANY_FUNC_2230.
-/// Writes a file under a temporary name beside it and renames it, so that nothing half-written is
-/// ever found under its name; `-` is standard output. A link is followed, and what is no plain file
-/// (a pipe, a device) is written to as it is.
+/// Writes a file that is whole under its name or not there; `-` is standard output. What is no
+/// plain file (a pipe, a device) is written to as it is.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     let bytes = bytes.as_ref();
     if path == Path::new("-") {
         return print(bytes);
     }
-    let fail =
-        |error: io::Error| Failure::Usage(format!("cannot write {}: {error}", path.display()));
     let whole = match fs::metadata(path) {
         Ok(known) if !known.is_file() => fs::write(path, bytes),
-        Ok(known) => fs::canonicalize(path).and_then(|path| replace(&path, bytes, Some(&known))),
-        Err(_) => replace(path, bytes, None),
+        _ => Temporary::new(path).and_then(|temporary| {
+            temporary.file().write_all(bytes)?;
+            temporary.finish()
+        }),
     };
-    whole.map_err(fail)
-}
-
-fn replace(path: &Path, bytes: &[u8], known: Option<&fs::Metadata>) -> io::Result<()> {
-    let temporary = path.with_file_name(format!(".simulcast-{}.tmp", std::process::id()));
-    let mut file = fs::File::create_new(&temporary)?;
-    let written = (|| {
-        if let Some(known) = known {
-            file.set_permissions(known.permissions())?;
-        }
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    whole.map_err(|error| Failure::Usage(format!("cannot write {}: {error}", path.display())))
 }

@@ -1,13 +1,14 @@
 //! A request: operands with their names, and a rule, from the words of the command line.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use simulcast_core::{Dim, Dims, NamedAxes, Names, OwnedRule, Refusal, Rule, RuleKind, ShapeText};
 use simulcast_explain::Outcome;
+use simulcast_files::Limits;
 
+use crate::Failure;
 use crate::args::RequestArgs;
-use crate::{Failure, npy};
+use crate::file_word::FileWord;
 
 /// Operands, their names, and the rule.
 #[derive(Debug)]
@@ -49,24 +50,21 @@ impl Request {
     }
 }
 
-/// An operand: shape text, or the name of a NumPy file.
+/// An operand: shape text, or an array in a file; either may have a name before it.
 fn operand(word: &str) -> Result<ShapeText, String> {
-    let (name, path) = match word.split_once([':', '=']) {
-        Some((name, path)) if path.ends_with(".npy") && !name.contains(['/', '\\']) => {
-            (Some(name), path)
+    let (name, text) = match word.split_once([':', '=']) {
+        Some((name, text)) if FileWord::new(text).is_some() && !name.contains(['/', '\\', '.']) => {
+            (Some(name), text)
         }
         _ => (None, word),
     };
-    if !path.ends_with(".npy") {
+    let Some(file) = FileWord::new(text) else {
         return word.parse().map_err(|error| format!("{error}"));
-    }
-    let shape = npy::read_shape(Path::new(path)).map_err(|why| format!("{path}: {why}"))?;
-    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    Ok(ShapeText {
-        name: name.map(str::to_owned).or(stem),
-        axes: vec![String::new(); shape.len()],
-        dims: Dims::from(&shape[..]),
-    })
+    };
+    let shape = file.open(&Limits::default()).and_then(|store| store.shape(file.array));
+    let shape = shape.map_err(|error| error.to_string())?;
+    let name = name.or(file.array).map(str::to_owned).or_else(|| file.stem());
+    Ok(ShapeText { name, axes: vec![String::new(); shape.len()], dims: Dims::from(&shape[..]) })
 }
 
 /// `N=4`: a symbol and its size.

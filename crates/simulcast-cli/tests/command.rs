@@ -243,6 +243,17 @@ fn numpy_files_are_shapes() {
     let named = simulcast(&["explain", &format!("image:{path}"), "2"]);
     assert!(String::from_utf8(named.stdout).unwrap().contains("  image "));
     fs::write(path, b"\x93NUMPY\x01\x00\xff\xff{").unwrap();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulcast-files/tests/data");
+    for word in ["numpy.npz:big_fortran", "a:numpy.npz:empty", "tensors.safetensors:float32"] {
+        let word = word.replacen(":numpy", &format!(":{data}/numpy"), 1);
+        let word = if word.contains('/') { word } else { format!("{data}/{word}") };
+        assert!(simulcast(&["shape", &word, "1"]).status.success(), "{word}");
+    }
+    let choose = simulcast(&["shape", &format!("{data}/tensors.safetensors")]);
+    assert_eq!(choose.status.code(), Some(2));
+    assert!(
+        String::from_utf8(choose.stderr).unwrap().contains("tensors.safetensors: choose one of")
+    );
     let broken = simulcast(&["shape", path]);
     assert_eq!(broken.status.code(), Some(2));
     assert!(String::from_utf8(broken.stderr).unwrap().contains("the file ends inside its header"));
@@ -378,7 +389,10 @@ fn colour_only_where_it_is_asked_for() {
     assert!(coloured.stdout.contains(&0x1b));
     let folder = folder("colour");
     let file = folder.join("\u{1b}[31mred.npy");
-    fs::write(&file, b"\x93NUMPY\x01\x00\x10\x00{'shape': (2,3)}  ").unwrap();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}";
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    let bytes = [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes()].concat();
+    fs::write(&file, bytes).unwrap();
     let named = simulcast(&["explain", file.to_str().unwrap(), "4", "--color", "never"]);
     assert!(!named.stdout.contains(&0x1b) && !named.stderr.contains(&0x1b));
     let hostile = simulcast(&["explain", "--rule", "named", "b\u{1b}[31m=3"]);

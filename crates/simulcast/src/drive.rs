@@ -117,11 +117,11 @@ enum Lie {
 }
 
 #[inline(always)]
-fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize) -> Lie {
+fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize, unit: isize) -> Lie {
     let part = || loops.iter().skip(from);
     if part().all(|one| one.ins[operand] == 0) {
         Lie::Splat
-    } else if part().all(|one| one.ins[operand] == one.out) {
+    } else if part().all(|one| one.ins[operand] * unit == one.out) {
         Lie::Direct
     } else {
         Lie::Packed
@@ -130,8 +130,9 @@ fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize) -> Lie {
 
 /// Whether tiles can stretch over the loops from `from` on.
 #[inline(always)]
-fn tileable<B: Body<N>, const N: usize>(plain: [bool; N], loops: &[Loop<N>], from: usize) -> bool {
-    (0..N).all(|operand| match lie(loops, from, operand) {
+fn tileable<B: Body<N>, const N: usize>(body: &B, loops: &[Loop<N>], from: usize) -> bool {
+    let (plain, unit) = (body.plain(), body.unit().cast_signed());
+    (0..N).all(|operand| match lie(loops, from, operand, unit) {
         Lie::Direct => true,
         Lie::Splat => B::PATTERNS || plain[operand],
         Lie::Packed => plain[operand],
@@ -140,11 +141,11 @@ fn tileable<B: Body<N>, const N: usize>(plain: [bool; N], loops: &[Loop<N>], fro
 
 #[inline(always)]
 fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way {
-    let plain = body.plain();
+    let unit = body.unit().cast_signed();
     let loops = &job.nest.loops[..];
     let Some((inner, outer)) = loops.split_last() else { return Way::Strided };
     let last = outer.len();
-    if inner.out != 1 || !tileable::<B, N>(plain, loops, last) {
+    if inner.out != unit || !tileable(body, loops, last) {
         return Way::Strided;
     }
     let awkward = |operand: usize| !matches!(inner.ins[operand], 0 | 1);
@@ -164,7 +165,8 @@ fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way
     let mut from = last;
     let mut len = inner.len;
     while len < SHORT && from > 0 && loops.len() - from < INLINE {
-        if outer[from - 1].out != len.cast_signed() || !tileable::<B, N>(plain, loops, from - 1) {
+        let whole = len.cast_signed() * unit;
+        if outer[from - 1].out != whole || !tileable(body, loops, from - 1) {
             break;
         }
         from -= 1;
@@ -365,6 +367,37 @@ impl WholeLines {
     }
 }
 
+/// What to ask for while results are written.
+struct Ahead<const N: usize> {
+    /// How many operands, which, and how many bytes of each go into a line of results; negative
+    /// where the operand is read backwards.
+    count: usize,
+    which: [usize; N],
+    bytes: [isize; N],
+}
+
+impl<const N: usize> Ahead<N> {
+    /// Where each of them is read after that many bytes of results.
+    #[inline(always)]
+    fn next<R>(&self, at: &At<R, N>, bytes: usize) -> [*const u8; N] {
+        let lines = bytes.div_ceil(stream::LINE).cast_signed();
+        let next = |n: usize| at.ins[self.which[n]].wrapping_offset(lines * self.bytes[n]);
+        std::array::from_fn(next)
+    }
+
+    /// Asks for what goes into the line of results at an offset.
+    #[inline(always)]
+    fn ask(&self, next: &[*const u8; N], offset: usize) {
+        let line = (offset / stream::LINE).cast_signed();
+        for (next, &bytes) in next.iter().zip(&self.bytes).take(self.count) {
+            let from = next.wrapping_offset(line * bytes);
+            for more in (0..bytes.unsigned_abs()).step_by(stream::LINE) {
+                prefetch_near(from.wrapping_add(more));
+            }
+        }
+    }
+}
+
 /// Stretches of the output, with the awkward operands packed beside them.
 ///
 /// # Safety
@@ -377,7 +410,8 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     job: &Job<'_, B::Out, N>,
     from: usize,
 ) {
-    let sizes = body.sizes();
+    let (sizes, unit) = (body.sizes(), body.unit());
+    let size = size_of::<B::Out>() * unit;
     let loops = &job.nest.loops[..];
     let (outer, group) = loops.split_at(from);
     let Some((first, inside)) = group.split_first() else { return };
@@ -385,9 +419,9 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
 
     let mut lies = [Lie::Direct; N];
     let mut splat = 0;
-    let mut widest = if job.stream { size_of::<B::Out>() } else { 1 }.max(1);
+    let mut widest = if job.stream { size } else { 1 }.max(1);
     for operand in 0..N {
-        lies[operand] = lie(loops, from, operand);
+        lies[operand] = lie(loops, from, operand, unit.cast_signed());
         if lies[operand] == Lie::Splat && B::PATTERNS {
             splat |= 1 << operand;
             continue;
@@ -403,13 +437,19 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let buffered = job.stream || lies.contains(&Lie::Packed);
     let stretch = if job.stream { B::STREAMED } else { STRETCH };
     let steps = if buffered { (stretch / widest / inner).max(1) } else { first.len };
-    let whole = WholeLines::new(inner * size_of::<B::Out>());
+    let whole = WholeLines::new(inner * size);
     let steps = if job.stream { whole.fit(steps) } else { steps };
-    // Which operands are worth asking for ahead of time: those that are read on and on.
-    let asked: [bool; N] = std::array::from_fn(|n| {
-        let step = first.ins[n].unsigned_abs();
-        step != 0 && step <= inner && outer.iter().all(|one| one.ins[n] != 0)
-    });
+    // The operands that are read on and on: worth asking for ahead of time.
+    let mut ahead = Ahead { count: 0, which: [0; N], bytes: [0; N] };
+    for (operand, own) in sizes.into_iter().enumerate() {
+        let step = first.ins[operand].unsigned_abs();
+        if step != 0 && step <= inner && outer.iter().all(|one| one.ins[operand] != 0) {
+            let bytes = stream::LINE * own / size.max(1);
+            ahead.which[ahead.count] = operand;
+            ahead.bytes[ahead.count] = bytes.cast_signed() * first.ins[operand].signum();
+            ahead.count += 1;
+        }
+    }
 
     let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
     let mut results = Room([MaybeUninit::uninit(); STRETCH]);
@@ -459,18 +499,10 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                 // arrays, or repeat. Results that need no drop are moved by their bytes.
                 unsafe {
                     body.dense(to.cast(), ins, splat, len);
-                    let size = size_of::<B::Out>();
-                    stream::copy::<WIDE>(at.out.cast(), to.cast(), len * size, |written| {
-                        for operand in (0..N).filter(|&operand| asked[operand]) {
-                            let one = sizes[operand];
-                            // As far as the results came, one tile on.
-                            let on = len * one + written * one / size;
-                            let signed = if first.ins[operand] < 0 { !on } else { on };
-                            let next = at.ins[operand].wrapping_add(signed);
-                            (0..one.div_ceil(size)).for_each(|line| {
-                                prefetch_near(next.wrapping_add(line * stream::LINE));
-                            });
-                        }
+                    let bytes = len * size;
+                    let next = ahead.next(&at, bytes);
+                    stream::copy::<WIDE>(at.out.cast(), to.cast(), bytes, |at| {
+                        ahead.ask(&next, at);
                     });
                 }
             } else {
@@ -498,13 +530,14 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     with: usize,
 ) {
     let sizes = body.sizes();
+    let size = size_of::<B::Out>() * body.unit();
     let Some((inner, rest)) = job.nest.loops.split_last() else { return };
     let mut outer = Inline::new();
     rest.iter().enumerate().filter(|&(at, _)| at != with).for_each(|(_, one)| outer.push(*one));
     let side = rest[with];
 
     let (mut splat, mut packed) = (0, [false; N]);
-    let mut widest = if job.stream { size_of::<B::Out>() } else { 1 }.max(1);
+    let mut widest = if job.stream { size } else { 1 }.max(1);
     for operand in 0..N {
         match inner.ins[operand] {
             1 => {}
@@ -541,7 +574,7 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                 let at = line.moved(inner, column.cast_signed(), sizes);
                 let mut wide = columns.min(end - column);
                 if job.stream && column == first {
-                    let over = at.out.addr() % stream::LINE / size_of::<B::Out>().max(1);
+                    let over = at.out.addr() % stream::LINE / size.max(1);
                     wide = wide.min(columns.saturating_sub(over).max(1));
                 }
                 for operand in (0..N).filter(|&operand| packed[operand]) {
@@ -565,12 +598,8 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                         if job.stream {
                             let to = results.0.as_mut_ptr();
                             body.dense(to.cast(), at.ins, splat, wide);
-                            stream::copy::<WIDE>(
-                                at.out.cast(),
-                                to.cast(),
-                                wide * size_of::<B::Out>(),
-                                |_| {},
-                            );
+                            let bytes = wide * size;
+                            stream::copy::<WIDE>(at.out.cast(), to.cast(), bytes, |_| {});
                         } else {
                             body.dense(at.out, at.ins, splat, wide);
                         }
@@ -599,7 +628,18 @@ mod tests {
 
     use ndarray::{Array2, Array3, Axis, array, s};
 
+    use super::WholeLines;
     use crate::{copy_to, sum_to_shape, zip};
+
+    #[test]
+    fn tiles_end_at_lines_where_they_can() {
+        // Three floats a step: sixteen steps are three lines.
+        let rgb = WholeLines::new(12);
+        assert_eq!((rgb.fit(170), rgb.fit(10)), (160, 10));
+        assert_eq!((rgb.first(0, 160), rgb.first(16, 160), rgb.first(2, 160)), (160, 148, 160));
+        let floats = WholeLines::new(4);
+        assert_eq!((floats.fit(512), floats.first(16, 512), floats.first(60, 3)), (512, 508, 1));
+    }
 
     // [E_BROADCAST_ANY_FUNC_3030]
     #[test]

@@ -92,8 +92,7 @@ variadic! {
 /// Where they have none, or no array can have it.
 pub fn expand(x: &AnyView<'_>, shape: &[usize]) -> Result<AnyArray, ProgramError> {
     let (_, laid) = lay(Rule::Bidirectional { target: shape }, std::slice::from_ref(x))?;
-    // Never another number of views than of operands.
-    laid.first().map_or_else(|| Op::Where.apply(&[]), |view| Ok(view.to_owned()))
+    evaluate(Promotion::Numpy, &laid, |_, args| Ok(args[0]))
 }
 
 /// `x` with its bits shifted by `y`.

@@ -31,6 +31,12 @@ pub(crate) trait Body<const N: usize> {
     /// shorter, the sooner memory has something to write.
     const STREAMED: usize = 2048;
 
+    /// How many `Out` make one result; the output's strides count them.
+    #[inline(always)]
+    fn unit(&self) -> usize {
+        1
+    }
+
     /// The bytes of each operand's elements.
     fn sizes(&self) -> [usize; N];
 

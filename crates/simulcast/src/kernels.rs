@@ -3,8 +3,7 @@
 //!
 //! ```text
 //! body    what an operation does to one element: a type without values, its `at` inlined
-//! light   a body of a few instructions: one loop for each level, each pattern, and each operand
-//!         that the result may lie upon (a loop that knows so is still vectorised)
+//! light   a body of a few instructions: one loop for each level and each pattern
 //! tiled   a body of many instructions that vectorise: one loop for each level, over operands that
 //!         were copied or repeated into a tile, which costs little beside the body
 //! heavy   a body that calls a function, divides integers or branches: one loop for all levels and
@@ -15,8 +14,8 @@
 //! elements goes by their size.
 //!
 //! Invariant: whoever calls a kernel passes `len` elements of the result and of each operand of the
-//! operation, or one where the operand's bit of the pattern is set, all aligned; the result is the
-//! very same stretch as an operand of its element size, or overlaps none.
+//! operation, or one where the operand's bit of the pattern is set, all aligned; the result overlaps
+//! no operand.
 
 mod analytic;
 mod boolean;
@@ -42,8 +41,9 @@ pub(crate) use fold::{Fold, RowFold, fold};
 pub(crate) type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize);
 
 /// The loops of an operation on operands of `dtype` (of `where`: the second and third, the first is
-/// `bool`), one for each of the `1 << arity` patterns of repeated operands; bit k stands for operand
-/// k. None where the operation is not defined on the type.
+/// `bool`), one for each pattern of repeated operands but the last, in which all are: then one
+/// element is computed, and repeated. Bit k of a pattern stands for operand k. None where the
+/// operation is not defined on the type.
 pub(crate) fn kernels(op: Op, dtype: DType, level: Level) -> Option<&'static [Kernel]> {
     if op == Op::Where {
         return select::select(dtype, level);
@@ -194,8 +194,8 @@ fn table<B: Body>(level: Level) -> &'static [Kernel] {
         ($shim:ident) => {
             const {
                 match B::ARITY {
-                    1 => &[$shim::<B, 0>, $shim::<B, 1>] as &[Kernel],
-                    2 => &[$shim::<B, 0>, $shim::<B, 1>, $shim::<B, 2>, $shim::<B, 3>],
+                    1 => &[$shim::<B, 0> as Kernel] as &[Kernel],
+                    2 => &[$shim::<B, 0>, $shim::<B, 1>, $shim::<B, 2>],
                     _ => &[
                         $shim::<B, 0>,
                         $shim::<B, 1>,
@@ -204,7 +204,6 @@ fn table<B: Body>(level: Level) -> &'static [Kernel] {
                         $shim::<B, 4>,
                         $shim::<B, 5>,
                         $shim::<B, 6>,
-                        $shim::<B, 7>,
                     ],
                 }
             }
@@ -293,11 +292,7 @@ const fn steps(pattern: usize) -> [usize; 3] {
     [1 - (pattern & 1), 1 - (pattern >> 1 & 1), 1 - (pattern >> 2 & 1)]
 }
 
-/// Stands for a result that lies upon no operand.
-const APART: usize = 3;
-
-/// Finds out which operand the result lies upon. Nothing but speed depends on it: a loop that does
-/// not know stays correct, since it reads through pointers before it writes.
+/// The loop of a light body. The slices are references, and so promised not to overlap.
 ///
 /// # Safety
 ///
@@ -308,66 +303,47 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
     ins: [*const u8; 3],
     len: usize,
 ) {
-    let upon = |operand: usize, size: usize| {
-        size == size_of::<B::Out>() && PATTERN >> operand & 1 == 0 && ins[operand] == out
-    };
-    // SAFETY: the caller keeps the invariant, and `upon` compares the sizes of elements.
-    unsafe {
-        if upon(0, size_of::<B::A>()) {
-            each::<B, PATTERN, FMA, 0>(out, ins, len);
-        } else if upon(1, size_of::<B::B>()) {
-            each::<B, PATTERN, FMA, 1>(out, ins, len);
-        } else if upon(2, size_of::<B::C>()) {
-            each::<B, PATTERN, FMA, 2>(out, ins, len);
-        } else {
-            each::<B, PATTERN, FMA, APART>(out, ins, len);
+    /// # Safety
+    ///
+    /// Each slice has `out.len()` elements, or one where its bit of `PATTERN` is set.
+    #[inline(always)]
+    unsafe fn each<B: Body, const PATTERN: usize, const FMA: bool>(
+        out: &mut [MaybeUninit<B::Out>],
+        a: &[B::A],
+        b: &[B::B],
+        c: &[B::C],
+    ) {
+        for (at, out) in out.iter_mut().enumerate() {
+            let place = |number: usize| if PATTERN >> number & 1 == 1 { 0 } else { at };
+            // SAFETY: `at` is below the length of every slice that is not repeated.
+            let (x, y, z) = unsafe {
+                let (x, y) = (*a.get_unchecked(place(0)), *b.get_unchecked(place(1)));
+                (x, y, *c.get_unchecked(place(2)))
+            };
+            out.write(B::at::<FMA>(x, y, z));
         }
     }
-}
-
-/// The loop of a light body; operand `UPON` is read where the result lies.
-///
-/// # Safety
-///
-/// The invariant of this module, and the result is the same stretch as operand `UPON`.
-#[inline(always)]
-unsafe fn each<B: Body, const PATTERN: usize, const FMA: bool, const UPON: usize>(
-    out: *mut u8,
-    ins: [*const u8; 3],
-    len: usize,
-) {
     if len == 0 {
         return;
     }
-    let out = out.cast::<B::Out>();
-    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
-    // SAFETY: there is a first element of every operand, and one that is not there has no size.
-    let first = unsafe { (a.read(), b.read(), c.read()) };
-    if PATTERN + 1 == 1 << B::ARITY {
-        let value = B::at::<FMA>(first.0, first.1, first.2);
-        for at in 0..len {
-            // SAFETY: `at` is below the length of the result.
-            unsafe { out.add(at).write(value) };
+    let count = |number: usize| if PATTERN >> number & 1 == 1 { 1 } else { len };
+    // An operand that is not there has no size: any aligned place will do.
+    let place = |number: usize| {
+        if number < B::ARITY {
+            ins[number]
+        } else {
+            std::ptr::NonNull::<u64>::dangling().as_ptr().cast()
         }
-        return;
-    }
-    macro_rules! operand {
-        ($number:tt $pointer:ident $type:ident at $at:ident) => {
-            if PATTERN >> $number & 1 == 1 {
-                first.$number
-            } else if UPON == $number {
-                // SAFETY: the result is this operand, and `at` is below the length of both.
-                unsafe { out.add($at).cast::<B::$type>().read() }
-            } else {
-                // SAFETY: `at` is below the length of the operand.
-                unsafe { $pointer.add($at).read() }
-            }
-        };
-    }
-    for at in 0..len {
-        let (x, y, z) = (operand!(0 a A at at), operand!(1 b B at at), operand!(2 c C at at));
-        // SAFETY: `at` is below the length of the result.
-        unsafe { out.add(at).write(B::at::<FMA>(x, y, z)) };
+    };
+    // SAFETY: the invariant gives each operand as many elements as the pattern says, and the result
+    // memory that nobody else sees.
+    unsafe {
+        each::<B, PATTERN, FMA>(
+            std::slice::from_raw_parts_mut(out.cast(), len),
+            std::slice::from_raw_parts(place(0).cast(), count(0)),
+            std::slice::from_raw_parts(place(1).cast(), count(1)),
+            std::slice::from_raw_parts(place(2).cast(), count(2)),
+        );
     }
 }
 
@@ -381,7 +357,7 @@ unsafe fn heavy<B: Body, const PATTERN: usize>(out: *mut u8, ins: [*const u8; 3]
     unsafe { stepped::<B>(out, ins, steps(PATTERN), len) }
 }
 
-/// Tile after tile. An operand is copied before results are written, so that they may share a place.
+/// Tile after tile.
 ///
 /// # Safety
 ///
@@ -403,20 +379,24 @@ unsafe fn tiles<B: Body, const FMA: bool>(
     let mut done = 0;
     while done < len {
         let count = TILE.min(len - done);
-        // SAFETY: operands that move have `len` elements, and a tile holds `count`; the results are
-        // not yet written, or were operands of what was done before.
+        macro_rules! operand {
+            ($number:literal $from:ident $tile:ident) => {
+                if $number < B::ARITY && steps[$number] == 1 && count == TILE {
+                    &*$from.add(done).cast()
+                } else {
+                    if $number < B::ARITY && steps[$number] == 1 {
+                        $tile.as_mut_ptr().copy_from_nonoverlapping($from.add(done), count);
+                    }
+                    &$tile
+                }
+            };
+        }
+        // SAFETY: operands that move have `len` elements, read where they are or in a tile that
+        // holds `count` of them; the result has `len` too.
         unsafe {
-            if steps[0] == 1 {
-                x.as_mut_ptr().copy_from_nonoverlapping(a.add(done), count);
-            }
-            if steps[1] == 1 {
-                y.as_mut_ptr().copy_from_nonoverlapping(b.add(done), count);
-            }
-            if steps[2] == 1 {
-                z.as_mut_ptr().copy_from_nonoverlapping(c.add(done), count);
-            }
+            let (a, b, c) = (operand!(0 a x), operand!(1 b y), operand!(2 c z));
             let out = std::slice::from_raw_parts_mut(out.add(done), count);
-            B::tile::<FMA>(&x, &y, &z, out);
+            B::tile::<FMA>(a, b, c, out);
         }
         done += count;
     }

@@ -316,7 +316,7 @@ where
     or_panic(try_concat(a, b))
 }
 
-/// [`concat`] without the panic.
+/// [`concat()`] without the panic.
 ///
 /// # Errors
 ///

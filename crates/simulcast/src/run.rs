@@ -172,7 +172,11 @@ impl<'z, const N: usize> Source<'z, N> {
             return;
         }
         let nest = Nest::new(&self.laid.shape, strides, self.strides());
-        let bytes = self.laid.len.saturating_mul(size_of::<B::Out>());
+        let unit = match &work {
+            Work::Here(body) => body.unit(),
+            Work::Parts(make, _) => make().unit(),
+        };
+        let bytes = self.laid.len.saturating_mul(size_of::<B::Out>() * unit);
         // Moved as vectors, which only numbers are: no padding, no pointers.
         let stream = is_plain::<B::Out>() && bytes >= STREAM_FROM;
         match work {
@@ -230,17 +234,20 @@ unsafe fn small<B: Body<N>, const N: usize>(
     let inner = strides.map(|strides| step(strides, 1));
     let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner[n] == 0) << n);
     let dense = inner.iter().all(|&stride| stride == 0 || stride == 1);
-    if !dense || step(out, 1) != 1 || !(B::PATTERNS || splat == 0) {
+    if !dense || step(out, 1) != body.unit().cast_signed() || !(B::PATTERNS || splat == 0) {
         return false;
     }
-    let sizes = body.sizes();
-    for row in 0..rows.cast_signed() {
-        let to = to.wrapping_offset(row * step(out, 2));
-        let ins = std::array::from_fn(|n| {
-            ins[n].wrapping_offset(row * step(strides[n], 2) * sizes[n].cast_signed())
-        });
+    let (sizes, mut to, mut ins) = (body.sizes(), to, ins);
+    let along = step(out, 2);
+    let steps: [isize; N] =
+        std::array::from_fn(|n| step(strides[n], 2).wrapping_mul(sizes[n].cast_signed()));
+    for _ in 0..rows {
         // SAFETY: the row lies within the arrays, and its strides were compared above.
         unsafe { body.dense(to, ins, splat, columns) };
+        to = to.wrapping_offset(along);
+        for (place, step) in ins.iter_mut().zip(steps) {
+            *place = place.wrapping_byte_offset(step);
+        }
     }
     true
 }

@@ -39,7 +39,10 @@ pub(crate) unsafe fn copy<const WIDE: bool>(
         // SAFETY: head, lines and tail add up to `bytes`; `dst` moved by `head` is aligned to a
         // line, unless no line follows.
         unsafe {
-            ptr::copy_nonoverlapping(src, dst, head);
+            // Mostly there is neither head nor tail, and a call for nothing costs as much as lines.
+            if head > 0 {
+                ptr::copy_nonoverlapping(src, dst, head);
+            }
             for line in 0..lines {
                 let at = head + line * LINE;
                 beside(at);
@@ -56,7 +59,9 @@ pub(crate) unsafe fn copy<const WIDE: bool>(
                 }
             }
             let done = head + lines * LINE;
-            ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
+            if done < bytes {
+                ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
+            }
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -90,14 +95,25 @@ mod tests {
     fn streamed_bytes_arrive_whatever_their_number_and_place() {
         let source: Vec<u8> = (0..600_u32).map(|n| (n * 7 % 251) as u8).collect();
         for (from, to, bytes) in [(0, 0, 0), (1, 3, 5), (0, 16, 64), (5, 1, 63), (7, 9, 500)] {
-            let mut target = vec![255_u8; 600];
-            // SAFETY: both lie within the vectors.
-            unsafe {
-                copy::<false>(target.as_mut_ptr().add(to), source.as_ptr().add(from), bytes, |_| {})
-            };
-            drop(Fence);
-            assert_eq!(target[to..to + bytes], source[from..from + bytes]);
-            assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&b| b == 255));
+            for wide in [false, crate::Level::avx2().is_some()] {
+                let mut target = vec![255_u8; 600];
+                let dst = target.as_mut_ptr().wrapping_add(to);
+                let src = source.as_ptr().wrapping_add(from);
+                let lines = std::cell::Cell::new(0);
+                let count = |at: usize| lines.set(lines.get().max(at / LINE + 1));
+                // SAFETY: both lie within the vectors; wide only where the machine has AVX.
+                unsafe {
+                    if wide {
+                        copy::<true>(dst, src, bytes, count);
+                    } else {
+                        copy::<false>(dst, src, bytes, count);
+                    }
+                }
+                drop(Fence);
+                assert_eq!(target[to..to + bytes], source[from..from + bytes]);
+                assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&b| b == 255));
+                assert!(lines.get() <= bytes.div_ceil(LINE));
+            }
         }
     }
 }

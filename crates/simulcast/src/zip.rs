@@ -17,7 +17,8 @@
 //! ```
 //!
 //! - Operands are never expanded: one that repeats is read where it is stored. Beyond the output
-//!   a thread needs up to 16 KiB of the stack for each operand and as much for the result, and 64 KiB for each operand that is transposed.
+//!   a thread needs 4 KiB of the stack for each operand and for the result, and 64 KiB for each
+//!   operand that is transposed.
 //! - A fresh output is row-major and written once, without a zero fill. An output of the caller's
 //!   may have any strides. The result stretches to it where it must; the output never does.
 //! - An output cannot overlap an operand: it is borrowed for writing while they are borrowed for
@@ -66,7 +67,10 @@ pub struct Zip<T: Operands, D> {
 #[track_caller]
 #[inline(always)]
 pub fn zip<T: CommonDim>(operands: T) -> Zip<T, T::Dim> {
-    or_panic(try_zip(operands))
+    // Built where it is returned: a result that holds it would be moved twice.
+    let mut zip = Zip::new(operands);
+    or_panic(zip.operands.lay(Rule::Numpy, &mut zip.laid));
+    zip
 }
 
 /// [`zip`] without the panic.
@@ -119,13 +123,19 @@ pub(crate) fn laid<T: Operands, D>(
     rule: Rule<'_>,
     operands: T,
 ) -> Result<Zip<T, D>, BroadcastError> {
-    let (level, laid) = (Level::best(), T::Laid::default());
-    let mut zip = Zip { operands, laid, level, threads: None, dim: PhantomData };
+    let mut zip = Zip::new(operands);
     zip.operands.lay(rule, &mut zip.laid)?;
     Ok(zip)
 }
 
 impl<T: Operands, D> Zip<T, D> {
+    /// Operands that are not laid yet.
+    #[inline(always)]
+    fn new(operands: T) -> Self {
+        let (level, laid) = (Level::best(), T::Laid::default());
+        Self { operands, laid, level, threads: None, dim: PhantomData }
+    }
+
     /// Uses at most that many threads in the `par_…` calls: 1 keeps the work on this one.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));

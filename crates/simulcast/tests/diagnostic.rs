@@ -23,7 +23,7 @@ fn run(
     text: &str,
     operands: &Operands<'_>,
     promotion: Promotion,
-) -> Result<Vec<usize>, Diagnostic> {
+) -> Result<Vec<usize>, Box<Diagnostic>> {
     let expr = Expr::parse(text).map_err(|error| Diagnostic::of_text(text, error))?;
     let show = |error| Diagnostic::new(&expr, error, operands, Rule::Numpy, promotion);
     let declared: Vec<_> = operands.iter().map(|(name, dtype, _)| (*name, *dtype)).collect();

@@ -462,7 +462,12 @@ fn composite_operators_are_those_of_onnx() -> Outcome {
     assert_eq!(wide.shape(), [2, 2, 3]);
     assert_eq!(wide.typed::<String>().ok_or("another type")?[[1, 1, 2]], "b");
     assert!(dynamic::expand(&AnyView::from(&a), &[3, 2]).is_err());
+    // More elements than there are numbers for, and more than there is memory.
     assert!(dynamic::expand(&lo, &[usize::MAX, 2]).is_err());
+    assert!(dynamic::expand(&lo, &[1 << 46]).is_err());
+    assert!(
+        dynamic::expand(&AnyView::from(&words.slice(ndarray::s![..1, ..])), &[1 << 46]).is_err()
+    );
 
     let (x, y) = (array![16_u8, 4, 1], array![1_u8, 2, 8]);
     let (x, y) = (AnyView::from(&x), AnyView::from(&y));

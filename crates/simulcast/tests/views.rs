@@ -137,6 +137,13 @@ fn large_copies_of_plain_data_and_of_strings() {
     let mut out = Array2::from_elem((2, 300), String::new());
     copy_into(&words, &mut out);
     assert!(out.row(0).iter().all(|word| word == "a") && out.row(1).iter().all(|word| word == "b"));
+    // Enough for several threads, along either axis, and over what was there.
+    for (rows, columns) in [(2, 100_003), (100_003, 2)] {
+        let words = Array1::from_iter((0..columns).map(|n| n.to_string()));
+        let mut out = Array2::from_elem((rows, columns), "old".to_owned());
+        par_copy_into(&words, &mut out);
+        assert!(out.rows().into_iter().all(|row| row == words));
+    }
 }
 
 // [E_BROADCAST_ANY_ERR_3010] [E_BROADCAST_ANY_ERR_3020]

@@ -75,31 +75,25 @@ pub(crate) fn cast(from: DType, to: DType, level: Level) -> Option<Kernel> {
     loops.first().copied()
 }
 
-/// Writes loops over tiles by a function of slices, which uses instructions that no loop becomes.
+/// Writes loops by a function of slices, which uses instructions that no loop becomes.
 macro_rules! by_slices {
-    ($($name:ident: $from:ty => $to:ty = $zero:expr, $function:ident;)*) => { $(
+    ($($name:ident: $from:ty => $to:ty, $function:ident;)*) => { $(
         /// # Safety
         ///
-        /// The invariant of kernels; the result does not overlap the operand.
+        /// The invariant of kernels.
         unsafe fn $name(out: *mut u8, ins: [*const u8; 3], len: usize) {
-            let (level, mut tile) = (Level::best(), [$zero; TILE]);
-            let (out, from) = (out.cast::<$to>(), ins[0].cast::<$from>());
-            for at in (0..len).step_by(TILE) {
-                let count = TILE.min(len - at);
-                // SAFETY: both have `len` elements, and a tile has at least `count`.
-                unsafe {
-                    let from = std::slice::from_raw_parts(from.add(at), count);
-                    $function(level, from, &mut tile[..count]);
-                    out.add(at).copy_from_nonoverlapping(tile.as_ptr(), count);
-                }
+            // SAFETY: both have `len` elements; the result takes any bits, and is written alone.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut(out.cast::<$to>(), len);
+                $function(Level::best(), std::slice::from_raw_parts(ins[0].cast::<$from>(), len), out);
             }
         }
     )* };
 }
 
 by_slices! {
-    widen: f16 => f32 = 0.0_f32, widen_f16;
-    narrow: f32 => f16 = f16::ZERO, narrow_f16;
+    widen: f16 => f32, widen_f16;
+    narrow: f32 => f16, narrow_f16;
 }
 
 /// A conversion, but for those to `bool`.

@@ -196,7 +196,7 @@ fn every_operation_gives_what_numpy_gives() {
                 wrong.push(format!("{op} of {dtype} is not there"));
                 break;
             };
-            assert_eq!(loops.len(), 1 << op.arity());
+            assert_eq!(loops.len(), (1 << op.arity()) - 1);
             let mut out = Bytes::new(len * result.size());
             // SAFETY: operands of `len` elements each, and a result of as many.
             unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(&operands), len) };
@@ -297,7 +297,7 @@ fn patterns_places_and_lengths_do_not_matter() {
 }
 
 /// The element at each place is what a loop over that element alone gives, whatever is repeated,
-/// wherever the stretch begins, and wherever the results lie.
+/// and wherever the stretch begins.
 fn agree(op: Op, dtype: DType, loops: &[Kernel], operands: &[Bytes], lengths: &[usize]) {
     let result = result_of(op, dtype);
     let sizes: Vec<usize> = (0..op.arity())
@@ -352,17 +352,6 @@ fn agree(op: Op, dtype: DType, loops: &[Kernel], operands: &[Bytes], lengths: &[
             unsafe { kernel(out.slice_mut().as_mut_ptr().add(size), starts, len) };
             check(&out.slice()[size..], "apart");
             assert!(out.slice()[..size].iter().all(|&byte| byte == 0));
-            for n in (0..op.arity()).filter(|n| pattern >> n & 1 == 0 && sizes[*n] == size) {
-                let mut own = ones[n].clone();
-                let mut starts = starts;
-                // SAFETY: as above; the results lie upon operand `n`.
-                unsafe {
-                    let out = own.slice_mut().as_mut_ptr().add(size);
-                    starts[n] = out.cast_const();
-                    kernel(out, starts, len);
-                }
-                check(&own.slice()[size..], "in place");
-            }
         }
     }
 }

@@ -219,7 +219,7 @@ impl Builder {
     /// Where it is more than the engine takes.
     pub fn finish(mut self, root: Node) -> Result<Program, ProgramError> {
         let root = self.strong(root);
-        Program::new(self.graph, self.operands, root, Level::best())
+        Program::new(self.graph, self.operands, root, Level::widest())
     }
 
     /// A literal gets the type that it has alone.

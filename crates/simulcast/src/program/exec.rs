@@ -2,39 +2,43 @@
 //!
 //! The driver brings every leaf to runs on which it is contiguous or repeats; here a run is cut into
 //! tiles, and every instruction does one tile before the next does. What repeats along a whole run
-//! is computed once for it.
+//! is computed once for it. From one run to the next only the leaves' pointers change, so that the
+//! rest is prepared once.
 //!
 //! Invariant: as in [`crate::kernel`]; every leaf's elements are of the type that the code says.
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::code::{Code, From, ROOM};
+use super::code::{Code, From};
 use crate::kernel::Body;
 use crate::kernels::Kernel;
 use crate::pack::pack;
 
-/// A body that interprets code; `R` has the size and the alignment of the result's elements.
-pub(crate) struct Interpreter<'c, R, const N: usize> {
+/// A body that interprets code. Its results are bytes, some for each: one body serves all types.
+pub(crate) struct Interpreter<'c, const N: usize> {
     code: &'c Code,
-    out: PhantomData<R>,
+    prepared: Prepared,
 }
 
-impl<'c, R, const N: usize> Interpreter<'c, R, N> {
+impl<'c, const N: usize> Interpreter<'c, N> {
     /// # Safety
     ///
-    /// `R` has the size of the result's elements and at most their alignment; `N` is at least the
-    /// number of leaves.
+    /// `N` is at least the number of leaves.
     pub(crate) const unsafe fn new(code: &'c Code) -> Self {
-        Self { code, out: PhantomData }
+        Self { code, prepared: Prepared::new() }
     }
 }
 
-impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
-    type Out = R;
+impl<const N: usize> Body<N> for Interpreter<'_, N> {
+    type Out = u8;
     const PATTERNS: bool = true;
     const OWN_LEVELS: bool = true;
     const STREAMED: usize = 4096;
+
+    #[inline(always)]
+    fn unit(&self) -> usize {
+        self.code.dtype.size()
+    }
 
     #[inline(always)]
     fn sizes(&self) -> [usize; N] {
@@ -52,14 +56,14 @@ impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
     }
 
     #[inline(always)]
-    unsafe fn dense(&mut self, out: *mut R, ins: [*const u8; N], splat: usize, len: usize) {
+    unsafe fn dense(&mut self, out: *mut u8, ins: [*const u8; N], splat: usize, len: usize) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { run(self.code, out.cast(), &ins, splat, len) };
+        unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len) };
     }
 
     unsafe fn strided(
         &mut self,
-        out: *mut R,
+        out: *mut u8,
         step: isize,
         ins: [*const u8; N],
         steps: [isize; N],
@@ -69,7 +73,8 @@ impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
         let sizes = self.sizes();
         let splat = (0..N).fold(0, |mask, n| mask | usize::from(steps[n] == 0) << n);
         let mut rooms: Vec<[MaybeUninit<[u64; 2]>; SIDE]> = Vec::with_capacity(N);
-        let mut results: [MaybeUninit<R>; SIDE] = [MaybeUninit::uninit(); SIDE];
+        let mut results = [MaybeUninit::<[u64; 2]>::uninit(); SIDE];
+        let size = self.code.dtype.size();
         let mut done = 0;
         while done < len {
             let count = SIDE.min(len - done);
@@ -86,9 +91,11 @@ impl<R: Copy, const N: usize> Body<N> for Interpreter<'_, R, N> {
                     pack(sizes[n], room, from, &[(count, steps[n])]);
                     room.cast_const()
                 });
-                run(self.code, results.as_mut_ptr().cast(), &gathered, splat, count);
-                for (k, result) in results.iter().take(count).enumerate() {
-                    out.offset((at + k.cast_signed()) * step).write(result.assume_init());
+                let to = results.as_mut_ptr().cast::<u8>();
+                run(self.code, &mut self.prepared, to, &gathered, splat, count);
+                for k in 0..count {
+                    let place = out.offset((at + k.cast_signed()) * step);
+                    std::ptr::copy_nonoverlapping(to.add(k * size), place, size);
                 }
             }
             done += count;
@@ -107,21 +114,138 @@ struct Active {
     steps: [usize; 3],
 }
 
-/// How many instructions need no allocation.
-const FEW: usize = 24;
+/// Which argument of which instruction is a leaf.
+#[derive(Clone, Copy)]
+struct Slot {
+    instruction: usize,
+    arg: usize,
+    leaf: usize,
+}
 
 /// Memory for registers.
 #[repr(C, align(64))]
-struct Registers([MaybeUninit<u8>; ROOM]);
+struct Registers([MaybeUninit<u8>; 4096]);
+
+/// Code with its pointers, for one pattern of leaves that repeat.
+struct Prepared {
+    /// The pattern; none yet, where there are no registers.
+    splat: usize,
+    ready: bool,
+    registers: Vec<Registers>,
+    /// The values of instructions that repeat.
+    scalars: Vec<[u64; 2]>,
+    /// Instructions that repeat, with the leaves that they read.
+    once: Vec<Active>,
+    once_slots: Vec<Slot>,
+    /// All others.
+    active: Vec<Active>,
+    slots: Vec<Slot>,
+    /// Where the result is, if no instruction writes it: a leaf, or a place; and whether it repeats.
+    whole: Option<(From, *const u8, bool)>,
+}
+
+impl Prepared {
+    const fn new() -> Self {
+        Self {
+            splat: 0,
+            ready: false,
+            registers: Vec::new(),
+            scalars: Vec::new(),
+            once: Vec::new(),
+            once_slots: Vec::new(),
+            active: Vec::new(),
+            slots: Vec::new(),
+            whole: None,
+        }
+    }
+
+    /// Prepares code for a pattern.
+    #[cold]
+    fn prepare(&mut self, code: &Code, splat: usize) {
+        let count = code.instructions.len();
+        self.registers
+            .reserve_exact((code.registers * code.stride()).div_ceil(size_of::<Registers>()));
+        self.scalars.clear();
+        self.scalars.resize(count, [0; 2]);
+        (self.splat, self.ready, self.whole) = (splat, true, None);
+        self.once.clear();
+        self.once_slots.clear();
+        self.active.clear();
+        self.slots.clear();
+        let registers: *mut u8 = self.registers.as_mut_ptr().cast();
+        let scalars: *mut [u64; 2] = self.scalars.as_mut_ptr();
+        let scalar = |made: usize| scalars.wrapping_add(made).cast::<u8>();
+        let constant = |constant: usize| (&raw const code.constants[constant]).cast::<u8>();
+        let mut repeats = vec![false; count];
+        for (at, one) in code.instructions.iter().enumerate() {
+            let (mut ins, mut steps, mut pattern) = ([std::ptr::null(); 3], [0; 3], 0);
+            for (k, from) in one.args.iter().enumerate() {
+                let repeat = match from {
+                    From::Leaf(leaf) => {
+                        let repeat = splat >> leaf & 1;
+                        steps[k] = if repeat == 1 { 0 } else { code.sizes[leaf] };
+                        repeat
+                    }
+                    From::Constant(at) => {
+                        ins[k] = constant(at);
+                        1
+                    }
+                    From::Made(made) if repeats[made] => {
+                        ins[k] = scalar(made);
+                        1
+                    }
+                    From::Made(made) => {
+                        let register = code.instructions[made].register * code.stride();
+                        ins[k] = registers.wrapping_add(register);
+                        0
+                    }
+                };
+                pattern |= repeat << k;
+            }
+            let all = pattern + 1 == 1 << one.args.count;
+            let (list, slots, out, out_step, kernel) = if all {
+                repeats[at] = true;
+                let kernel = one.kernels.of(0);
+                (&mut self.once, &mut self.once_slots, scalar(at), 0, kernel)
+            } else {
+                let register = registers.wrapping_add(one.register * code.stride());
+                // The last one writes the result, wherever that is to be.
+                let out_step = if at + 1 == count { code.dtype.size() } else { 0 };
+                (&mut self.active, &mut self.slots, register, out_step, one.kernels.of(pattern))
+            };
+            for (arg, from) in one.args.iter().enumerate() {
+                if let From::Leaf(leaf) = from {
+                    slots.push(Slot { instruction: list.len(), arg, leaf });
+                }
+            }
+            list.push(Active { kernel, out, out_step, ins, steps });
+        }
+        self.whole = match code.result {
+            From::Leaf(leaf) => Some((code.result, std::ptr::null(), splat >> leaf & 1 == 1)),
+            From::Constant(at) => Some((code.result, constant(at), true)),
+            From::Made(made) if repeats[made] => {
+                Some((code.result, scalar(made).cast_const(), true))
+            }
+            From::Made(_) => None,
+        };
+    }
+}
 
 /// Code over a run: `splat` says which leaves repeat.
 ///
 /// # Safety
 ///
 /// The invariant of this module: `out` has room for `len` results, and every leaf has `len`
-/// elements, or one where its bit of `splat` is set.
+/// elements, or one where its bit of `splat` is set. What is prepared is for this code.
 #[inline(never)]
-unsafe fn run(code: &Code, out: *mut u8, ins: &[*const u8], splat: usize, len: usize) {
+unsafe fn run(
+    code: &Code,
+    prepared: &mut Prepared,
+    out: *mut u8,
+    ins: &[*const u8],
+    splat: usize,
+    len: usize,
+) {
     // One instruction on leaves and constants alone needs no tiles at all.
     if let [one] = &code.instructions[..]
         && !matches!(code.result, From::Leaf(_))
@@ -141,119 +265,39 @@ unsafe fn run(code: &Code, out: *mut u8, ins: &[*const u8], splat: usize, len: u
             return unsafe { (one.kernels.of(pattern))(out, pointers, len) };
         }
     }
-    // SAFETY: the caller keeps the invariant.
-    unsafe { tiled(code, out, ins, splat, len) };
-}
-
-/// [`run`], instruction by instruction over tiles.
-///
-/// # Safety
-///
-/// As there.
-unsafe fn tiled(code: &Code, out: *mut u8, ins: &[*const u8], splat: usize, len: usize) {
-    let count = code.instructions.len();
-    let size = code.dtype.size();
-    let mut here = MaybeUninit::<Registers>::uninit();
-    let mut heap: Vec<Registers> = Vec::new();
-    let bytes = code.registers * code.stride();
-    let registers: *mut u8 = if bytes <= ROOM {
-        here.as_mut_ptr().cast()
-    } else {
-        heap.reserve_exact(bytes.div_ceil(ROOM));
-        heap.as_mut_ptr().cast()
-    };
-    // The values of instructions that repeat, and which do.
-    let mut few = [MaybeUninit::<[u64; 2]>::uninit(); FEW];
-    let mut many: Vec<[u64; 2]> = Vec::new();
-    let scalars: *mut [u64; 2] = if count <= FEW {
-        few.as_mut_ptr().cast()
-    } else {
-        many.reserve_exact(count);
-        many.as_mut_ptr()
-    };
-    let mut few_repeat = [false; FEW];
-    let mut many_repeat = Vec::new();
-    let repeats: &mut [bool] = if count <= FEW {
-        &mut few_repeat
-    } else {
-        many_repeat.resize(count, false);
-        &mut many_repeat
-    };
-    let mut few_active = [MaybeUninit::<Active>::uninit(); FEW];
-    let mut many_active: Vec<MaybeUninit<Active>> = Vec::new();
-    let active: &mut [MaybeUninit<Active>] = if count <= FEW {
-        &mut few_active
-    } else {
-        many_active.resize(count, MaybeUninit::uninit());
-        &mut many_active
-    };
-
-    let mut running = 0;
-    for (at, one) in code.instructions.iter().enumerate() {
-        let (mut pointers, mut steps, mut pattern) = ([std::ptr::null::<u8>(); 3], [0; 3], 0);
-        for (k, from) in one.args.iter().enumerate() {
-            let (pointer, step, repeat) = match from {
-                From::Leaf(leaf) => {
-                    let repeat = splat >> leaf & 1;
-                    (ins[leaf], if repeat == 1 { 0 } else { code.sizes[leaf] }, repeat)
-                }
-                From::Constant(constant) => ((&raw const code.constants[constant]).cast(), 0, 1),
-                From::Made(made) if repeats[made] => {
-                    (scalars.wrapping_add(made).cast_const().cast(), 0, 1)
-                }
-                From::Made(made) => {
-                    let register = code.instructions[made].register * code.stride();
-                    (registers.wrapping_add(register).cast_const(), 0, 0)
-                }
-            };
-            (pointers[k], steps[k]) = (pointer, step);
-            pattern |= repeat << k;
-        }
-        if pattern + 1 == 1 << one.args.count {
-            repeats[at] = true;
-            let place = scalars.wrapping_add(at).cast();
-            // SAFETY: one element of each operand; a value of any type fits in its place.
-            unsafe { (one.kernels.of(0))(place, pointers, 1) };
-            continue;
-        }
-        let kernel = one.kernels.of(pattern);
-        let (out, out_step) = if at + 1 == count {
-            (out, size)
-        } else {
-            (registers.wrapping_add(one.register * code.stride()), 0)
-        };
-        active[running].write(Active { kernel, out, out_step, ins: pointers, steps });
-        running += 1;
+    if !prepared.ready || prepared.splat != splat {
+        prepared.prepare(code, splat);
     }
-
-    let whole = match code.result {
-        From::Leaf(leaf) if splat >> leaf & 1 == 1 => Some((ins[leaf], true)),
-        From::Leaf(leaf) => Some((ins[leaf], false)),
-        From::Constant(constant) => Some(((&raw const code.constants[constant]).cast(), true)),
-        From::Made(made) if repeats[made] => {
-            Some((scalars.wrapping_add(made).cast_const().cast(), true))
-        }
-        From::Made(_) => None,
-    };
-    if let Some((pointer, repeat)) = whole {
+    let Prepared { once, once_slots, active, slots, .. } = prepared;
+    for slot in &*once_slots {
+        once[slot.instruction].ins[slot.arg] = ins[slot.leaf];
+    }
+    for one in &*once {
+        // SAFETY: one element of each operand; a value of any type fits in its place.
+        unsafe { (one.kernel)(one.out, one.ins, 1) };
+    }
+    if let Some((from, pointer, repeats)) = prepared.whole {
+        let pointer = if let From::Leaf(leaf) = from { ins[leaf] } else { pointer };
         // SAFETY: one element, or `len` of them, of the result's size.
-        unsafe { pack(size, out, pointer, &[(len, isize::from(!repeat))]) };
+        unsafe { pack(code.dtype.size(), out, pointer, &[(len, isize::from(!repeats))]) };
         return;
     }
-
+    for slot in &*slots {
+        active[slot.instruction].ins[slot.arg] = ins[slot.leaf];
+    }
+    if let Some(last) = active.last_mut() {
+        last.out = out;
+    }
     let mut done = 0;
     while done < len {
         let part = code.tile.min(len - done);
-        for one in active.iter_mut().take(running) {
-            // SAFETY: the first `running` were written above. A tile fits in its register; leaves
-            // and output advance by what is done, within the run.
-            unsafe {
-                let one = one.assume_init_mut();
-                (one.kernel)(one.out, one.ins, part);
-                one.out = one.out.wrapping_add(one.out_step * part);
-                for (pointer, step) in one.ins.iter_mut().zip(one.steps) {
-                    *pointer = pointer.wrapping_add(step * part);
-                }
+        for one in &mut *active {
+            // SAFETY: a tile fits in its register; leaves and output advance by what is done,
+            // within the run.
+            unsafe { (one.kernel)(one.out, one.ins, part) };
+            one.out = one.out.wrapping_add(one.out_step * part);
+            for (pointer, step) in one.ins.iter_mut().zip(one.steps) {
+                *pointer = pointer.wrapping_add(step * part);
             }
         }
         done += part;

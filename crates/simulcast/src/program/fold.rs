@@ -17,7 +17,6 @@ use std::ops::Range;
 use ndarray::{ArrayD, IxDyn};
 use simulcast_core::{BroadcastError, Rule, row_major_into};
 
-use super::build::widened;
 use super::code::{Code, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
 use super::exec::Interpreter;
@@ -129,19 +128,10 @@ fn folded<const N: usize>(
         results.fill(folding.identity);
     } else if len > 0 {
         let task = FoldTask { code, level, ins, cuts: &cuts, folding: &folding };
-        match code.dtype {
-            DType::Bool | DType::I8 | DType::U8 => task.go::<u8>(&mut results, run.threads),
-            DType::I16 | DType::U16 => task.go::<u16>(&mut results, run.threads),
-            DType::I32 | DType::U32 | DType::F32 => task.go::<u32>(&mut results, run.threads),
-            DType::I64 | DType::U64 | DType::F64 => task.go::<u64>(&mut results, run.threads),
-            DType::C64 => task.go::<[u32; 2]>(&mut results, run.threads),
-            DType::C128 => task.go::<[u64; 2]>(&mut results, run.threads),
-            DType::F16 | DType::Bf16 | DType::String => return Err(unsupported()),
-        }
+        task.go(&mut results, run.threads);
     }
     if over.fold == Fold::Mean {
-        let results = &mut results;
-        mean(results, cuts.reduced(), code.dtype, level).ok_or_else(unsupported)?;
+        results = mean(results, cuts.reduced(), code.dtype, level).ok_or_else(unsupported)?;
     }
     let dtype = program.graph.step(stage.node).dtype();
     let shape: Vec<usize> = match over.keepdims {
@@ -152,20 +142,19 @@ fn folded<const N: usize>(
     results.array(dtype, &shape).ok_or_else(unsupported)
 }
 
-/// Divides sums by the number of terms.
-fn mean(sums: &mut Buffer, count: usize, dtype: DType, level: Level) -> Option<()> {
-    debug_assert_eq!(widened(dtype), dtype);
+/// Sums divided by the number of terms.
+fn mean(mut sums: Buffer, count: usize, dtype: DType, level: Level) -> Option<Buffer> {
     let count = match dtype.kind() {
         Kind::Complex => Scalar::Complex(dtype, num_complex::Complex::new(count as f64, 0.0)),
         _ => Scalar::Float(dtype, count as f64),
     };
     let Value::Plain(count) = Value::new(&count) else { return None };
     let kernel = *kernels::kernels(Op::Divide, dtype, level)?.get(2)?;
-    let (out, len) = (sums.pointer(), sums.len);
-    let ins = [out.cast_const(), (&raw const count).cast(), std::ptr::null()];
-    // SAFETY: `len` sums, divided in place by one number of their type.
-    unsafe { kernel(out, ins, len) };
-    Some(())
+    let mut means = Buffer::new(sums.len, dtype)?;
+    let ins = [sums.pointer().cast_const(), (&raw const count).cast(), std::ptr::null()];
+    // SAFETY: as many sums as means, divided by one number of their type.
+    unsafe { kernel(means.pointer(), ins, sums.len) };
+    Some(means)
 }
 
 /// What folds.
@@ -397,14 +386,14 @@ impl Shared {
 unsafe impl<const N: usize> Sync for FoldTask<'_, N> {}
 
 impl<const N: usize> FoldTask<'_, N> {
-    fn go<R: Copy + 'static>(&self, results: &mut Buffer, limit: Option<usize>) {
+    fn go(&self, results: &mut Buffer, limit: Option<usize>) {
         let cuts = self.cuts;
         let elements = cuts.results().saturating_mul(cuts.reduced());
         let parallel = threads::parts(elements, limit);
         if cuts.columns().is_empty() && cuts.reduced() <= BLOCK {
-            self.rows::<R>(results, parallel, limit);
+            self.rows(results, parallel, limit);
         } else {
-            self.groups::<R>(results, parallel, limit);
+            self.groups(results, parallel, limit);
         }
     }
 
@@ -427,7 +416,7 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Rows of the reduced axes that fit in a block: several at a time.
-    fn rows<R: Copy + 'static>(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
+    fn rows(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
         let (cuts, reduced) = (self.cuts, self.cuts.reduced());
         let outer = 0..cuts.inner.start;
         let cut = cuts.cut(outer.clone(), BLOCK / reduced);
@@ -447,7 +436,7 @@ impl<const N: usize> FoldTask<'_, N> {
                 // writes rows of its own.
                 unsafe {
                     let room = room.as_mut_ptr().cast::<u8>();
-                    this.compute::<R>(&axes, at, room);
+                    this.compute(&axes, at, room);
                     (this.folding.row)(out.add(first * size), room, rows, reduced, reduced);
                 }
             }
@@ -465,12 +454,7 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Groups of neighbouring results, each folded from many blocks.
-    fn groups<R: Copy + 'static>(
-        &self,
-        results: &mut Buffer,
-        parallel: usize,
-        limit: Option<usize>,
-    ) {
+    fn groups(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
         let (cuts, size) = (self.cuts, self.code.dtype.size());
         let (outer, inner, columns) = (0..cuts.inner.start, cuts.inner.clone(), cuts.columns());
         let units = cuts.product(outer.clone());
@@ -506,6 +490,7 @@ impl<const N: usize> FoldTask<'_, N> {
             let depth =
                 if cuts.is_whole(&inner, deep) { deep.whole } else { deep.steps * deep.whole };
             let mut room = Vec::<[u64; 2]>::with_capacity((depth * widest * size).div_ceil(16) + 1);
+            let mut other = Vec::<[u64; 2]>::with_capacity(room.capacity() / 2 + widest);
             let mut pile = Pile::new(widest * size);
             for task in tasks {
                 let (group, part) = (task / parts, task % parts);
@@ -526,9 +511,9 @@ impl<const N: usize> FoldTask<'_, N> {
                     // SAFETY: the room holds a block of `rows * count` elements.
                     unsafe {
                         let room = room.as_mut_ptr().cast::<u8>();
-                        this.compute::<R>(&axes, start, room);
-                        this.down(room, rows, count);
-                        pile.push(room, count, size, this.folding.pair);
+                        this.compute(&axes, start, room);
+                        let row = this.down(room, other.as_mut_ptr().cast(), rows, count);
+                        pile.push(row, count, size, this.folding.pair);
                     }
                 }
                 // SAFETY: every task has a place of its own, with room for `count` elements.
@@ -565,34 +550,36 @@ impl<const N: usize> FoldTask<'_, N> {
         }
     }
 
-    /// Folds `rows` rows of `count` elements into the first: in pairs, pairs in pairs.
+    /// Folds `rows` rows of `count` elements into one, in pairs, pairs in pairs; says where it is.
     ///
     /// # Safety
     ///
-    /// The room holds that many elements.
-    unsafe fn down(&self, room: *mut u8, rows: usize, count: usize) {
+    /// The room holds that many elements, and the other half as many, rounded up.
+    unsafe fn down(&self, room: *mut u8, other: *mut u8, rows: usize, count: usize) -> *mut u8 {
         let size = self.code.dtype.size();
         if count == 1 {
-            // SAFETY: one row of `rows` elements, folded into a place beside it first.
-            unsafe {
-                let mut one = Bytes::default();
-                (self.folding.row)((&raw mut one).cast(), room, 1, rows, rows);
-                std::ptr::copy_nonoverlapping((&raw const one).cast(), room, size);
-            }
-            return;
+            // SAFETY: one row of `rows` elements into one place.
+            unsafe { (self.folding.row)(other, room, 1, rows, rows) };
+            return other;
         }
-        let mut rows = rows;
+        let (mut from, mut to, mut rows) = (room, other, rows);
         while rows > 1 {
             let half = rows / 2;
-            let over = rows - half;
-            // SAFETY: the last `half` rows onto the first ones; the middle one of an odd number
-            // stays for the next round.
+            // SAFETY: the second half of the rows with the first; the last of an odd number goes
+            // along to the next round. What is written fits in the half that is not read.
             unsafe {
-                let ins = [room.cast_const(), room.add(over * count * size), std::ptr::null()];
-                (self.folding.pair)(room, ins, half * count);
+                let second = from.add(half * count * size).cast_const();
+                (self.folding.pair)(to, [from, second, std::ptr::null()], half * count);
+                if rows % 2 == 1 {
+                    let last = from.add((rows - 1) * count * size);
+                    let place = to.add(half * count * size);
+                    std::ptr::copy_nonoverlapping(last, place, count * size);
+                }
             }
-            rows = over;
+            rows -= half;
+            std::mem::swap(&mut from, &mut to);
         }
+        from
     }
 
     /// Computes a rectangle into the room, row-major.
@@ -601,12 +588,7 @@ impl<const N: usize> FoldTask<'_, N> {
     ///
     /// The room holds as many elements as the axes have, and the axes from `at` on stay within the
     /// leaves.
-    unsafe fn compute<R: Copy + 'static>(
-        &self,
-        axes: &[(usize, [isize; N])],
-        at: [isize; N],
-        room: *mut u8,
-    ) {
+    unsafe fn compute(&self, axes: &[(usize, [isize; N])], at: [isize; N], room: *mut u8) {
         let mut laid = Laid::<N>::default();
         let mut shape = Inline::of_len(axes.len());
         let mut strides: [Inline<isize>; N] = std::array::from_fn(|_| Inline::of_len(axes.len()));
@@ -626,12 +608,13 @@ impl<const N: usize> FoldTask<'_, N> {
         if row_major_into(&laid.shape, &mut out).is_err() {
             return;
         }
-        // SAFETY: the leaves' own pointers and strides, and a room for all results; `R` has the size
-        // of the code's results.
+        let unit = self.code.dtype.size().cast_signed();
+        out.iter_mut().for_each(|stride| *stride *= unit);
+        // SAFETY: the leaves' own pointers and strides, and a room for all results.
         unsafe {
             let source = Source::new(&laid, ins, self.level);
-            let body = Interpreter::<R, N>::new(self.code);
-            source.run(Work::<_, Never<_>>::Here(body), room.cast(), &out, None, true);
+            let body = Interpreter::<N>::new(self.code);
+            source.run(Work::<_, Never<_>>::Here(body), room, &out, None, true);
         }
     }
 }
@@ -665,14 +648,13 @@ impl Pile {
     ///
     /// It is there, of the kernel's type, and no longer than a row of the pile.
     unsafe fn push(&mut self, row: *const u8, count: usize, size: usize, pair: Kernel) {
-        let mut own = self.spare.pop().unwrap_or_else(|| vec![[0; 2]; self.words]);
+        let mut own = self.empty();
         // SAFETY: the row fits by the condition of this function.
         unsafe { std::ptr::copy_nonoverlapping(row, own.as_mut_ptr().cast(), count * size) };
         let mut level = 0;
-        while let Some((_, mut older)) = self.rows.pop_if(|(top, _)| *top == level) {
-            // SAFETY: both hold `count` elements; the older one is folded in place.
-            unsafe { onto(&mut older, &own, count, pair) };
-            self.spare.push(std::mem::replace(&mut own, older));
+        while let Some((_, older)) = self.rows.pop_if(|(top, _)| *top == level) {
+            // SAFETY: both hold `count` elements.
+            own = unsafe { self.paired(older, own, count, pair) };
             level += 1;
         }
         self.rows.push((level, own));
@@ -684,27 +666,37 @@ impl Pile {
     ///
     /// `out` has room for `count` elements of `size` bytes; rows were pushed, of that many.
     unsafe fn finish(&mut self, out: *mut u8, count: usize, size: usize, pair: Kernel) {
-        while let Some((_, newer)) = self.rows.pop() {
-            match self.rows.last_mut() {
-                // SAFETY: both hold `count` elements.
-                Some((_, older)) => unsafe { onto(older, &newer, count, pair) },
-                // SAFETY: there is room by the condition of this function.
-                None => unsafe {
-                    std::ptr::copy_nonoverlapping(newer.as_ptr().cast(), out, count * size);
-                },
-            }
-            self.spare.push(newer);
+        let Some((_, mut newer)) = self.rows.pop() else { return };
+        while let Some((_, older)) = self.rows.pop() {
+            // SAFETY: both hold `count` elements.
+            newer = unsafe { self.paired(older, newer, count, pair) };
         }
+        // SAFETY: there is room by the condition of this function.
+        unsafe { std::ptr::copy_nonoverlapping(newer.as_ptr().cast(), out, count * size) };
+        self.spare.push(newer);
     }
-}
 
-/// Folds a row onto an older one.
-///
-/// # Safety
-///
-/// Both hold `count` elements of the kernel's type.
-unsafe fn onto(older: &mut [[u64; 2]], newer: &[[u64; 2]], count: usize, pair: Kernel) {
-    let out: *mut u8 = older.as_mut_ptr().cast();
-    // SAFETY: in place, by the condition of this function.
-    unsafe { pair(out, [out.cast_const(), newer.as_ptr().cast(), std::ptr::null()], count) };
+    fn empty(&mut self) -> Vec<[u64; 2]> {
+        self.spare.pop().unwrap_or_else(|| vec![[0; 2]; self.words])
+    }
+
+    /// Two rows as one.
+    ///
+    /// # Safety
+    ///
+    /// Both hold `count` elements of the kernel's type.
+    unsafe fn paired(
+        &mut self,
+        older: Vec<[u64; 2]>,
+        newer: Vec<[u64; 2]>,
+        count: usize,
+        pair: Kernel,
+    ) -> Vec<[u64; 2]> {
+        let mut both = self.empty();
+        let ins = [older.as_ptr().cast(), newer.as_ptr().cast(), std::ptr::null()];
+        // SAFETY: a row of the pile has room for `count` elements.
+        unsafe { pair(both.as_mut_ptr().cast(), ins, count) };
+        self.spare.extend([older, newer]);
+        both
+    }
 }

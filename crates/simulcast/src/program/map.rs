@@ -12,7 +12,6 @@ use super::lay::{Leaves, Stepwise, blame};
 use super::stage::Stage;
 use super::{Run, Target};
 use crate::any::{AnyArray, AnyView};
-use crate::drive::movable;
 use crate::dtype::DType;
 use crate::fresh::Fresh;
 use crate::inline::Inline;
@@ -104,7 +103,7 @@ impl Exec<'_, '_> {
         }
     }
 
-    /// The body for the size of the result's elements.
+    /// Runs on laid leaves.
     fn sized<const N: usize>(
         &self,
         laid: &mut Laid<N>,
@@ -115,17 +114,8 @@ impl Exec<'_, '_> {
             part(laid, &mut ins, &self.code.sizes, rows);
         }
         let (code, level, threads) = (self.code, self.run.program.level, self.run.threads);
-        let job = Task { code, level, threads, laid, ins };
-        let made = match code.dtype {
-            DType::Bool | DType::I8 | DType::U8 => job.go::<u8>(target),
-            DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => job.go::<u16>(target),
-            DType::I32 | DType::U32 | DType::F32 => job.go::<u32>(target),
-            DType::I64 | DType::U64 | DType::F64 => job.go::<u64>(target),
-            DType::C64 => job.go::<[u32; 2]>(target),
-            DType::C128 => job.go::<[u64; 2]>(target),
-            DType::String => return Err(self.run.program.unsupported("text in tiles")),
-        };
-        made.map_err(|error| self.run.refused(self.stage, error))
+        let task = Task { code, level, threads, laid, ins };
+        task.go(target).map_err(|error| self.run.refused(self.stage, error))
     }
 }
 
@@ -159,83 +149,83 @@ pub(crate) struct Task<'t, const N: usize> {
 }
 
 impl<const N: usize> Task<'_, N> {
-    /// Runs with results of `R`'s size.
-    fn go<R: Copy + Send + 'static>(
-        &self,
-        target: &mut Target<'_, '_>,
-    ) -> Result<Option<AnyArray>, BroadcastError> {
+    fn go(&self, target: &mut Target<'_, '_>) -> Result<Option<AnyArray>, BroadcastError> {
         // SAFETY: the leaves' own pointers, laid as they are, and of the types that the code reads.
         let source = unsafe { Source::new(self.laid, self.ins, self.level) };
-        // SAFETY: `R` was chosen for the code's result, and there are no more than `N` leaves.
-        let make = || unsafe { Interpreter::<R, N>::new(self.code) };
-        let here = self.threads == Some(1) || self.laid.len <= threads::PART;
-        let work = if here { Work::Here(make()) } else { Work::Parts(make, self.threads) };
-        let movable = movable::<R>();
+        let shape = &self.laid.shape[..];
         match target {
             Target::Fresh => {
-                let shape = &self.laid.shape[..];
                 let refused = |refusal| source.refused(refusal);
                 let mut strides = Inline::of_len(shape.len());
                 row_major_into(shape, &mut strides).map_err(refused)?;
-                let mut fresh = Fresh::<R>::new(self.laid.len).map_err(refused)?;
-                // SAFETY: there is room for every element of the row-major result, each of which
-                // is written.
-                let array = unsafe {
-                    source.run(work, fresh.pointer(), &strides, None, movable);
-                    fresh.finish(IxDyn(shape), self.laid.len)
-                };
-                // Never `None`: the dimension has the result's sizes.
-                let array = array.ok_or_else(|| refused(Refusal::Overflow))?;
-                Ok(Some(owned(self.code.dtype, array)))
+                // SAFETY: there is room for every element of the row-major result.
+                let mut write = |out| unsafe { self.write(&source, out, &strides) };
+                let made = fresh(self.code.dtype, shape, self.laid.len, &mut write);
+                Ok(Some(made.map_err(refused)?))
             }
             Target::Into(out) => {
                 let onto;
-                let source = if out.shape() == &self.laid.shape[..] {
+                let source = if out.shape() == shape {
                     source
                 } else {
                     onto = source.onto(out.shape())?;
                     // SAFETY: as above, laid onto the output's shape.
                     unsafe { Source::new(&onto, self.ins, self.level) }
                 };
-                let pointer = out.pointer().cast::<R>();
+                let pointer = out.pointer();
                 // SAFETY: the output is borrowed for writing, has the shape that the leaves are laid
-                // on, and elements of `R`'s size and at least its alignment; any bits are an `R`.
-                unsafe { source.run(work, pointer, out.strides(), None, movable) };
+                // on, and elements of the result's type.
+                unsafe { self.write(&source, pointer, out.strides()) };
                 Ok(None)
             }
         }
     }
+
+    /// Runs into memory with these strides, in elements.
+    ///
+    /// # Safety
+    ///
+    /// The memory reaches every element of the source's shape, for writes, and overlaps no leaf.
+    unsafe fn write(&self, source: &Source<'_, N>, out: *mut u8, strides: &[isize]) {
+        let unit = self.code.dtype.size().cast_signed();
+        let mut bytes = Inline::from_slice(strides);
+        bytes.iter_mut().for_each(|stride| *stride *= unit);
+        // SAFETY: there are no more than `N` leaves.
+        let make = || unsafe { Interpreter::<N>::new(self.code) };
+        let here = self.threads == Some(1) || self.laid.len <= threads::PART;
+        let work = if here { Work::Here(make()) } else { Work::Parts(make, self.threads) };
+        // SAFETY: the caller keeps the conditions, and results count as bytes.
+        unsafe { source.run(work, out, &bytes, None, true) };
+    }
 }
 
-/// An array of that type out of one of elements of the same size.
-fn owned<R: 'static>(dtype: DType, array: ArrayD<R>) -> AnyArray {
-    macro_rules! retyped {
+/// A new array of that type and shape, whose elements `write` writes, row-major.
+fn fresh(
+    dtype: DType,
+    shape: &[usize],
+    len: usize,
+    write: &mut dyn FnMut(*mut u8),
+) -> Result<AnyArray, Refusal> {
+    fn of<T>(
+        shape: &[usize],
+        len: usize,
+        write: &mut dyn FnMut(*mut u8),
+    ) -> Result<ArrayD<T>, Refusal> {
+        let mut fresh = Fresh::<T>::new(len)?;
+        write(fresh.pointer().cast());
+        // SAFETY: all elements were written, and there is room for them.
+        let array = unsafe { fresh.finish(IxDyn(shape), len) };
+        // Never `None`: the shape has that many elements.
+        array.ok_or(Refusal::Overflow)
+    }
+    macro_rules! by_type {
         ($($variant:ident)*) => {
             match dtype {
-                $(DType::$variant => {
-                    // SAFETY: kernels wrote values of that type, of `R`'s size and alignment.
-                    AnyArray::$variant(unsafe { retyped(array) })
-                })*
+                $(DType::$variant => of(shape, len, write).map(AnyArray::$variant),)*
                 // Never: text is not computed in tiles.
-                DType::String => AnyArray::String(ArrayD::default(IxDyn(&[0]))),
+                DType::String => Err(Refusal::Overflow),
             }
         };
     }
-    retyped!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128)
-}
-
-/// # Safety
-///
-/// The elements are values of `T`, which has the size and the alignment of `R`.
-unsafe fn retyped<R, T>(array: ArrayD<R>) -> ArrayD<T> {
-    let dim = array.raw_dim();
-    let (memory, _) = array.into_raw_vec_and_offset();
-    let mut memory = std::mem::ManuallyDrop::new(memory);
-    let (pointer, len, capacity) = (memory.as_mut_ptr(), memory.len(), memory.capacity());
-    // SAFETY: the vector's own parts; size and alignment are the same by the condition above.
-    let memory = unsafe { Vec::from_raw_parts(pointer.cast::<T>(), len, capacity) };
-    // Never an error: there are as many elements as before, row-major.
-    ArrayD::from_shape_vec(dim, memory).unwrap_or_else(|_| {
-        ArrayD::from_shape_vec(IxDyn(&[0]), Vec::new()).unwrap_or_else(|_| unreachable!())
-    })
+    by_type!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128)
 }

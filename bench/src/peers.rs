@@ -1,0 +1,80 @@
+//! Peers: engines in other processes.
+//!
+//! A peer reads a case a line on its standard input, as JSON: the fields of `cases.json` and the
+//! `seconds` to spend on each engine. It answers on its standard output with a line for each of its
+//! engines that has an answer, `{"engine": "numpy", "threads": 1, "best": 1e-3, "median": 1e-3}`, and
+//! then with an empty line. What it says on standard error is shown. So the cases are measured one
+//! after another, the peers in turn with the engines of this process, never at the same time.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::Deserialize;
+
+use crate::case::Case;
+
+/// What a peer measured.
+#[derive(Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) engine: String,
+    pub(crate) threads: usize,
+    pub(crate) best: f64,
+    pub(crate) median: f64,
+}
+
+/// A process that answers.
+pub(crate) struct Peer {
+    command: String,
+    process: Child,
+    cases: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// Starts a peer: words with spaces between them.
+    pub(crate) fn start(command: &str) -> Result<Self, String> {
+        let mut words = command.split_whitespace();
+        let program = words.next().ok_or("a peer needs a command")?;
+        let failed = |error: std::io::Error| format!("{command}: {error}");
+        let mut start = Command::new(program);
+        start.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = start.spawn().map_err(failed)?;
+        match (process.stdin.take(), process.stdout.take()) {
+            (Some(cases), Some(answers)) => {
+                let answers = BufReader::new(answers);
+                Ok(Self { command: command.into(), process, cases, answers })
+            }
+            _ => Err(format!("{command}: it has no input or output")),
+        }
+    }
+
+    /// What the peer measures on a case.
+    pub(crate) fn ask(&mut self, case: &Case, seconds: f64) -> Result<Vec<Answer>, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", self.command);
+        let mut question = serde_json::to_value(case).map_err(|error| failed(&error))?;
+        question["seconds"] = seconds.into();
+        question["result"] = serde_json::json!(case.output());
+        writeln!(self.cases, "{question}").map_err(|error| failed(&error))?;
+        let mut all = Vec::new();
+        loop {
+            let mut line = String::new();
+            if self.answers.read_line(&mut line).map_err(|error| failed(&error))? == 0 {
+                return Err(failed(&"it ended in the middle of a case"));
+            }
+            if line.trim().is_empty() {
+                return Ok(all);
+            }
+            all.push(serde_json::from_str(&line).map_err(|error| failed(&error))?);
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // A peer ends with its input; one that does not is ended.
+        if self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let _ = self.process.kill();
+        }
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,188 @@
+//! The report: a table in Markdown and a plot in SVG, one row a case, made of the measurements.
+
+use std::fmt::Write as _;
+
+/// One measurement.
+pub(crate) struct Line {
+    pub(crate) engine: String,
+    pub(crate) best: f64,
+}
+
+/// A case with its measurements, the floor's first.
+pub(crate) struct Row {
+    pub(crate) case: String,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// Whose measurement it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Floor,
+    Ours,
+    ByHand,
+    Peer,
+}
+
+fn whose(engine: &str) -> Whose {
+    match engine {
+        "floor" => Whose::Floor,
+        "hand" => Whose::ByHand,
+        _ if engine.starts_with("ours") => Whose::Ours,
+        _ => Whose::Peer,
+    }
+}
+
+impl Row {
+    fn best(&self, of: Whose) -> Option<&Line> {
+        let lines = self.lines.iter().filter(|line| whose(&line.engine) == of);
+        lines.min_by(|a, b| a.best.total_cmp(&b.best))
+    }
+
+    /// The share of the floor that a measurement reaches.
+    fn share(&self, line: &Line) -> Option<f64> {
+        Some(self.best(Whose::Floor)?.best / line.best)
+    }
+
+    /// The best two peers.
+    fn peers(&self) -> Vec<&Line> {
+        let is_peer = |line: &&Line| whose(&line.engine) == Whose::Peer;
+        let mut peers: Vec<&Line> = self.lines.iter().filter(is_peer).collect();
+        peers.sort_by(|a, b| a.best.total_cmp(&b.best));
+        peers.truncate(2);
+        peers
+    }
+}
+
+/// A time as people read it.
+pub(crate) fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-6 => format!("{:.1} ns", s * 1e9),
+        s if s < 1e-3 => format!("{:.1} us", s * 1e6),
+        s => format!("{:.2} ms", s * 1e3),
+    }
+}
+
+/// The table: our share of the floor, the best peer, and how many times faster than it we are.
+pub(crate) fn table(rows: &[Row], machine: &str) -> String {
+    let mut text = format!(
+        "Best of each engine in one run on {machine}. The floor is what must move, moved as fast as the\n\
+         machine moves it. Times are good as ratios within a row.\n\n\
+         | case | floor | ours | of the floor | best peer | of the floor | ours against it | by hand, one thread |\n\
+         |---|---|---|---|---|---|---|---|\n"
+    );
+    for row in rows {
+        let Some(floor) = row.best(Whose::Floor) else { continue };
+        let shown = |line: Option<&Line>| line.map_or("-".into(), |line| time(line.best));
+        let share = |line: Option<&Line>| {
+            let share = line.and_then(|line| row.share(line));
+            share.map_or("-".into(), |share| format!("{:.0}%", share * 100.0))
+        };
+        let (ours, peer) = (row.best(Whose::Ours), row.best(Whose::Peer));
+        let against = ours.zip(peer).map(|(ours, peer)| format!("{:.2}x", peer.best / ours.best));
+        let named = peer.map_or("-".into(), |peer| format!("{} {}", peer.engine, time(peer.best)));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {named} | {} | {} | {} |",
+            row.case,
+            time(floor.best),
+            shown(ours),
+            share(ours),
+            share(peer),
+            against.unwrap_or_else(|| "-".into()),
+            shown(row.best(Whose::ByHand)),
+        );
+    }
+    text
+}
+
+const LEFT: usize = 130;
+const WIDE: usize = 520;
+const BAR: usize = 9;
+const STEP: usize = 40;
+
+/// The plot: three bars a case, ours and the two best peers, as shares of the floor.
+pub(crate) fn plot(rows: &[Row], machine: &str) -> String {
+    let high = 60 + STEP * rows.len();
+    let at = |share: f64| (LEFT as f64 + share.min(1.25) / 1.25 * WIDE as f64).round();
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"860\" height=\"{high}\" viewBox=\"0 0 860 {high}\" \
+         font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"860\" height=\"{high}\" fill=\"white\"/>\n\
+         <text x=\"10\" y=\"18\" font-size=\"13\">Share of the floor, longer is better: {}</text>\n",
+        escaped(machine)
+    );
+    for percent in [25, 50, 75, 100] {
+        let x = at(f64::from(percent) / 100.0);
+        let line = if percent == 100 { "#444" } else { "#ddd" };
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{x}\" y1=\"40\" x2=\"{x}\" y2=\"{high}\" stroke=\"{line}\"/>\
+             <text x=\"{x}\" y=\"36\" text-anchor=\"middle\">{percent}%</text>"
+        );
+    }
+    for (n, row) in rows.iter().enumerate() {
+        let top = 48 + n * STEP;
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+            LEFT - 8,
+            top + 18,
+            escaped(&row.case)
+        );
+        let bars = row.best(Whose::Ours).into_iter().chain(row.peers());
+        for (k, (line, fill)) in bars.zip(["#1f6f8b", "#c9a26b", "#dcc7a1"]).enumerate() {
+            let (y, share) = (top + k * (BAR + 2), row.share(line).unwrap_or(0.0));
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{}\" height=\"{BAR}\" fill=\"{fill}\"/>\
+                 <text x=\"{}\" y=\"{}\" font-size=\"9\" fill=\"#444\">{} {:.0}%</text>",
+                at(share) - LEFT as f64,
+                at(share) + 4.0,
+                y + BAR - 1,
+                escaped(&line.engine),
+                share * 100.0
+            );
+        }
+    }
+    svg + "</svg>\n"
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> Row {
+        let line = |engine: &str, best| Line { engine: engine.into(), best };
+        let lines = vec![
+            line("floor", 1e-3),
+            line("ours-1", 4e-3),
+            line("ours", 2e-3),
+            line("a<b", 8e-3),
+            line("candle", 3e-3),
+            line("numpy", 6e-3),
+            line("hand", 5e-3),
+        ];
+        Row { case: "row".into(), lines }
+    }
+
+    #[test]
+    fn the_table_takes_the_best_of_ours_and_of_the_peers() {
+        let text = table(&[row()], "this machine");
+        let expected =
+            "| row | 1.00 ms | 2.00 ms | 50% | candle 3.00 ms | 33% | 1.50x | 5.00 ms |\n";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn the_plot_shows_ours_and_two_peers() {
+        let svg = plot(&[row()], "a & b");
+        assert_eq!(svg.matches("<rect x=").count(), 3);
+        assert!(
+            svg.contains("ours 50%") && svg.contains("candle 33%") && svg.contains("numpy 17%")
+        );
+        assert!(svg.contains("a &amp; b") && svg.ends_with("</svg>\n"));
+    }
+}

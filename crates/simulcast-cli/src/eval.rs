@@ -1,0 +1,322 @@
+//! `simulcast eval`: an expression over arrays, in one pass over memory, to the terminal or a file.
+
+mod generate;
+mod inputs;
+mod meeting;
+mod show;
+mod word;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use simulcast::{
+    AnyArray, AnyView, DType, Diagnostic, Expr, ExprKind, Program, ProgramError, ProgramErrorKind,
+    Promotion, Run,
+};
+use simulcast_core::{OwnedRule, RuleKind, tuple};
+use simulcast_explain::{SCHEMA, error_json};
+use simulcast_files::{FileError, Temporary, Writer, write_npy};
+
+use crate::args::EvalArgs;
+use crate::{Failure, output};
+use inputs::Inputs;
+use show::Shown;
+
+/// Results go to files in blocks of about that many bytes.
+const BLOCK: usize = 64 << 20;
+
+/// Work that takes longer has a progress bar.
+const LONG: Duration = Duration::from_millis(500);
+
+// Implements E_BROADCAST_ANY_FUNC_2270.
+pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
+    let mut clock = Clock(vec![("start", Instant::now())]);
+    let rule = rule(&args.rule)?;
+    let text = args.expression.as_str();
+    let expr = Expr::parse(text)
+        .map_err(|error| Failure::Shown(Diagnostic::of_text(text, error).to_string(), 2))?;
+    let memory = args.max_bytes.unwrap_or_else(available);
+    if let Some(path) = &args.output {
+        check_output(path)?;
+    }
+    let inputs = Inputs::new(&args.inputs, args.seed, memory)?;
+    let given = inputs.views()?;
+    clock.passed("read");
+    check_names(&expr, &given)?;
+    let promotion = if args.strict { Promotion::Strict } else { Promotion::Numpy };
+    let known: Vec<_> =
+        given.iter().map(|(name, view)| (*name, view.dtype(), view.shape())).collect();
+    let fail = |error: ProgramError| {
+        refused(args, &Diagnostic::new(&expr, error, &known, rule.rule(), promotion))
+    };
+    let types: Vec<_> = known.iter().map(|&(name, dtype, _)| (name, dtype)).collect();
+    let program = expr.compile(&types, promotion).map_err(fail)?;
+    clock.passed("compile");
+
+    let operands: Vec<AnyView<'_>> = given.iter().map(|(_, view)| view.clone()).collect();
+    let mut run = program.on(&operands).rule(rule.rule());
+    if let Some(threads) = args.threads {
+        run = run.threads(threads);
+    }
+    let shape = run.shape().map_err(fail)?;
+    let plan = meeting::plan(&expr, rule.rule(), &known);
+    if args.explain && !args.json {
+        output::print(meeting::explain(plan.as_ref(), &program, &operands, &shape).as_bytes())?;
+    } else {
+        meeting::warn(plan.as_ref());
+    }
+    let made = match &args.output {
+        Some(path) => {
+            to_file(&run, &program, &shape, path, memory, &mut clock, fail)?;
+            None
+        }
+        None => {
+            fits(program.dtype(), &shape, inputs.left)?;
+            let made = run.collect().map_err(fail)?;
+            clock.passed("run");
+            Some(made)
+        }
+    };
+    let shapes: Vec<&[usize]> = operands.iter().map(AnyView::shape).collect();
+    report(args, &program, &shapes, &shape, made.as_ref(), &clock)
+}
+
+/// A rule that brings any two shapes together, as the operators of an expression need it.
+fn rule(text: &str) -> Result<OwnedRule, Failure> {
+    let rule: OwnedRule = text.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+    match rule.kind {
+        RuleKind::Numpy
+        | RuleKind::Exact
+        | RuleKind::Unidirectional
+        | RuleKind::Pdpd
+        | RuleKind::Paddle
+        | RuleKind::Legacy => Ok(rule),
+        _ => Err(Failure::Usage(format!(
+            "rule {text} does not bring two operands together; expressions take numpy, exact, \
+             unidirectional, pdpd, paddle and legacy"
+        ))),
+    }
+}
+
+fn check_output(path: &Path) -> Result<(), Failure> {
+    if path.extension().is_some_and(|extension| extension == "npy") {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("{} does not end in .npy", path.display())))
+}
+
+/// Every name of the expression is given, and every one that is given is in the expression.
+fn check_names(expr: &Expr, given: &[(&str, AnyView<'_>)]) -> Result<(), Failure> {
+    let known = |name: &str| given.iter().any(|(known, _)| *known == name);
+    let missing: Vec<&str> = expr.operands().filter(|name| !known(name)).collect();
+    if let [first, ..] = missing[..] {
+        let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+        let names = names.join(", ");
+        return Err(Failure::Usage(format!(
+            "nothing is given for {names}; write {first}=FILE, {first}=VALUE or {first}='(3, 4)'"
+        )));
+    }
+    // Not only operands: `e` is a constant until it is given.
+    let names: HashSet<&str> = expr
+        .nodes()
+        .iter()
+        .filter_map(|node| match &node.kind {
+            ExprKind::Name(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    match given.iter().find(|(name, _)| !names.contains(name)) {
+        Some((name, _)) => Err(Failure::Usage(format!("`{name}` is not in the expression"))),
+        None => Ok(()),
+    }
+}
+
+/// An error with its place in the expression: shapes and types that do not go together.
+fn refused(args: &EvalArgs, diagnostic: &Diagnostic) -> Failure {
+    if args.json {
+        let error = diagnostic.error();
+        let mut about = match &error.kind {
+            ProgramErrorKind::Broadcast(error) => error_json(error),
+            _ => json!({}),
+        };
+        about["message"] = error.to_string().into();
+        about["span"] = json!([error.span.start, error.span.end]);
+        about["suggestions"] = diagnostic.suggestions().collect();
+        let answer = json!({ "schema": SCHEMA, "error": about });
+        // Whoever reads it may have seen enough; the verdict stays.
+        let _ = output::print(format!("{answer}\n").as_bytes());
+    }
+    Failure::Shown(diagnostic.to_string(), 1)
+}
+
+/// The bytes of an array; as many as can be said where there are more.
+fn bytes_of(dtype: DType, shape: &[usize]) -> u64 {
+    let count = if shape.contains(&0) { 0 } else { 1_u64 };
+    let count = shape.iter().fold(count, |count, &size| count.saturating_mul(size as u64));
+    count.saturating_mul(dtype.size() as u64)
+}
+
+/// Whether a result fits in memory.
+fn fits(dtype: DType, shape: &[usize], memory: u64) -> Result<(), Failure> {
+    if bytes_of(dtype, shape) <= memory {
+        return Ok(());
+    }
+    let (shape, limit) = (tuple(shape), show::size(memory));
+    Err(Failure::Usage(format!(
+        "the result, {dtype} {shape}, is over the limit of {limit}; write it to a file with -o, or \
+         raise --max-bytes"
+    )))
+}
+
+/// Computes a result straight into its file, block by block where one pass is all it takes: other
+/// stages would be computed anew for each block.
+fn to_file(
+    run: &Run<'_>,
+    program: &Program,
+    shape: &[usize],
+    path: &Path,
+    memory: u64,
+    clock: &mut Clock,
+    fail: impl Fn(ProgramError) -> Failure,
+) -> Result<(), Failure> {
+    let dtype = program.dtype();
+    let cannot = |error: FileError| Failure::Usage(format!("cannot write {error}"));
+    if dtype == DType::String {
+        let made = run.collect().map_err(fail)?;
+        clock.passed("run");
+        write_npy(path, &made.view()).map_err(cannot)?;
+        clock.passed("write");
+        return Ok(());
+    }
+    // Where files have temporary names, a signal would leave them behind.
+    let _ = ctrlc::set_handler(|| {
+        Temporary::remove_all();
+        std::process::exit(130);
+    });
+    let mut writer = Writer::create(path, dtype, shape).map_err(cannot)?;
+    match shape {
+        [rows, inner @ ..] if program.stages() == 1 && *rows > 0 => {
+            let row = inner.iter().product::<usize>().saturating_mul(dtype.size()).max(1);
+            let block = BLOCK.min(usize::try_from(memory).unwrap_or(BLOCK));
+            let step = (block / row).max(1);
+            let bar = Bar::new((*rows as u64).saturating_mul(row as u64));
+            for start in (0..*rows).step_by(step) {
+                let block = start..(start + step).min(*rows);
+                let mut out = writer.rows_mut(block.clone());
+                run.rows_into(block.clone(), &mut out).map_err(&fail)?;
+                bar.reached(block.end as u64 * row as u64);
+            }
+        }
+        _ => run.collect_into(&mut writer.view_mut()).map_err(fail)?,
+    }
+    clock.passed("run");
+    writer.finish().map_err(cannot)?;
+    clock.passed("write");
+    Ok(())
+}
+
+/// A progress bar, on a terminal, for long work.
+struct Bar {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Bar {
+    fn new(bytes: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
+        let style =
+            "{bar:24} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta}";
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            bar.set_style(style);
+        }
+        Self { bar, start: Instant::now() }
+    }
+
+    fn reached(&self, bytes: u64) {
+        if self.bar.is_hidden() && self.start.elapsed() > LONG {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_position(bytes);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// When what was done.
+struct Clock(Vec<(&'static str, Instant)>);
+
+impl Clock {
+    fn passed(&mut self, name: &'static str) {
+        self.0.push((name, Instant::now()));
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        self.0.windows(2).map(|pair| (pair[1].0, pair[1].1.duration_since(pair[0].1)))
+    }
+}
+
+fn report(
+    args: &EvalArgs,
+    program: &Program,
+    shapes: &[&[usize]],
+    shape: &[usize],
+    made: Option<&AnyArray>,
+    clock: &Clock,
+) -> Result<(), Failure> {
+    let (dtype, view) = (program.dtype(), made.map(AnyArray::view));
+    let file = args.output.as_ref().map(|path| path.display().to_string());
+    if args.json {
+        let mut answer = json!({ "schema": SCHEMA });
+        if let Value::Object(about) = show::json_of(dtype, shape, view.as_ref()) {
+            about.into_iter().for_each(|(key, value)| answer[key] = value);
+        }
+        if args.explain {
+            let operands = program.operands().iter().zip(shapes);
+            let about = operands.map(|(operand, shape)| {
+                json!({ "name": operand.name, "dtype": operand.dtype.name(), "shape": shape })
+            });
+            answer["operands"] = about.collect();
+            answer["passes"] = program.stages().into();
+        }
+        if let Some(file) = file {
+            answer["file"] = file.into();
+        }
+        if args.time {
+            answer["seconds"] = clock
+                .parts()
+                .map(|(name, time)| (name.to_owned(), json!(time.as_secs_f64())))
+                .collect();
+        }
+        return output::print(format!("{answer}\n").as_bytes());
+    }
+    if args.time {
+        let parts: Vec<String> =
+            clock.parts().map(|(name, time)| format!("{name} {time:.1?}")).collect();
+        let _ = std::io::Write::write_all(
+            &mut anstream::stderr(),
+            format!("{}\n", parts.join(", ")).as_bytes(),
+        );
+    }
+    let shown = view.as_ref().map_or(Shown::About(Vec::new()), Shown::of);
+    let mut text = show::text(dtype, shape, &shown);
+    if let Some(file) = file {
+        text = format!("{file}: {text}");
+    }
+    output::print(text.as_bytes())
+}
+
+/// Half of the memory that is free, where the system says it; 4 GiB elsewhere.
+fn available() -> u64 {
+    let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes =
+        line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kilobytes.map_or(4 << 30, |kilobytes| kilobytes.saturating_mul(1024) / 2)
+}

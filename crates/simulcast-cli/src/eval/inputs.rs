@@ -1,0 +1,99 @@
+//! The operands of an expression: `name=` and a file, a value, a shape or a call.
+
+use std::collections::BTreeMap;
+
+use simulcast::{AnyArray, AnyView};
+use simulcast_files::{FileError, Limits, Store};
+
+use super::generate::Source;
+use super::word::Word;
+use crate::Failure;
+use crate::file_word::FileWord;
+
+/// Every operand that was given, in the order of the command line.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    /// Files, each opened once.
+    stores: BTreeMap<String, Store>,
+    given: Vec<(String, Given)>,
+    /// The bytes of memory that are left.
+    pub(super) left: u64,
+}
+
+#[derive(Debug)]
+enum Given {
+    File { path: String, array: Option<String> },
+    Made(AnyArray),
+}
+
+impl Inputs {
+    pub(super) fn new(words: &[String], seed: u64, memory: u64) -> Result<Self, Failure> {
+        let mut this = Self { stores: BTreeMap::new(), given: Vec::new(), left: memory };
+        for (at, word) in words.iter().enumerate() {
+            let (name, text) = split(word).map_err(Failure::Usage)?;
+            if this.given.iter().any(|(known, _)| known == name) {
+                return Err(Failure::Usage(format!("`{name}` is given twice")));
+            }
+            let given = match FileWord::new(text) {
+                Some(file) => this.open(file).map_err(file_failure)?,
+                None => {
+                    // Another sequence for each operand.
+                    let seed = seed.wrapping_add((at as u64).wrapping_mul(0xd134_2543_de82_ef95));
+                    let made = Word::parse(text)
+                        .and_then(|word| Source { seed, memory: this.left }.array(&word))
+                        .map_err(|why| Failure::Usage(format!("{word}: {why}")))?;
+                    let bytes = made.view().len() * made.dtype().size();
+                    this.left = this.left.saturating_sub(bytes as u64);
+                    Given::Made(made)
+                }
+            };
+            this.given.push((name.to_owned(), given));
+        }
+        Ok(this)
+    }
+
+    fn open(&mut self, file: FileWord<'_>) -> Result<Given, FileError> {
+        if !self.stores.contains_key(file.path) {
+            let store = file.open(&Limits { memory: self.left, ..Limits::default() })?;
+            self.stores.insert(file.path.to_owned(), store);
+        }
+        let array = file.array.map(str::to_owned);
+        Ok(Given::File { path: file.path.to_owned(), array })
+    }
+
+    /// Names and arrays, in the order of the command line.
+    pub(super) fn views(&self) -> Result<Vec<(&str, AnyView<'_>)>, Failure> {
+        let mut views = Vec::new();
+        for (name, given) in &self.given {
+            let view = match given {
+                Given::Made(array) => array.view(),
+                Given::File { path, array } => match self.stores.get(path) {
+                    Some(store) => store.get(array.as_deref()).map_err(file_failure)?,
+                    None => continue,
+                },
+            };
+            views.push((name.as_str(), view));
+        }
+        Ok(views)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
+fn file_failure(error: FileError) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// `name=text`, with a name that an expression can have.
+fn split(word: &str) -> Result<(&str, &str), String> {
+    let (name, text) = word.split_once('=').ok_or_else(|| {
+        format!("{word:?} is no operand; write NAME=FILE, NAME=VALUE or NAME='(3, 4)'")
+    })?;
+    let name = name.trim();
+    let mut letters = name.chars();
+    let first = letters.next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    if first && letters.all(|c| c.is_alphanumeric() || c == '_') {
+        Ok((name, text.trim()))
+    } else {
+        Err(format!("{name:?} is no name for an operand"))
+    }
+}

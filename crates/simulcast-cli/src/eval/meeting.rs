@@ -1,0 +1,63 @@
+//! How the operands of an expression meet: warnings, and what `--explain` shows.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use simulcast::{AnyView, DType, Expr, ExprKind, Program};
+use simulcast_core::{Names, Plan, Policy, Rule, resolve, tuple};
+use simulcast_explain::{Subject, TextOptions, shown, text};
+
+use super::{bytes_of, show};
+
+/// The plan of all operands together, where they meet as they are given: no axes are added, moved
+/// or reduced on the way.
+pub(super) fn plan(
+    expr: &Expr,
+    rule: Rule<'_>,
+    operands: &[(&str, DType, &[usize])],
+) -> Option<Plan> {
+    let moved = expr.nodes().iter().any(|node| {
+        matches!(node.kind, ExprKind::Index(..) | ExprKind::Transpose(..) | ExprKind::Reduce { .. })
+    });
+    if moved {
+        return None;
+    }
+    let shapes: Vec<&[usize]> = operands.iter().map(|(.., shape)| *shape).collect();
+    let names = Names {
+        operands: operands.iter().map(|(name, ..)| (*name).to_owned()).collect(),
+        axes: shapes.iter().map(|shape| vec![String::new(); shape.len()]).collect(),
+    };
+    resolve(rule, &shapes).ok().map(|plan| plan.with_names(names))
+}
+
+/// Says on standard error what is legal and suspicious.
+pub(super) fn warn(plan: Option<&Plan>) {
+    let found = plan.map(|plan| Policy::default().judge(plan).warned).unwrap_or_default();
+    for finding in found {
+        let _ = writeln!(anstream::stderr(), "warning: {finding}");
+    }
+}
+
+/// The table of axes, where there is one; then types, bytes and passes over memory.
+pub(super) fn explain(
+    plan: Option<&Plan>,
+    program: &Program,
+    operands: &[AnyView<'_>],
+    shape: &[usize],
+) -> String {
+    let mut out = String::new();
+    if let Some(plan) = plan {
+        let findings = shown().judge(plan).warned;
+        out = text(&Subject::Plan(plan, &findings), TextOptions { unicode: true, color: true });
+    }
+    let given = program.operands().iter().zip(operands);
+    let given = given.map(|(operand, view)| (&*operand.name, operand.dtype, view.shape()));
+    for (name, dtype, shape) in given.chain([("result", program.dtype(), shape)]) {
+        let bytes = show::size(bytes_of(dtype, shape));
+        let _ = writeln!(out, "  {name:<8} {dtype} {}  {bytes}", tuple(shape));
+    }
+    let passes = program.stages();
+    let word = if passes == 1 { "pass" } else { "passes" };
+    let _ = writeln!(out, "  {word:<8} {passes} over memory");
+    out
+}

@@ -1,0 +1,200 @@
+//! Results for people and for programs: values where there are few, numbers about them where there
+//! are many.
+
+use serde_json::{Value, json};
+use simulcast::{AnyView, Builder, Complex, DType, Fold, Kind, Promotion};
+use simulcast_core::tuple;
+
+use super::bytes_of;
+
+/// Arrays of more elements than this are summed up.
+const FEW: usize = 120;
+
+/// The columns that a row of values takes at most.
+const WIDTH: usize = 96;
+
+/// What is said of a result.
+pub(super) enum Shown {
+    /// Every element, as text.
+    Values(Vec<String>),
+    /// Numbers about the elements, with their names.
+    About(Vec<(&'static str, String)>),
+}
+
+impl Shown {
+    pub(super) fn of(view: &AnyView<'_>) -> Self {
+        if view.len() <= FEW { Self::Values(cells(view)) } else { Self::About(about(view)) }
+    }
+}
+
+/// A line about the array, and its values or the numbers about them.
+pub(super) fn text(dtype: DType, shape: &[usize], shown: &Shown) -> String {
+    let bytes = size(bytes_of(dtype, shape));
+    match shown {
+        Shown::Values(cells) => format!("{dtype} {}\n{}\n", tuple(shape), nested(shape, cells)),
+        Shown::About(about) => {
+            let about: Vec<String> =
+                about.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            let about = if about.is_empty() { String::new() } else { about.join("   ") + "\n" };
+            format!("{dtype} {}   {bytes}\n{about}", tuple(shape))
+        }
+    }
+}
+
+/// Bytes as people read them.
+pub(super) fn size(bytes: u64) -> String {
+    let units = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    let (mut value, mut unit) = (bytes as f64, "bytes");
+    for next in units {
+        if value < 1000.0 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    let shown = format!("{value:.1}");
+    format!("{} {unit}", shown.strip_suffix(".0").unwrap_or(&shown))
+}
+
+/// Elements in brackets, as columns.
+fn nested(shape: &[usize], cells: &[String]) -> String {
+    let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    brackets(shape, cells, width, 0, &mut out);
+    out
+}
+
+fn brackets(shape: &[usize], cells: &[String], width: usize, depth: usize, out: &mut String) {
+    let Some((&size, inner)) = shape.split_first() else {
+        let cell = cells.first().map_or("", String::as_str);
+        let width = if depth == 0 { 0 } else { width };
+        out.push_str(&format!("{cell:>width$}"));
+        return;
+    };
+    out.push('[');
+    let step = cells.len().checked_div(size).unwrap_or(0);
+    for at in 0..size {
+        // Long rows go on below their beginning.
+        let line = (WIDTH.saturating_sub(depth) / (width + 2)).max(1);
+        if at > 0 && inner.is_empty() && !at.is_multiple_of(line) {
+            out.push_str(", ");
+        } else if at > 0 && inner.is_empty() {
+            out.push_str(",\n");
+            out.extend(std::iter::repeat_n(' ', depth + 1));
+        } else if at > 0 {
+            out.push(',');
+            out.extend(std::iter::repeat_n('\n', inner.len()));
+            out.extend(std::iter::repeat_n(' ', depth + 1));
+        }
+        let cells = cells.get(at * step..(at + 1) * step).unwrap_or_default();
+        brackets(inner, cells, width, depth + 1, out);
+    }
+    out.push(']');
+}
+
+/// Calls a function of the element type for every element, in row-major order.
+macro_rules! each {
+    ($view:expr, $([$($variant:ident: $type:ty),*] $show:expr;)*) => {
+        match $view.dtype() {
+            $($(DType::$variant => {
+                let array = $view.typed::<$type>();
+                array.iter().flatten().map($show).collect()
+            })*)*
+        }
+    };
+}
+
+fn cells(view: &AnyView<'_>) -> Vec<String> {
+    each!(view,
+        [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
+            ToString::to_string;
+        [F16: half::f16, Bf16: half::bf16, F32: f32, F64: f64, String: String] |x| format!("{x:?}");
+        [C64: Complex<f32>, C128: Complex<f64>] |x| format!("{:?}{:+?}j", x.re, x.im);
+    )
+}
+
+/// Least, largest, mean, by the engine itself.
+fn about(view: &AnyView<'_>) -> Vec<(&'static str, String)> {
+    let questions: &[(&str, Fold)] = match view.dtype().kind() {
+        Kind::String => &[],
+        Kind::Bool => &[("true", Fold::Sum), ("mean", Fold::Mean)],
+        Kind::Complex => &[("mean", Fold::Mean)],
+        _ => &[("min", Fold::Minimum), ("max", Fold::Maximum), ("mean", Fold::Mean)],
+    };
+    let ask = |fold: Fold| {
+        let mut builder = Builder::new(Promotion::Numpy);
+        let x = builder.operand("x", view.dtype());
+        let answer = builder.reduce(fold, x, None, false).ok()?;
+        let answer = builder.finish(answer).ok()?.run(std::slice::from_ref(view)).ok()?;
+        cells(&answer.view()).pop()
+    };
+    questions.iter().filter_map(|&(name, fold)| Some((name, ask(fold)?))).collect()
+}
+
+/// The same as JSON; numbers that JSON does not have are text.
+pub(super) fn json_of(dtype: DType, shape: &[usize], view: Option<&AnyView<'_>>) -> Value {
+    let mut value = json!({ "dtype": dtype.name(), "shape": shape });
+    let Some(view) = view else { return value };
+    if view.len() <= FEW {
+        let mut values: Vec<Value> = each!(view,
+            [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
+                |x| json!(x);
+            [String: String] |x| json!(x);
+            [F16: half::f16, Bf16: half::bf16] |x| number(x.to_f64());
+            [F32: f32] |x| number(f64::from(*x));
+            [F64: f64] |x| number(*x);
+            [C64: Complex<f32>] |x| json!([number(x.re.into()), number(x.im.into())]);
+            [C128: Complex<f64>] |x| json!([number(x.re), number(x.im)]);
+        );
+        for &size in shape.iter().skip(1).rev() {
+            let count = values.len().checked_div(size).unwrap_or_default();
+            let mut flat = values.into_iter();
+            values = (0..count).map(|_| flat.by_ref().take(size).collect()).collect();
+        }
+        value["values"] = match shape {
+            [] => values.pop().unwrap_or_default(),
+            _ => values.into(),
+        };
+    } else {
+        for (name, text) in about(view) {
+            value[name] = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        }
+    }
+    value
+}
+
+fn number(x: f64) -> Value {
+    if x.is_finite() { json!(x) } else { x.to_string().to_lowercase().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    fn shown(array: impl Into<simulcast::AnyArray>) -> String {
+        let array = array.into();
+        text(array.dtype(), array.shape(), &Shown::of(&array.view()))
+    }
+
+    #[test]
+    fn few_values_are_shown_as_columns() {
+        let x = array![[[1.5_f32, 20.0]], [[f32::NAN, -3.0]]];
+        assert_eq!(shown(x), "float32 (2, 1, 2)\n[[[ 1.5, 20.0]],\n\n [[ NaN, -3.0]]]\n");
+        assert_eq!(shown(ndarray::arr0(7_i64)), "int64 ()\n7\n");
+        assert_eq!(
+            shown(array![["a", "b\n"]].mapv(String::from)),
+            "string (1, 2)\n[[  \"a\", \"b\\n\"]]\n"
+        );
+        assert_eq!(shown(ndarray::Array2::<u8>::default((2, 0))), "uint8 (2, 0)\n[[],\n []]\n");
+        let z = array![Complex::new(1.0_f64, -2.5)];
+        assert_eq!(shown(z), "complex128 (1,)\n[1.0-2.5j]\n");
+    }
+
+    #[test]
+    fn many_values_are_summed_up() {
+        let x = ndarray::Array1::from_iter(0_i32..1000);
+        assert_eq!(shown(x), "int32 (1000,)   4 kB\nmin 0   max 999   mean 499.5\n");
+        let x = ndarray::Array1::from_iter((0..1000).map(|x| x % 4 == 0));
+        assert_eq!(shown(x), "bool (1000,)   1 kB\ntrue 250   mean 0.25\n");
+    }
+}

@@ -1,0 +1,283 @@
+//! `simulcast eval` as a user meets it: results, errors, files, signals.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use simulcast_files::{Limits, Store};
+
+fn simulcast(args: &[&str]) -> Output {
+    // Files are named as on the command line of the examples.
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulcast-files/tests/data");
+    Command::new(env!("CARGO_BIN_EXE_simulcast")).current_dir(data).args(args).output().unwrap()
+}
+
+/// The whole transcript of a call.
+fn transcript(args: &[&str]) -> String {
+    let Output { status, stdout, stderr } = simulcast(args);
+    let plain = |c: char| c.is_alphanumeric() || "=._:-,".contains(c);
+    let quoted: Vec<String> = args
+        .iter()
+        .map(|a| match a.chars().all(plain) {
+            true => (*a).to_string(),
+            false if a.contains('\'') => format!("\"{a}\""),
+            false => format!("'{a}'"),
+        })
+        .collect();
+    let said = String::from_utf8(stderr).unwrap();
+    format!(
+        "$ simulcast {}\n{}{}[exit code {}]\n",
+        quoted.join(" "),
+        String::from_utf8(stdout).unwrap(),
+        said.lines().map(|line| format!("! {line}\n")).collect::<String>(),
+        status.code().unwrap()
+    )
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn results_are_shown() {
+    let calls: [&[&str]; 17] = [
+        &["eval", "a * b + 1", "a=(2,3)", "b=[10, 20, 30]"],
+        &["eval", "(x - m) / s", "x=[[1, 2], [3, 6]]", "m=[2, 4]", "s=[[1], [2]]"],
+        &["eval", "x / 2", "x=version1.npy"],
+        &["eval", "x + 1", "x=numpy.npz:big_fortran"],
+        &["eval", "x + y", "x=tensors.safetensors:bfloat16", "y=tensors.safetensors:float16"],
+        &["eval", "x == 'a'", "x=deflated.npz:text"],
+        &["eval", "-x", "x=3"],
+        &["eval", "x.sum()", "x=(100,100)"],
+        &["eval", "x + y", "x=(1000,1)", "y=(3,)"],
+        &["eval", "x > 3", "x=(1000,)"],
+        &["eval", "x * 1j", "x=[1, 2.5]"],
+        &["eval", "x[:, None] * x", "x=arange(4, dtype=int8)"],
+        &["eval", "sum((x[:, None] - y) ** 2, axis=-1)", "x=(2,3)", "y=(4,3)", "--explain"],
+        &["eval", "a * b", "a=(2,1)", "b=(3,)", "--explain"],
+        &["eval", "x", "x=linspace(0, 1, 40)"],
+        &["eval", "a * b + 1", "a=(2,3)", "b=2.5", "--json", "--explain"],
+        &["eval", "x + y", "x=(2,3,4)", "y=(3,)", "--rule", "pdpd:1", "--json"],
+    ];
+    insta::assert_snapshot!(calls.map(transcript).join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn what_is_legal_and_suspicious_is_said() {
+    let said = |args: &[&str]| String::from_utf8(simulcast(args).stderr).unwrap();
+    let column = said(&["eval", "pred - target", "pred=(3,1)", "target=(3,)"]);
+    assert!(column.starts_with("warning: SC102: a column meets a row"), "{column}");
+    assert_eq!(said(&["eval", "pred - target[:, None]", "pred=(3,1)", "target=(3,)"]), "");
+}
+
+/// More elements than can be counted: a shape, and no memory for it.
+#[test]
+fn results_beyond_counting_are_refused() {
+    let folder = folder("beyond");
+    let path = folder.join("x.npy");
+    let axes: Vec<String> = (0..7).map(|axes| format!("a[:{}]", ", None".repeat(axes))).collect();
+    let expression = axes.join(" + ");
+    for extra in [&[][..], &["--explain"], &["-o", path.to_str().unwrap()]] {
+        let mut args = vec!["eval", expression.as_str(), "a=(1000,)"];
+        args.extend(extra);
+        let output = simulcast(&args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{said}");
+        assert!(said.starts_with("error"), "{said}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn what_does_not_go_together_exits_with_1() {
+    let calls: [&[&str]; 5] = [
+        &["eval", "image - mean", "image=zeros(8,3,4,5)", "mean=zeros(3)"],
+        &["eval", "a + b", "a=(2,3,4)", "b=(2,4)", "--json"],
+        &["eval", "a + b", "a=zeros(3, dtype=float32)", "b=zeros(3)", "--strict"],
+        &["eval", "a + b", "a=['x']", "b=1"],
+        &["eval", "a + b", "a=(3,)", "b=(1,)", "--rule", "exact"],
+    ];
+    let said = calls.map(transcript);
+    for text in &said {
+        assert!(text.contains("[exit code 1]"), "{text}");
+    }
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2240]
+#[test]
+fn what_cannot_be_understood_exits_with_2() {
+    let calls: [&[&str]; 24] = [
+        &["eval", "a + "],
+        &["eval", "a + foo(b)", "a=1", "b=1"],
+        &["eval", "a + b", "a=1"],
+        &["eval", "a", "a=1", "b=1"],
+        &["eval", "a", "a=1", "a=2"],
+        &["eval", "a", "rand(3)"],
+        &["eval", "a", "1a=3"],
+        &["eval", "a", "a="],
+        &["eval", "a", "a=3,4"],
+        &["eval", "a", "a=foo"],
+        &["eval", "a", "a=foo(3)"],
+        &["eval", "a", "a=[[1], [2, 3]]"],
+        &["eval", "a", "a=[1, 'a']"],
+        &["eval", "a", "a=array([300], dtype=int8)"],
+        &["eval", "a", "a=rand(3, dtype=int8)"],
+        &["eval", "a", "a=zeros(100, 100)", "--max-bytes", "1000"],
+        &["eval", "a[:, None] + a", "a=(100,)", "--max-bytes", "1000"],
+        &["eval", "a", "a=zeros(4294967296, 4294967296, 4294967296)", "--max-bytes", "1000"],
+        &["eval", "a", "a=no.npy"],
+        &["eval", "a", "a=numpy.npz"],
+        &["eval", "a", "a=numpy.npz:no"],
+        &["eval", "a", "a=refused.npz:object"],
+        &["eval", "a", "a=1", "-o", "a.txt"],
+        &["eval", "a", "a=1", "--rule", "named"],
+    ];
+    let said = calls.map(transcript);
+    for text in &said {
+        assert!(text.contains("[exit code 2]"), "{text}");
+    }
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn a_result_in_a_file_is_the_one_in_memory() {
+    let folder = folder("eval");
+    let (whole, blocks) = (folder.join("whole.npy"), folder.join("blocks.npy"));
+    for (expression, shape) in [
+        ("sin(x) * y", &[300, 50][..]),
+        ("(x * y).sum(axis=1)", &[300]),
+        ("x * y / (x * y).sum()", &[300, 50]),
+        ("x.sum() + y.sum()", &[]),
+    ] {
+        let operands = ["x=randn(300, 1)", "y=rand(50, dtype=float32)"];
+        for (path, limit) in [(&whole, "100000000"), (&blocks, "5000")] {
+            let mut args = vec!["eval", expression, "--max-bytes", limit, "-o"];
+            args.push(path.to_str().unwrap());
+            args.extend(operands);
+            let output = simulcast(&args);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert!(fs::read(&whole).unwrap() == fs::read(&blocks).unwrap(), "{expression}");
+        let store = Store::open(&whole, &Limits::default()).unwrap();
+        assert_eq!(store.get(None).unwrap().shape(), shape);
+    }
+    // What is read may be replaced.
+    let path = whole.to_str().unwrap();
+    assert!(simulcast(&["eval", "x + 1", "x=(3,)", "-o", path]).status.success());
+    let operand = format!("x={path}");
+    assert!(simulcast(&["eval", "x * 2", &operand, "-o", path]).status.success());
+    let store = Store::open(&whole, &Limits::default()).unwrap();
+    assert_eq!(store.get(None).unwrap().to_owned(), ndarray::array![2_i64, 4, 6].into());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    // Text too.
+    let words = format!("{}/words.npy", folder.display());
+    assert!(simulcast(&["eval", "x", "x=['a', 'bc']", "-o", &words]).status.success());
+    let store = Store::open(&words, &Limits::default()).unwrap();
+    let words = ndarray::array!["a", "bc"].mapv(String::from);
+    assert_eq!(store.get(None).unwrap().to_owned(), words.into());
+}
+
+// [E_BROADCAST_ANY_FUNC_2230]
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let folder = folder(&format!("interrupted{signal}"));
+        let path = folder.join("x.npy");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
+            .args(["eval", "sin(x[:, None] * y).sum(axis=1)", "x=(100000,)", "y=(1000000,)", "-o"])
+            .args([path.to_str().unwrap(), "--threads", "1"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "it was still at work");
+        let start = Instant::now();
+        assert!(!child.wait().unwrap().success());
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{signal}");
+    }
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulcast-files/tests/data/big.npy");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
+        .args(["eval", "x.max()", "x=/dev/stdin", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&fs::read(data).unwrap()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["dtype"], &answer["values"]), (&"int32".into(), &23.into()));
+}
+
+#[test]
+fn times_are_told_on_standard_error() {
+    let output = simulcast(&["eval", "x + 1", "x=(3,)", "--time"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let parts: Vec<&str> = said.split(", ").map(|part| part.split(' ').next().unwrap()).collect();
+    assert_eq!(parts, ["read", "compile", "run"]);
+    let output = simulcast(&["eval", "x + 1", "x=(3,)", "--time", "--json"]);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(answer["seconds"]["run"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn the_seed_decides_random_numbers() {
+    let rand =
+        |seed| simulcast(&["eval", "x - y", "x=rand(3)", "y=rand(3)", "--seed", seed]).stdout;
+    assert_eq!(rand("1"), rand("1"));
+    assert_ne!(rand("1"), rand("2"));
+    let zeros = simulcast(&["eval", "x - x", "x=rand(3)"]).stdout;
+    assert_ne!(rand("1"), zeros, "each operand has its own");
+}
+
+/// Whether two answers are the same, up to the last digits of a float.
+fn alike(ours: &Value, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Value::Array(ours), Value::Array(theirs)) => {
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| alike(a, b))
+        }
+        (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            (a - b).abs() <= 1e-15 * b.abs()
+        }
+        _ => ours == theirs,
+    }
+}
+
+/// `tests/record_eval.py` asked NumPy.
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn answers_are_those_of_numpy() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("eval.json")).unwrap();
+    assert!(cases.len() >= 25);
+    for case in &cases {
+        let operands = case["operands"].as_object().unwrap().iter();
+        let operands: Vec<String> =
+            operands.map(|(name, word)| format!("{name}={}", word.as_str().unwrap())).collect();
+        let mut args = vec!["eval", "--json", case["expression"].as_str().unwrap()];
+        args.extend(operands.iter().map(String::as_str));
+        let output = simulcast(&args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let ours: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&ours["dtype"], &ours["shape"]), (&case["dtype"], &case["shape"]), "{args:?}");
+        assert!(alike(&ours["values"], &case["values"]), "{args:?}: {ours} {case}");
+    }
+}
