@@ -60,6 +60,8 @@ const BYTES: usize = 1 << 34;
 pub struct Session {
     plan: Plan,
     allowed: Allowed,
+    /// Sizes that symbols must have.
+    sizes: Vec<(String, usize)>,
 }
 
 impl Model {
@@ -80,7 +82,8 @@ impl Session {
     ///
     /// Every node that there is no code for; tensors that cannot be read or computed with.
     pub fn new(model: &Model) -> Result<Self, RunError> {
-        Ok(Self { plan: plan::plan(model)?, allowed: Allowed { bytes: BYTES, threads: None } })
+        let allowed = Allowed { bytes: BYTES, threads: None };
+        Ok(Self { plan: plan::plan(model)?, allowed, sizes: Vec::new() })
     }
 
     /// With at most that many threads.
@@ -88,6 +91,26 @@ impl Session {
     pub fn threads(mut self, threads: usize) -> Self {
         self.allowed.threads = Some(threads.max(1));
         self
+    }
+
+    /// With sizes that symbols of the inputs must have.
+    ///
+    /// # Errors
+    ///
+    /// A symbol that no input has.
+    pub fn with_sizes(mut self, sizes: &[(&str, usize)]) -> Result<Self, RunError> {
+        for &(symbol, size) in sizes {
+            let has = |dim: &DeclaredDim| matches!(dim, DeclaredDim::Symbol(own) if own == symbol);
+            let known = self.plan.inputs.iter().any(|input| match &input.declared {
+                Some(Declared::Tensor { dims: Some(dims), .. }) => dims.iter().any(has),
+                _ => false,
+            });
+            if !known {
+                return Err(RunError::NoSymbol(symbol.to_owned()));
+            }
+            self.sizes.push((symbol.to_owned(), size));
+        }
+        Ok(self)
     }
 
     /// With at most that many bytes for each value.
@@ -153,7 +176,8 @@ impl Session {
         values: &mut [Option<Value<'a>>],
     ) -> Result<(), RunError> {
         let own = &self.plan.inputs;
-        let mut symbols: HashMap<&str, usize> = HashMap::new();
+        let mut symbols: HashMap<&str, usize> =
+            self.sizes.iter().map(|(symbol, size)| (symbol.as_str(), *size)).collect();
         for (index, (name, view)) in inputs.iter().enumerate() {
             let input = own.iter().find(|input| input.name == *name);
             let again = inputs.iter().take(index).any(|(other, _)| other == name);

@@ -66,6 +66,8 @@ pub enum RunError {
         /// The input that has the second one.
         name: String,
     },
+    /// A size for a symbol that no input has.
+    NoSymbol(String),
     /// A node that cannot work on what it was given.
     Node {
         /// The node, with the names of what is around it.
@@ -203,6 +205,7 @@ impl fmt::Display for RunError {
             Self::Symbol { symbol, sizes: [one, other], name } => {
                 write!(f, "{symbol} is {one} and, in the input {name:?}, {other}")
             }
+            Self::NoSymbol(symbol) => write!(f, "no input of the model has a symbol {symbol:?}"),
             Self::Node { node, op, why } => write!(f, "{node} ({op}): {why}"),
         }
     }
