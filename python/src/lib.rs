@@ -19,6 +19,7 @@
 //! | [`composites`] | `clip`, `vjp` |
 //! | [`expressions`] | `evaluate`, `compile` |
 //! | [`explanation`] | `explain` |
+//! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
 
 mod arrays;
@@ -30,6 +31,7 @@ mod errors;
 mod explanation;
 mod expressions;
 mod functions;
+mod onnx;
 mod operands;
 mod policies;
 mod results;
@@ -52,6 +54,8 @@ mod _simulcast {
     use crate::explanation::{Explanation, Finding, explain};
     #[pymodule_export]
     use crate::expressions::{Expression, compile, evaluate};
+    #[pymodule_export]
+    use crate::onnx::{OnnxCheck, OnnxSession};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
     #[pymodule_export]
