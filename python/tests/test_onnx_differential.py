@@ -17,7 +17,7 @@ import simulcast.onnx
 from simulcast.onnx import ModelError, Session, UnsupportedError
 
 onnxruntime.set_default_logger_severity(4)
-RECORDED = Path(__file__).parents[2] / "conformance" / "data" / "models.jsonl"
+RECORDED = Path(__file__).parents[2] / "conformance" / "models.jsonl"
 
 FLOATS = ["float16", "float32", "float64", "bfloat16"]
 SIGNED = ["int8", "int16", "int32", "int64"]
