@@ -200,7 +200,7 @@ fn filled(choices: &mut Choices, dtype: DType, len: usize) -> Data {
                 re.copy_from_slice(&float(bits, size / 2));
                 im.copy_from_slice(&float(bits.rotate_left(21), size / 2));
             }
-            _ if bits % 4 == 0 => place.copy_from_slice(&bits.to_ne_bytes()[..size]),
+            _ if bits.is_multiple_of(4) => place.copy_from_slice(&bits.to_ne_bytes()[..size]),
             _ => {
                 let small =
                     (bits >> 8) as i64 % 9 - if dtype.kind() == Kind::Signed { 4 } else { 0 };
@@ -218,10 +218,10 @@ fn filled(choices: &mut Choices, dtype: DType, len: usize) -> Data {
 #[derive(Clone, Debug)]
 enum Step {
     Operand(usize),
-    Literal(Literal),
+    Literal,
     Apply(Op, Vec<usize>),
     Cast(DType, usize),
-    Insert(Vec<AxisPattern>, usize),
+    Insert(usize),
     Transpose(Option<Vec<isize>>, usize),
     Fold(Fold, usize, Option<Vec<isize>>, bool),
 }
@@ -312,7 +312,7 @@ fn written(choices: &mut Choices, operands: &mut Vec<Stored>) -> Written {
                 use Literal::{Bool, Float, Int};
                 let literal = choices.of(&[Int(2), Int(1), Float(0.5), Int(-1), Bool(true)]);
                 let node = all.builder.literal(literal);
-                all.push(Step::Literal(literal), node, None);
+                all.push(Step::Literal, node, None);
             }
             (1, shape) => {
                 let dtype = choices.of(&plain);
@@ -332,7 +332,7 @@ fn written(choices: &mut Choices, operands: &mut Vec<Stored>) -> Written {
                 };
                 shape.insert(at, 1);
                 if shape.len() < 7 {
-                    all.push(Step::Insert(pattern, old), node, Some(shape));
+                    all.push(Step::Insert(old), node, Some(shape));
                 }
             }
             (3, Some(mut shape)) => {
@@ -463,7 +463,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
         };
         let mut constant = false;
         let data = match step {
-            Step::Literal(_) => unreachable!(),
+            Step::Literal => unreachable!(),
             Step::Operand(n) => {
                 let data = Data::of(&operands[*n].view());
                 cast(level, &data, wide(dtype))
@@ -526,7 +526,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
                 let views: Vec<AnyView<'_>> = shown.iter().map(Data::view).collect();
                 Data::of(&program.run(&views).unwrap().view())
             }
-            Step::Insert(_, of) => Data { shape: shape.clone(), ..alone(*of).data },
+            Step::Insert(of) => Data { shape: shape.clone(), ..alone(*of).data },
             Step::Transpose(axes, of) => {
                 let data = alone(*of).data;
                 let order: Vec<usize> = match axes {
