@@ -172,7 +172,7 @@ impl Prepared {
             *self = spare;
         }
         self.registers
-            .reserve_exact((code.registers * code.stride()).div_ceil(size_of::<Registers>()));
+            .reserve_exact((code.registers * code.stride).div_ceil(size_of::<Registers>()));
         self.scalars.clear();
         self.scalars.resize(count, [0; 2]);
         (self.splat, self.ready, self.whole) = (splat, true, None);
@@ -205,7 +205,7 @@ impl Prepared {
                         1
                     }
                     From::Made(made) => {
-                        let register = code.instructions[made].register * code.stride();
+                        let register = code.instructions[made].register * code.stride;
                         ins[k] = registers.wrapping_add(register);
                         0
                     }
@@ -218,7 +218,7 @@ impl Prepared {
                 let kernel = one.kernels.of(0);
                 (&mut self.once, &mut self.once_slots, scalar(at), 0, kernel)
             } else {
-                let register = registers.wrapping_add(one.register * code.stride());
+                let register = registers.wrapping_add(one.register * code.stride);
                 // The last one writes the result, wherever that is to be.
                 let out_step = if at + 1 == count { code.dtype.size() } else { 0 };
                 (&mut self.active, &mut self.slots, register, out_step, one.kernels.of(pattern))
