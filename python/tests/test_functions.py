@@ -363,6 +363,8 @@ def test_gradients():
     for bad in (lambda: simulcast.vjp("equal", (x, y), grad), lambda: simulcast.vjp("add", (x,), grad)):
         with pytest.raises(TypeError):
             bad()
+    with pytest.raises(ValueError, match="rule numpy"):
+        simulcast.vjp("clip", (x, y[:3], None), grad, rule="pdpd:0")
     with pytest.raises(ValueError, match="no operation"):
         simulcast.vjp("convolve", (x, y), grad)
     with pytest.raises(simulcast.BroadcastError):
