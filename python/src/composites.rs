@@ -175,6 +175,9 @@ pub(crate) fn vjp<'py>(
             .parse()
             .map_err(|error: simulcast::UnknownOp| PyValueError::new_err(error.to_string()))?,
     };
+    if name == "clip" && rule != Rule::NUMPY {
+        return Err(PyValueError::new_err("the gradients of clip are those under rule numpy"));
+    }
     if name != "clip" && read.len() != op.arity() {
         return Err(PyTypeError::new_err(format!(
             "`{name}` takes {} operands, not {}",
@@ -191,7 +194,7 @@ pub(crate) fn vjp<'py>(
     let low = objects.get(1).is_some_and(|own| !own.is_none());
     let made = py.detach(|| match name.as_str() {
         "clip" => {
-            let hi = objects_high(&views, low);
+            let hi = views.get(1 + usize::from(low));
             vjp_clip(&views[0], views.get(1).filter(|_| low), hi, &grads[0])
         }
         _ => vjp_by(rule.rule(), op, &views, &grads[0]),
@@ -202,9 +205,4 @@ pub(crate) fn vjp<'py>(
         None => Ok(py.None().into_bound(py)),
     };
     PyTuple::new(py, made.iter().map(each).collect::<PyResult<Vec<_>>>()?)
-}
-
-/// The upper bound among operands of `clip`.
-fn objects_high<'a, 'v>(views: &'a [AnyView<'v>], low: bool) -> Option<&'a AnyView<'v>> {
-    views.get(1 + usize::from(low))
 }

@@ -15,9 +15,10 @@
 //! | [`sums`] | `sum_to` |
 //! | [`dtypes`] | element types |
 //! | [`operands`], [`results`] | what functions take, and where their results go |
-//! | [`functions`], [`dense`] | `add` and all other operations, and the short way for small arrays |
+//! | [`names`] | `add` and all other operations |
+//! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
 //! | [`composites`] | `clip`, `vjp` |
-//! | [`expressions`] | `evaluate`, `compile` |
+//! | [`expressions`], [`programs`] | `evaluate`, `compile`, and what they keep |
 //! | [`explanation`] | `explain` |
 //! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
@@ -31,9 +32,11 @@ mod errors;
 mod explanation;
 mod expressions;
 mod functions;
+mod names;
 mod onnx;
 mod operands;
 mod policies;
+mod programs;
 mod results;
 mod rules;
 mod shapes;
@@ -67,6 +70,6 @@ mod _simulcast {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::functions::register(module)
+        crate::names::register(module)
     }
 }

@@ -360,9 +360,11 @@ def test_gradients():
     assert np.allclose(by_row, (grad * x).sum(1))
     inner, low, high = simulcast.vjp("clip", (x, None, 1.0), grad)
     assert low is None and (inner == np.where(x > 1, 0, grad)).all() and np.isclose(high, grad[x > 1].sum())
-    for bad in (lambda: simulcast.vjp("equal", (x, y), grad), lambda: simulcast.vjp("add", (x,), grad)):
+    for name, own in [("equal", (x, y)), ("add", (x,)), ("clip", (x,))]:
         with pytest.raises(TypeError):
-            bad()
+            simulcast.vjp(name, own, grad)
+    with pytest.raises(ValueError, match="rule numpy"):
+        simulcast.vjp("clip", (x, y[:3], None), grad, rule="pdpd:0")
     with pytest.raises(ValueError, match="no operation"):
         simulcast.vjp("convolve", (x, y), grad)
     with pytest.raises(simulcast.BroadcastError):
