@@ -5,17 +5,20 @@
 //! ```
 //!
 //! ```
-//! use ndarray::array;
+//! use ndarray::{Array2, array};
 //! use simulcast::AnyView;
 //! use simulcast_onnx::{Model, Session};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/loss.onnx");
 //! let session = Session::new(&Model::load(path)?)?;
-//! let (pred, target) = (array![[1_f32], [2.0]], array![1_f32, 2.0]);
-//! let outputs = session.run(&[("pred", AnyView::from(&pred)), ("target", (&target).into())])?;
+//! let (x, weight) = (array![[1_f32; 8], [2.0; 8]], Array2::from_elem((8, 1), 0.125_f32));
+//! let target = array![1_f32, 2.0];
+//! let inputs = [("x", (&x).into()), ("weight", (&weight).into()), ("target", AnyView::from(&target))];
+//! let outputs = session.run(&inputs)?;
 //! // Not 0: the shapes (2, 1) and (2,) have (2, 2) in common.
 //! assert_eq!(outputs[0].1.typed::<f32>().map(|loss| loss.sum()), Some(0.5));
+//! assert_eq!(session.fused(), [2]); // the difference and its square
 //! # Ok(())
 //! # }
 //! ```
@@ -213,7 +216,7 @@ impl Session {
                     }
                     let error =
                         |why| RunError::Node { node: call.node.clone(), op: call.op.clone(), why };
-                    let made = code(call, &self.allowed, Inputs(own)).map_err(error)?;
+                    let made = code(call, &self.allowed, &mut Inputs(own)).map_err(error)?;
                     for (slot, value) in outputs.iter().zip(made) {
                         if let Some(slot) = slot {
                             values[*slot] = Some(value);

@@ -1,7 +1,7 @@
 //! A node as the code for its operator sees it: attributes with their defaults, inputs as values.
 
 use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, TypeError};
-use simulcast_core::elements;
+use simulcast_core::{Names, Rule, elements, resolve};
 
 use super::error::NodeError;
 use super::value::{Value, dtype};
@@ -17,6 +17,8 @@ pub(super) struct Call {
     /// The version of the operator's domain.
     pub(super) opset: i64,
     pub(super) attributes: Vec<Attribute>,
+    /// The names of the inputs.
+    pub(super) inputs: Names,
     /// Which outputs are asked for.
     pub(super) outputs: Vec<bool>,
 }
@@ -76,6 +78,15 @@ impl Call {
             return Some(Err(format!("{name} is no element type")));
         };
         Some(dtype(element).ok_or_else(|| format!("{element} cannot be computed with")))
+    }
+
+    /// Brings the inputs' shapes together; an error names the inputs.
+    pub(super) fn resolve(
+        &self,
+        rule: Rule<'_>,
+        shapes: &[impl AsRef<[usize]>],
+    ) -> Result<simulcast_core::Plan, NodeError> {
+        resolve(rule, shapes).map_err(|error| error.with_names(self.inputs.clone()).into())
     }
 
     pub(super) fn wants(&self, output: usize) -> bool {
@@ -198,9 +209,7 @@ impl Allowed {
         let args: Vec<Node> = operands
             .iter()
             .enumerate()
-            .map(|(n, view)| {
-                build.operand(&simulcast_core::Names::default().operand(n), view.dtype())
-            })
+            .map(|(n, view)| build.operand(&Names::default().operand(n), view.dtype()))
             .collect();
         let root = steps(&mut build, &args)?;
         let program = build.finish(root)?;

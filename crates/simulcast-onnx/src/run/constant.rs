@@ -63,7 +63,7 @@ where
     Ok(AnyArray::from(array(shape, all)?))
 }
 
-fn of_shape<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn of_shape<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let shape = sizes(&inputs.ints(0)?.unwrap_or_default())?;
     let value = match call.tensor("value") {
         Some(tensor) => of_tensor(tensor, "value").map_err(|error| error.to_string())?,
@@ -73,7 +73,7 @@ fn of_shape<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'
     one(each!(value.view(), typed => filled(typed.first(), &shape))?)
 }
 
-fn range<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn range<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let views = [inputs.view(0)?, inputs.view(1)?, inputs.view(2)?];
     let dtype = views[0].dtype();
     if views.iter().any(|view| view.len() != 1 || view.dtype() != dtype) {
@@ -129,7 +129,7 @@ fn range<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
     one(made)
 }
 
-fn eye<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn eye<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let &[rows, columns] = view.shape() else {
         return Err(format!("{} is no matrix", tuple(view.shape())).into());
@@ -149,7 +149,7 @@ fn eye<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
 }
 
 /// The second of two values where an index is, else the first, along a new axis.
-fn one_hot<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn one_hot<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let whole = |input: usize| {
         allowed.evaluate(&[inputs.view(input)?], |build, args| build.cast(args[0], DType::I64))
     };

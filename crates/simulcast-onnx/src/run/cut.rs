@@ -27,7 +27,7 @@ pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
     }))
 }
 
-fn concat<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn concat<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let first = inputs.need(0)?;
     // Opsets below 4 had a default.
     let at = call.int("axis").or((call.opset < 4).then_some(1)).ok_or("it has no axis")?;
@@ -100,7 +100,7 @@ where
     Ok(AnyArray::from(array(shape, all)?))
 }
 
-fn split<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn split<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let size = view.shape()[at];
@@ -137,7 +137,7 @@ fn owned<T: Element>(view: &ArrayViewD<'_, T>) -> Result<AnyArray, NodeError> {
     Ok(AnyView::from(view).to_owned())
 }
 
-fn slice<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn slice<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let starts = inputs.ints_or(1, call, "starts")?.ok_or("it has no starts")?;
@@ -200,7 +200,7 @@ fn index(value: i64, size: usize) -> Result<usize, NodeError> {
     own.ok_or_else(|| format!("there is no index {value} among {size}").into())
 }
 
-fn gather<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn gather<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let asked = inputs.ints(1)?.unwrap_or_default();
@@ -262,7 +262,7 @@ fn along(
     places.map(place).collect()
 }
 
-fn gather_elements<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn gather_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let shape = inputs.need(1)?.shape();
@@ -312,10 +312,10 @@ fn tuples(
     Ok((places, slice))
 }
 
-fn gather_nd<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn gather_nd<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let batch = usize::try_from(call.int("batch_dims").unwrap_or(0)).map_err(|e| e.to_string())?;
-    let (starts, slice) = tuples(view.shape(), batch, &inputs)?;
+    let (starts, slice) = tuples(view.shape(), batch, inputs)?;
     let index_shape = inputs.need(1)?.shape();
     let depth = index_shape.last().copied().unwrap_or(0);
     let shape = [&index_shape[..index_shape.len() - 1], &view.shape()[batch + depth..]].concat();
@@ -328,7 +328,7 @@ fn gather_nd<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<
 fn scattered<'a>(
     call: &Call,
     allowed: &Allowed,
-    mut inputs: Inputs<'a>,
+    inputs: &mut Inputs<'a>,
     places: &[usize],
 ) -> Results<'a> {
     use simulcast::Op;
@@ -373,7 +373,7 @@ fn scattered<'a>(
 fn joined<'a>(
     op: simulcast::Op,
     allowed: &Allowed,
-    inputs: Inputs<'a>,
+    inputs: &Inputs<'a>,
     places: &[usize],
     shape: &[usize],
 ) -> Results<'a> {
@@ -418,7 +418,7 @@ fn joined<'a>(
     Ok(vec![reshaped(data, shape)?])
 }
 
-fn scatter_elements<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn scatter_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let data = inputs.need(0)?.shape();
     let at = axis(call.int("axis").unwrap_or(0), data.len())?;
     let values = inputs.ints(1)?.unwrap_or_default();
@@ -426,8 +426,8 @@ fn scatter_elements<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> R
     scattered(call, allowed, inputs, &places)
 }
 
-fn scatter_nd<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
-    let (starts, slice) = tuples(inputs.need(0)?.shape(), 0, &inputs)?;
+fn scatter_nd<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let (starts, slice) = tuples(inputs.need(0)?.shape(), 0, inputs)?;
     let places: Vec<usize> = starts.iter().flat_map(|start| *start..start + slice).collect();
     scattered(call, allowed, inputs, &places)
 }
@@ -440,7 +440,7 @@ fn truths(view: &AnyView<'_>, allowed: &Allowed) -> Result<Vec<bool>, NodeError>
     Ok(truth.typed::<bool>().map(|all| all.iter().copied().collect()).unwrap_or_default())
 }
 
-fn non_zero<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn non_zero<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let truths = truths(&view, allowed)?;
@@ -455,7 +455,7 @@ fn non_zero<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> 
     one(array(&shape, (0..rank).flat_map(along).collect::<Vec<i64>>())?)
 }
 
-fn compress<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn compress<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let value = inputs.need(0)?.clone();
     let (value, at) = match call.int("axis") {
         Some(at) => {
@@ -478,7 +478,7 @@ fn compress<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'
 }
 
 /// A triangle of each matrix; 0 elsewhere.
-fn trilu<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn trilu<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let [.., rows, columns] = *view.shape() else {
         return Err(format!("{} is no matrix", tuple(view.shape())).into());
@@ -503,7 +503,7 @@ fn trilu<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> 
 }
 
 /// Elements around the data: a value, or the data's own.
-fn pad<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn pad<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let pads = inputs.ints_or(1, call, "pads")?.ok_or("it has no pads")?;

@@ -4,7 +4,7 @@
 //! slope is laid onto the data, never the other way. The rule is asked first; then axes of size 1 at
 //! the end put the second operand where it says.
 
-use simulcast_core::{Rule, resolve};
+use simulcast_core::Rule;
 
 use super::call::{Allowed, Call, Inputs};
 use super::error::NodeError;
@@ -34,12 +34,12 @@ fn rule(call: &Call, rank: usize) -> Rule<'static> {
     }
 }
 
-pub(super) fn lay<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> {
+pub(super) fn lay<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let shapes = (0..inputs.0.len()).map(|input| inputs.need(input).map(|v| v.shape().to_vec()));
     let shapes = shapes.collect::<Result<Vec<_>, NodeError>>()?;
     let rank = shapes.first().map_or(0, Vec::len);
     let rule = rule(call, rank);
-    let plan = resolve(rule, &shapes)?;
+    let plan = call.resolve(rule, &shapes)?;
     if matches!(rule, Rule::Legacy { .. }) {
         let mut shape = vec![1; rank];
         let axes = plan.axes(1).map_err(|refusal| NodeError::from(refusal.to_string()))?;
@@ -51,5 +51,8 @@ pub(super) fn lay<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Resul
         let second = inputs.take(1)?;
         inputs.0[1] = Some(reshaped(second, &shape)?);
     }
-    inputs.0.into_iter().map(|value| value.ok_or_else(|| "an input is missing".into())).collect()
+    std::mem::take(&mut inputs.0)
+        .into_iter()
+        .map(|value| value.ok_or_else(|| "an input is missing".into()))
+        .collect()
 }

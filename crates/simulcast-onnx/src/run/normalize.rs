@@ -1,7 +1,7 @@
 //! Softmax and normalizations: reductions and what is computed with them, as programs.
 
 use simulcast::{AnyArray, AnyView, Builder, DType, Fold, Literal, Node, Op, TypeError};
-use simulcast_core::{Rule, resolve};
+use simulcast_core::Rule;
 
 use super::call::{Allowed, Call, Inputs, axis};
 use super::error::NodeError;
@@ -35,7 +35,7 @@ fn over(call: &Call, rank: usize) -> Result<Vec<usize>, NodeError> {
     Ok((axis(at, rank)?..rank).collect())
 }
 
-fn softmax<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn softmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let over = signed(&over(call, view.shape().len())?);
     if view.len() == 0 {
@@ -67,7 +67,7 @@ fn softmax<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a
 }
 
 /// 1 at the first of the largest elements, else 0.
-fn hardmax<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn hardmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let over = over(call, rank)?;
@@ -121,11 +121,11 @@ impl Normal {
 }
 
 /// Layer and root-mean-square normalization, which leaves the mean where it is.
-fn layer<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn layer<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let views: Vec<AnyView<'_>> =
         (0..inputs.0.len()).map(|input| inputs.view(input)).collect::<Result<_, _>>()?;
     let shapes: Vec<&[usize]> = views.iter().map(AnyView::shape).collect();
-    resolve(Rule::Unidirectional, &shapes)?;
+    call.resolve(Rule::Unidirectional, &shapes)?;
     let rank = shapes[0].len();
     let first = axis(call.int("axis").unwrap_or(-1), rank)?;
     let own = views[0].dtype();
@@ -175,7 +175,7 @@ fn layer<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> 
     Ok(results)
 }
 
-fn mean_variance<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn mean_variance<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let asked = call.ints("axes").unwrap_or(&[0, 2, 3]);
     let over = signed(&super::call::axes(asked, view.shape().len())?);
@@ -191,7 +191,7 @@ fn mean_variance<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Resu
     })?)
 }
 
-fn lp<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn lp<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(-1), view.shape().len())?;
     let over = signed(&[at]);

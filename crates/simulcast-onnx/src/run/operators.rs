@@ -13,7 +13,7 @@ use super::{constant, cut, normalize, products, reduce, shapes, text};
 pub(super) type Results<'a> = Result<Vec<Value<'a>>, NodeError>;
 
 /// The code of an operator.
-pub(super) type Whole = for<'a> fn(&Call, &Allowed, Inputs<'a>) -> Results<'a>;
+pub(super) type Whole = for<'a> fn(&Call, &Allowed, &mut Inputs<'a>) -> Results<'a>;
 
 /// An operator's code, and how many inputs it takes.
 pub(super) type Found = (Whole, RangeInclusive<usize>);

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use simulcast::AnyArray;
+use simulcast_core::Names;
 
 use super::call::Call;
 use super::elementwise::{self, Steps};
@@ -237,6 +238,7 @@ impl<'m> Planner<'m> {
             op: node.op.clone(),
             opset: scope.opsets.get(&node.domain).copied().unwrap_or(1),
             attributes: resolved(scope, node),
+            inputs: Names::of(node.inputs.iter().map(|id| id.map_or("", |id| graph.name_of(id)))),
             outputs: node.outputs.iter().map(Option::is_some).collect(),
         };
         if !node.domain.is_empty() {

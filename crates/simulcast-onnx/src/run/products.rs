@@ -22,17 +22,17 @@ pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
 }
 
 /// A product of two matrices into a third.
-type Multiply<T> = fn(ArrayView2<'_, T>, ArrayView2<'_, T>) -> Array2<T>;
+type Multiply<T> = fn(&ArrayView2<'_, T>, &ArrayView2<'_, T>) -> Array2<T>;
 
-fn floats<T: ndarray::LinalgScalar>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>) -> Array2<T> {
+fn floats<T: ndarray::LinalgScalar>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>) -> Array2<T> {
     let mut out = Array2::zeros((a.nrows(), b.ncols()));
-    general_mat_mul(T::one(), &a, &b, T::zero(), &mut out);
+    general_mat_mul(T::one(), a, b, T::zero(), &mut out);
     out
 }
 
 macro_rules! wrapping {
     ($name:ident, $type:ty) => {
-        fn $name(a: ArrayView2<'_, $type>, b: ArrayView2<'_, $type>) -> Array2<$type> {
+        fn $name(a: &ArrayView2<'_, $type>, b: &ArrayView2<'_, $type>) -> Array2<$type> {
             let mut out = Array2::zeros((a.nrows(), b.ncols()));
             for (a, mut out) in a.rows().into_iter().zip(out.rows_mut()) {
                 for (&a, b) in a.iter().zip(b.rows()) {
@@ -48,7 +48,7 @@ macro_rules! wrapping {
 wrapping!(wrapping_i64, i64);
 wrapping!(wrapping_u64, u64);
 
-fn matmul<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn matmul<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     one(product(&inputs.view(0)?, &inputs.view(1)?, allowed)?)
 }
 
@@ -133,9 +133,9 @@ where
         for (axis, at) in index.slice().iter().enumerate().rev() {
             pair = pair.map(|view| view.index_axis_move(Axis(axis), *at));
         }
-        let matrices = pair.map(|view| view.into_dimensionality::<ndarray::Ix2>());
+        let matrices = pair.map(ArrayViewD::into_dimensionality::<ndarray::Ix2>);
         let [Ok(a), Ok(b)] = matrices else { return Err("no matrices".into()) };
-        all.extend(multiply(a, b));
+        all.extend(multiply(&a, &b));
     }
     let made = array(&shape, all)?;
     if column {
@@ -148,7 +148,7 @@ where
 }
 
 /// `alpha * A @ B + beta * C`, with A and B transposed where said.
-fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let side = |input: usize, name: &str| {
         let view = inputs.view(input)?;
         if view.shape().len() != 2 {
@@ -214,7 +214,7 @@ fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
 }
 
 /// An equation, as one program: axes of all letters, a product, and a sum over those that go.
-fn einsum<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn einsum<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let equation: String = call.text("equation").unwrap_or("").split_whitespace().collect();
     let (left, right) = match equation.split_once("->") {
         Some((left, right)) => (left, Some(right)),

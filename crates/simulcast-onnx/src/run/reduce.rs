@@ -27,7 +27,7 @@ pub(super) fn signed(axes: &[usize]) -> Vec<isize> {
     axes.iter().map(|&axis| axis.cast_signed()).collect()
 }
 
-fn reduce<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn reduce<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let asked = inputs.ints_or(1, call, "axes")?.filter(|axes| !axes.is_empty());
@@ -229,7 +229,7 @@ pub(super) fn best(
     })
 }
 
-fn arg<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn arg<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let last = call.flag("select_last_index", false);
@@ -237,7 +237,7 @@ fn arg<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
     one(if call.flag("keepdims", true) { found.insert_axis(Axis(at)) } else { found })
 }
 
-fn cumulate<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn cumulate<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = inputs.ints(1)?.and_then(|all| all.first().copied()).ok_or("it has no axis")?;
     let at = axis(at, view.shape().len())?;
@@ -291,7 +291,7 @@ fn cumulate<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'
 }
 
 /// The largest or smallest elements of each lane in order, and their places.
-fn top_k<'a>(call: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn top_k<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(-1), view.shape().len())?;
     let count = inputs.ints(1)?.and_then(|all| all.first().copied()).ok_or("it has no k")?;

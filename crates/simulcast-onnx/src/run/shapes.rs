@@ -29,7 +29,7 @@ pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
     }))
 }
 
-fn shape<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn shape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let own = inputs.need(0)?.shape();
     let rank = i64::try_from(own.len()).unwrap_or(i64::MAX);
     let bound = |name: &str, default: i64| {
@@ -42,11 +42,11 @@ fn shape<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
     one(ndarray::Array1::<i64>::from_vec(sizes))
 }
 
-fn size<'a>(_: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn size<'a>(_: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     one(AnyArray::scalar(inputs.view(0)?.len() as i64))
 }
 
-fn reshape<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> {
+fn reshape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let target = inputs.ints_or(1, call, "shape")?.ok_or("it has no shape")?;
     let own = inputs.need(0)?.shape().to_vec();
     let zero = call.flag("allowzero", false);
@@ -77,7 +77,7 @@ fn reshape<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> 
     Ok(vec![reshaped(inputs.take(0)?, &known)?])
 }
 
-fn flatten<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> {
+fn flatten<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let value = inputs.take(0)?;
     let rank = value.shape().len();
     // The axis may be the end.
@@ -90,7 +90,7 @@ fn flatten<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> 
     Ok(vec![reshaped(value, &shape)?])
 }
 
-fn squeeze<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> {
+fn squeeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let asked = inputs.ints_or(1, call, "axes")?;
     let value = inputs.take(0)?;
     let own = value.shape();
@@ -106,7 +106,7 @@ fn squeeze<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> 
     Ok(vec![reshaped(value, &shape)?])
 }
 
-fn unsqueeze<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> {
+fn unsqueeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let asked = inputs.ints_or(1, call, "axes")?.ok_or("it has no axes")?;
     let value = inputs.take(0)?;
     let rank = value.shape().len() + asked.len();
@@ -124,7 +124,7 @@ fn written<T: simulcast::Element>(
     Ok(AnyView::from(view).to_owned())
 }
 
-fn transpose<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn transpose<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let order: Vec<usize> = match call.ints("perm") {
@@ -139,7 +139,7 @@ fn transpose<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
     one(each!(view, typed => written(&typed.permuted_axes(order)))?)
 }
 
-fn expand<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn expand<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let target = sizes(&inputs.ints(1)?.unwrap_or_default())?;
     let view = inputs.view(0)?;
     let plan = resolve(Rule::Bidirectional { target: &target }, &[view.shape()])?;
@@ -148,7 +148,7 @@ fn expand<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
 }
 
 /// Copies beside each other: along a new axis before each, which stretches, and then they merge.
-fn tile<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn tile<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let repeats = sizes(&inputs.ints(1)?.unwrap_or_default())?;
     let view = inputs.view(0)?;
     let own = view.shape();
@@ -172,7 +172,7 @@ fn tile<'a>(_: &Call, allowed: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
 }
 
 /// Blocks of channels laid out as space, or back.
-fn space<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
+fn space<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let block = call.int("blocksize").and_then(|size| usize::try_from(size).ok());
     let block = block.filter(|size| *size > 0).ok_or("it has no blocksize")?;
@@ -212,7 +212,7 @@ fn space<'a>(call: &Call, _: &Allowed, inputs: Inputs<'a>) -> Results<'a> {
 }
 
 /// Nothing is dropped but in training.
-fn dropout<'a>(call: &Call, _: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> {
+fn dropout<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let value = inputs.take(0)?;
     if !call.wants(1) {
         return Ok(vec![value]);

@@ -16,7 +16,7 @@ pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
     })
 }
 
-fn cast<'a>(call: &Call, allowed: &Allowed, mut inputs: Inputs<'a>) -> Results<'a> {
+fn cast<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let to = match call.op.as_str() {
         "Cast" => call.element("to").unwrap_or_else(|| Err("it casts to no type".into()))?,
         _ => inputs.need(1)?.dtype(),
