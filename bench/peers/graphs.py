@@ -100,13 +100,15 @@ def onnxruntime_call(case):
     options.intra_op_num_threads, options.log_severity_level = THREADS, 4
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     bound, value = session.io_binding(), onnxruntime.OrtValue.ortvalue_from_numpy
-    for name, array in zip(NAMES, stored(case)):
-        bound.bind_ortvalue_input(name, value(array))
+    inputs, output = [value(array) for array in stored(case)], value(out)
+    for name, array in zip(NAMES, inputs):
+        bound.bind_ortvalue_input(name, array)
     if case["fresh"]:
         bound.bind_output("result", "cpu")
     else:
-        bound.bind_ortvalue_output("result", value(out))
-    return lambda: session.run_with_iobinding(bound)
+        bound.bind_ortvalue_output("result", output)
+    # The values stand on the arrays' memory, and must live as long as the call does.
+    return lambda inputs=inputs, output=output: session.run_with_iobinding(bound)
 
 
 def openvino_call(case):
@@ -116,11 +118,12 @@ def openvino_call(case):
     core = openvino.Core()
     options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": THREADS, "INFERENCE_PRECISION_HINT": "f32"}
     request = core.compile_model(core.read_model(io.BytesIO(model)), "CPU", options).create_infer_request()
-    for n, array in enumerate(stored(case)):
+    inputs = stored(case)
+    for n, array in enumerate(inputs):
         request.set_input_tensor(n, openvino.Tensor(array, shared_memory=True))
     if not case["fresh"]:
         request.set_output_tensor(openvino.Tensor(out, shared_memory=True))
-    return request.infer
+    return lambda inputs=inputs, out=out: request.infer()
 
 
 serve([("onnxruntime", THREADS, onnxruntime_call), ("openvino", THREADS, openvino_call)])

@@ -90,5 +90,5 @@ def serve(engines):
                 print(f"{engine} does not do {case['name']}: {first}", file=sys.stderr)
                 continue
             answer = {"engine": engine, "threads": threads, "best": best, "median": median}
-            print(json.dumps(answer), file=answers)
+            print(json.dumps(answer), file=answers, flush=True)
         print(file=answers, flush=True)

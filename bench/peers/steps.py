@@ -18,7 +18,7 @@ def steps(case, operands, functions, out):
         if isinstance(node, ast.Name):
             return names[node.id]
         if isinstance(node, ast.Subscript):
-            return value(node.value)[eval(ast.unparse(node.slice).join(("I[", "]")), {"I": Index()})]
+            return eval(ast.unparse(node), dict(names))
         if isinstance(node, ast.BinOp):
             square = isinstance(node.op, ast.Pow) and ast.literal_eval(node.right) == 2
             args = [node.left] if square else [node.left, node.right]
@@ -60,8 +60,3 @@ def steps(case, operands, functions, out):
 
 def like(one, other):
     return one.dtype == other.dtype and tuple(one.shape) == tuple(other.shape)
-
-
-class Index:
-    def __getitem__(self, index):
-        return index

@@ -28,9 +28,9 @@ pub(crate) struct Case {
     /// Whether the first operand runs backwards along its last axis.
     #[serde(default)]
     pub(crate) backwards: bool,
-    /// Whether it takes too much memory and time for a quick run.
+    /// Whether it is one of those that a quick run takes: one of each kind.
     #[serde(default)]
-    pub(crate) huge: bool,
+    pub(crate) quick: bool,
     /// Whether the expression is made ready to run, rather than run.
     #[serde(default)]
     pub(crate) compile: bool,
