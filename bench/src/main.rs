@@ -86,7 +86,8 @@ fn run(options: &Options) -> Result<(), String> {
     let cases: Vec<Case> =
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))?;
     let mut peers = options.peers.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
-    let wanted = |case: &&Case| matches(&options.case, &case.name) && (case.quick || !options.quick);
+    let wanted =
+        |case: &&Case| matches(&options.case, &case.name) && (case.quick || !options.quick);
     println!(
         "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10}",
         "case", "engine", "best", "median", "of floor", "ns/element"
@@ -145,11 +146,7 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let mut lines: Vec<Line> = Vec::new();
     let wanted = |name: &str| options.engine.as_deref().is_none_or(|wanted| wanted == name);
-    let mut enter = |engine: &str, threads: usize, measured: &Measured| {
-        let floor = match lines.first() {
-            Some(first) => first.floor,
-            None => (engine == "floor").then_some(measured.best),
-        };
+    let mut enter = |engine: &str, threads: usize, measured: &Measured, floor: Option<f64>| {
         show(case, engine, measured, floor);
         lines.push(Line {
             case: case.name.clone(),
@@ -167,16 +164,19 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
     let tasks = engines::tasks(case).into_iter();
     let (engines, mut tasks): (Vec<_>, Vec<_>) =
         tasks.filter(|(engine, _)| *engine == "floor" || wanted(engine)).unzip();
-    for (engine, measured) in engines.iter().zip(&in_turn(options.seconds, &mut tasks)) {
+    let measured = in_turn(options.seconds, &mut tasks);
+    let floor = case.moves().then(|| measured[0].best);
+    for (engine, measured) in engines.iter().zip(&measured) {
         let threads = if engine.ends_with("-1") || *engine == "hand" { 1 } else { all };
-        enter(engine, threads, measured);
+        enter(engine, threads, measured, floor);
     }
     for peer in peers {
-        for answer in peer.ask(case, options.seconds)? {
-            if wanted(&answer.engine) {
-                let measured = Measured { best: answer.best, median: answer.median };
-                enter(&answer.engine, answer.threads, &measured);
-            }
+        let answers = peer.ask(case, options.seconds)?;
+        // Machines become slower and faster by the minute: a peer is held to the floor of its own.
+        let floor = floor.map(|_| in_turn(options.seconds / 2.0, &mut tasks[..1])[0].best);
+        for answer in answers.iter().filter(|answer| wanted(&answer.engine)) {
+            let measured = Measured { best: answer.best, median: answer.median };
+            enter(&answer.engine, answer.threads, &measured, floor);
         }
     }
     Ok(lines)

@@ -16,11 +16,25 @@ pub(crate) struct Line {
     /// Seconds a call, of the quickest and of half of the calls.
     pub(crate) best: f64,
     pub(crate) median: f64,
-    /// The floor's seconds, where the case has one.
+    /// The floor's seconds at that time, where the case has one.
     pub(crate) floor: Option<f64>,
     /// What must move.
     pub(crate) bytes: usize,
     pub(crate) machine: String,
+}
+
+impl Line {
+    /// The share of the floor that it reaches.
+    fn share(&self) -> Option<f64> {
+        Some(self.floor? / self.best)
+    }
+
+    /// How many times better than the other one it is: by what they make of the machine at their
+    /// time, or by time where there is no floor.
+    fn against(&self, other: &Self) -> f64 {
+        let shares = self.share().zip(other.share()).map(|(own, other)| own / other);
+        shares.unwrap_or(other.best / self.best)
+    }
 }
 
 /// A case with its measurements.
@@ -57,11 +71,6 @@ impl Row {
         lines.min_by(|a, b| a.best.total_cmp(&b.best))
     }
 
-    /// The share of the floor that a measurement reaches.
-    fn share(&self, line: &Line) -> Option<f64> {
-        Some(self.best(Whose::Floor)?.best / line.best)
-    }
-
     /// The best two peers.
     fn peers(&self) -> Vec<&Line> {
         let is_peer = |line: &&Line| whose(&line.engine) == Whose::Peer;
@@ -85,7 +94,7 @@ pub(crate) fn time(seconds: f64) -> String {
 pub(crate) fn table(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
         "Best of each engine in one run on {machine}. The floor is what must move, moved as fast as the\n\
-         machine moves it. Times are good as ratios within a row.\n\n\
+         machine moves it, measured anew beside each process: what is set against a peer is shares of it.\n\n\
          | case | floor | ours | of the floor | ours from Python | best peer | of the floor | ours against it | by hand, one thread |\n\
          |---|---|---|---|---|---|---|---|---|\n"
     );
@@ -95,11 +104,11 @@ pub(crate) fn table(rows: &[Row], machine: &str) -> String {
             line.map_or("-".into(), |line| format!("{} {}", line.engine, time(line.best)))
         };
         let share = |line: Option<&Line>| {
-            let share = line.and_then(|line| row.share(line));
+            let share = line.and_then(Line::share);
             share.map_or("-".into(), |share| format!("{:.0}%", share * 100.0))
         };
         let (ours, peer) = (row.best(Whose::Ours), row.best(Whose::Peer));
-        let against = ours.zip(peer).map(|(ours, peer)| format!("{:.2}x", peer.best / ours.best));
+        let against = ours.zip(peer).map(|(ours, peer)| format!("{:.2}x", ours.against(peer)));
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -153,7 +162,7 @@ pub(crate) fn plot(rows: &[Row], machine: &str) -> String {
         );
         let bars = row.best(Whose::Ours).into_iter().chain(row.peers());
         for (k, (line, fill)) in bars.zip(["#1f6f8b", "#c9a26b", "#dcc7a1"]).enumerate() {
-            let (y, share) = (top + k * (BAR + 2), row.share(line).unwrap_or(0.0));
+            let (y, share) = (top + k * (BAR + 2), line.share().unwrap_or(0.0));
             let _ = writeln!(
                 svg,
                 "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{}\" height=\"{BAR}\" fill=\"{fill}\"/>\
