@@ -1,9 +1,59 @@
-"""What every peer needs: reads cases, measures calls, answers (see ../README.md)."""
+"""What every peer needs: reads cases, fills arrays, measures calls, answers (see ../README.md)."""
 
 import json
+import os
 import statistics
 import sys
 import time
+
+import numpy as np
+
+TYPES = {
+    "f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "u8": np.uint8,
+    "i64": np.int64, "bool": np.bool_, "string": np.dtypes.StringDType(),
+}
+NAMES = "abcde"
+THREADS = os.cpu_count()
+
+
+def stored(case):
+    """The arrays as they lie in memory, filled as the other engines fill theirs; bfloat16 as float32."""
+    arrays = []
+    for kind, shape in zip(case["types"], case["shapes"]):
+        numbers = np.arange(97)
+        if kind == "string":
+            numbers = np.array([f"text {n}" for n in numbers], TYPES[kind])
+        elif kind == "bool":
+            numbers = numbers % 3 == 0
+        elif kind in ("f32", "f64", "f16", "bf16"):
+            numbers = (numbers + 1) / 16
+        numbers = numbers.astype(TYPES.get(kind, np.float32))
+        arrays.append(np.resize(numbers, int(np.prod(shape))).reshape(shape))
+    return arrays
+
+
+def seen(case, first):
+    """The first operand as the case looks at it."""
+    first = first.T if case["transposed"] else first
+    return first[..., ::-1] if case["backwards"] else first
+
+
+def operands(case):
+    """The case's arrays, for who takes strides of all kinds."""
+    first, *rest = stored(case)
+    return [seen(case, first), *rest]
+
+
+def summed_axes(case):
+    """The axes that are summed over to come to the result."""
+    (shape, *_), result = case["shapes"], case["result"]
+    lead = len(shape) - len(result)
+    return tuple(k for k, size in enumerate(shape) if k < lead or result[k - lead] != size)
+
+
+def function(case, namespace):
+    """The case's expression as a function of its operands."""
+    return eval(f"lambda {', '.join(NAMES[:len(case['shapes'])])}: {case['op']}", dict(namespace))
 
 
 def measure(seconds, call):
@@ -22,15 +72,23 @@ def measure(seconds, call):
     return min(times), statistics.median(times)
 
 
-def serve(calls):
-    """`calls(case)` gives (engine, threads, call) for each engine that can do the case."""
+def serve(engines):
+    """Each engine, `(name, threads, make)`: `make(case)` gives a call, or nothing for what it lacks."""
+    # What libraries print must not look like an answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     for line in sys.stdin:
         case = json.loads(line)
-        try:
-            for engine, threads, call in calls(case):
+        for engine, threads, make in engines:
+            try:
+                call = make(case)
+                if call is None:
+                    continue
                 best, median = measure(case["seconds"], call)
-                answer = {"engine": engine, "threads": threads, "best": best, "median": median}
-                print(json.dumps(answer), flush=True)
-        except (MemoryError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-            print(f"{case['name']}: {error}", file=sys.stderr)
-        print(flush=True)
+            except Exception as error:  # Libraries have classes of their own for what they lack.
+                first = (str(error) or type(error).__name__).splitlines()[0]
+                print(f"{engine} does not do {case['name']}: {first}", file=sys.stderr)
+                continue
+            answer = {"engine": engine, "threads": threads, "best": best, "median": median}
+            print(json.dumps(answer), file=answers, flush=True)
+        print(file=answers, flush=True)

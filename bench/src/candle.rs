@@ -18,20 +18,31 @@ pub(crate) fn task(case: &Case) -> Option<Task> {
     let run = move || -> Result<Option<Tensor>> {
         let [a, rest @ ..] = &operands[..] else { return Ok(None) };
         let result = match (op.as_str(), rest) {
-            ("add", [b]) => a.broadcast_add(b)?,
-            ("sub", [b]) => a.broadcast_sub(b)?,
-            ("mul", [b]) => a.broadcast_mul(b)?,
-            ("greater", [b]) => a.broadcast_gt(b)?,
-            ("mul_add", [s, b]) => a.broadcast_mul(s)?.broadcast_add(b)?,
-            ("where", [x, y]) => {
+            ("a + b", [b]) => a.broadcast_add(b)?,
+            ("a - b", [b]) => a.broadcast_sub(b)?,
+            ("a * b", [b]) => a.broadcast_mul(b)?,
+            ("a > b", [b]) => a.broadcast_gt(b)?,
+            ("a * b + c", [s, b]) => a.broadcast_mul(s)?.broadcast_add(b)?,
+            ("where(a, b, c)", [x, y]) => {
                 a.broadcast_as(&output[..])?.where_cond(x, &y.broadcast_as(&output[..])?)?
             }
-            ("exp_sub_mul", [m, r]) => a.broadcast_sub(m)?.exp()?.broadcast_mul(r)?,
-            ("normalise", [m, s]) => a.to_dtype(DType::F32)?.broadcast_sub(m)?.broadcast_mul(s)?,
-            ("mul_mul_add", [b, c, d]) => (a.broadcast_mul(b)? + d.broadcast_mul(c)?)?,
-            ("square_distance", [b]) => {
+            ("exp(a - b) * c", [m, r]) => a.broadcast_sub(m)?.exp()?.broadcast_mul(r)?,
+            ("(a - b) * c", [m, s]) => {
+                a.to_dtype(DType::F32)?.broadcast_sub(m)?.broadcast_mul(s)?
+            }
+            ("a * b + c * d", [b, c, d]) => (a.broadcast_mul(b)? + c.broadcast_mul(d)?)?,
+            (distance, [b]) if distance.starts_with("sum(") => {
                 a.unsqueeze(1)?.broadcast_sub(&b.unsqueeze(0)?)?.sqr()?.sum(2)?
             }
+            ("(a - b) / c", [m, s]) => a.broadcast_sub(m)?.broadcast_div(s)?,
+            ("(a - b) / c * d + e", [m, s, g, b]) => {
+                let scaled = a.broadcast_sub(m)?.broadcast_div(s)?.broadcast_mul(g)?;
+                scaled.broadcast_add(b)?
+            }
+            ("where(a > b, a, b)", [b]) => a.broadcast_maximum(b)?,
+            ("exp(a)", []) => a.exp()?,
+            ("tanh(a)", []) => a.tanh()?,
+            ("sin(a)", []) => a.sin()?,
             ("copy", []) => a.broadcast_as(&output[..])?.force_contiguous()?,
             ("sum_to", []) => {
                 let sizes = a.dims();
@@ -53,24 +64,25 @@ pub(crate) fn task(case: &Case) -> Option<Task> {
 }
 
 fn operands(case: &Case) -> Result<Vec<Tensor>> {
-    let element = |n: usize| {
-        Some(match (case.op.as_str(), case.element.as_str(), n) {
-            ("where", _, 0) => DType::U8,
-            ("normalise", _, 1..) | (_, "f32", _) => DType::F32,
-            (_, "f64", _) => DType::F64,
-            (_, "i64", _) => DType::I64,
-            (_, "u8", _) => DType::U8,
-            (_, "f16", _) => DType::F16,
-            (_, "bf16", _) => DType::BF16,
+    let element = |name: &str| {
+        Some(match name {
+            "f32" => DType::F32,
+            "f64" => DType::F64,
+            "i64" => DType::I64,
+            // Its conditions are numbers.
+            "u8" | "bool" => DType::U8,
+            "f16" => DType::F16,
+            "bf16" => DType::BF16,
             _ => return None,
         })
     };
+    let types = case.types();
     let operand = |(n, shape): (usize, &Vec<usize>)| {
         let count = shape.iter().product();
-        let values: Vec<f32> = (0..count).map(|n: usize| (n % 97) as f32).collect();
+        let values: Vec<f32> = (0..count).map(|n: usize| (n % 97 + 1) as f32 / 16.0).collect();
         let unknown = || candle_core::Error::Msg("no such element type".into());
         let tensor = Tensor::from_vec(values, &shape[..], &Device::Cpu)?;
-        let tensor = tensor.to_dtype(element(n).ok_or_else(unknown)?)?;
+        let tensor = tensor.to_dtype(element(&types[n]).ok_or_else(unknown)?)?;
         if n == 0 && case.transposed { tensor.t() } else { Ok(tensor) }
     };
     case.shapes.iter().enumerate().map(operand).collect()

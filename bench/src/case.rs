@@ -1,4 +1,4 @@
-//! Cases: what is computed, on which shapes, of which type.
+//! Cases: what is computed, on which shapes, of which types.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Case {
     pub(crate) name: String,
+    /// An expression over the operands `a`, `b`, and so on, in Python's syntax; or `copy`, the first
+    /// operand stretched to the result; or `sum_to`, its sum to the result's shape; or
+    /// `broadcast_shapes` or `broadcast_to`, which touch no element.
     pub(crate) op: String,
     #[serde(rename = "type")]
     pub(crate) element: String,
+    /// The types of the operands, where not all are the one above.
+    pub(crate) types: Option<Vec<String>>,
+    /// The type of the result, where it is another one.
+    pub(crate) gives: Option<String>,
     pub(crate) shapes: Vec<Vec<usize>>,
-    /// The shape of a copy or of a sum, where it is not the common shape.
+    /// The shape of the result, where it is not the common shape.
     pub(crate) result: Option<Vec<usize>>,
     /// Whether the output is allocated by the call.
     #[serde(default)]
@@ -21,9 +28,12 @@ pub(crate) struct Case {
     /// Whether the first operand runs backwards along its last axis.
     #[serde(default)]
     pub(crate) backwards: bool,
-    /// Whether it takes too much memory and time for a quick run.
+    /// Whether it is one of those that a quick run takes: one of each kind.
     #[serde(default)]
-    pub(crate) huge: bool,
+    pub(crate) quick: bool,
+    /// Whether the expression is made ready to run, rather than run.
+    #[serde(default)]
+    pub(crate) compile: bool,
 }
 
 impl Case {
@@ -31,6 +41,21 @@ impl Case {
     pub(crate) fn output(&self) -> Vec<usize> {
         let common = || simulcast::broadcast_shapes(&self.shapes).unwrap_or_default();
         self.result.clone().unwrap_or_else(common)
+    }
+
+    /// The type of each operand.
+    pub(crate) fn types(&self) -> Vec<String> {
+        self.types.clone().unwrap_or_else(|| vec![self.element.clone(); self.shapes.len()])
+    }
+
+    /// The type of the output.
+    pub(crate) fn gives(&self) -> &str {
+        self.gives.as_ref().unwrap_or(&self.element)
+    }
+
+    /// Whether elements are touched: what else there is to measure has no floor.
+    pub(crate) fn moves(&self) -> bool {
+        !self.compile && !["broadcast_shapes", "broadcast_to"].contains(&self.op.as_str())
     }
 
     /// The elements of the largest array.
@@ -42,21 +67,19 @@ impl Case {
 
     /// The bytes to read and to write: each input once, each output once.
     pub(crate) fn traffic(&self) -> (usize, usize) {
-        let size = match self.element.as_str() {
-            "f64" | "i64" => 8,
-            "f16" | "bf16" => 2,
-            "u8" | "i8" | "bool" => 1,
-            "string" => size_of::<String>() + 8,
-            _ => 4,
+        let bytes = |shape: &[usize], element: &str| {
+            let size = match element {
+                "f64" | "i64" => 8,
+                "f16" | "bf16" => 2,
+                "u8" | "i8" | "bool" => 1,
+                "string" => size_of::<String>() + 8,
+                _ => 4,
+            };
+            shape.iter().product::<usize>() * size
         };
-        let written = match self.op.as_str() {
-            "greater" => 1,
-            "normalise" => 4,
-            _ => size,
-        };
-        let count = |shape: &Vec<usize>| shape.iter().product::<usize>();
-        let read = self.shapes.iter().map(count).sum::<usize>() * size;
-        (read, count(&self.output()) * written)
+        let read =
+            self.shapes.iter().zip(self.types()).map(|(s, element)| bytes(s, &element)).sum();
+        (read, bytes(&self.output(), self.gives()))
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -1,52 +1,78 @@
-//! Engines in this process: ours on one and on all threads, `ndarray`'s `Zip` and its parallel form,
+//! Engines in this process: ours on one and on all threads, as closures and as
+//! programs, `ndarray`'s `Zip` and its parallel form,
 //! candle, loops written by hand for the case, and the floor.
 
 use std::hint::black_box;
 
 use half::{bf16, f16};
 use ndarray::{Array, Array2, ArrayD, ArrayView1, Axis, Dimension, Ix2, Ix4, LinalgScalar, Zip};
-use simulcast::{Addend, copy_into, par_copy_into, par_sum_to_shape, sum_to_shape, zip};
+use simulcast::{
+    Addend, broadcast_shapes, broadcast_to, copy_into, par_copy_into, par_sum_to_shape,
+    sum_to_shape, zip,
+};
 
 use crate::case::Case;
 use crate::floor;
 use crate::measure::Task;
+use crate::program;
 
-/// Every engine that has an answer to the case, the floor first.
+/// Every engine that has an answer to the case, the floor first where there is one.
 pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
-    let mut all = vec![("floor", floor::of(case))];
-    all.extend(match (case.op.as_str(), case.element.as_str()) {
-        ("add", "f32") => binary(case, |a: &f32, b: &f32| a + b),
-        ("sub", "f32") => binary(case, |a: &f32, b: &f32| a - b),
-        ("mul", "f32") => binary(case, |a: &f32, b: &f32| a * b),
-        ("greater", "f32") => binary(case, |a: &f32, b: &f32| a > b),
-        ("add", "f64") => binary(case, |a: &f64, b: &f64| a + b),
-        ("add", "i8") => binary(case, |a: &i8, b: &i8| a.wrapping_add(*b)),
-        ("mul", "i64") => binary(case, |a: &i64, b: &i64| a.wrapping_mul(*b)),
-        ("add", "f16") => binary(case, |a: &f16, b: &f16| f16::from_f32(a.to_f32() + b.to_f32())),
-        ("add", "bf16") => {
+    let mut all = Vec::new();
+    if case.moves() {
+        all.push(("floor", floor::of(case)));
+    }
+    all.extend(zips(case));
+    all.extend(program::tasks(case));
+    #[cfg(feature = "candle")]
+    all.extend(crate::candle::task(case).map(|task| ("candle", task)));
+    all
+}
+
+/// Ours and those of `ndarray`: the expression written as a closure.
+fn zips(case: &Case) -> Vec<(&'static str, Task)> {
+    match (case.op.as_str(), case.element.as_str()) {
+        ("a + b", "f32") => binary(case, |a: &f32, b: &f32| a + b),
+        ("a - b", "f32") => binary(case, |a: &f32, b: &f32| a - b),
+        ("a * b", "f32") => binary(case, |a: &f32, b: &f32| a * b),
+        ("a > b", "f32") => binary(case, |a: &f32, b: &f32| a > b),
+        ("where(a > b, a, b)", "f32") => {
+            binary(case, |a: &f32, b: &f32| if a > b { *a } else { *b })
+        }
+        ("a + b", "f64") => binary(case, |a: &f64, b: &f64| a + b),
+        ("a + b", "i8") => binary(case, |a: &i8, b: &i8| a.wrapping_add(*b)),
+        ("a * b", "i64") => binary(case, |a: &i64, b: &i64| a.wrapping_mul(*b)),
+        ("a + b", "f16") => binary(case, |a: &f16, b: &f16| f16::from_f32(a.to_f32() + b.to_f32())),
+        ("a + b", "bf16") => {
             binary(case, |a: &bf16, b: &bf16| bf16::from_f32(a.to_f32() + b.to_f32()))
         }
-        ("and", "bool") => binary(case, |a: &bool, b: &bool| a & b),
-        ("mul_add", "f32") => ternary(case, |x: &f32, s: &f32, b: &f32| x * s + b),
-        ("exp_sub_mul", "f32") => ternary(case, |x: &f32, m: &f32, r: &f32| (x - m).exp() * r),
-        ("square_distance", "f32") => distances(case),
-        ("where", "f32") => ternary(case, |c: &bool, x: &f32, y: &f32| if *c { *x } else { *y }),
-        ("normalise", "u8") => ternary(case, |x: &u8, m: &f32, s: &f32| (f32::from(*x) - m) * s),
-        ("mul_mul_add", "f32") => quaternary(case),
+        ("a & b", "bool") => binary(case, |a: &bool, b: &bool| a & b),
+        ("exp(a)", "f32") => unary(case, |a: &f32| a.exp()),
+        ("tanh(a)", "f32") => unary(case, |a: &f32| a.tanh()),
+        ("sin(a)", "f32") => unary(case, |a: &f32| a.sin()),
+        ("a * b + c", "f32") => ternary(case, |x: &f32, s: &f32, b: &f32| x * s + b),
+        ("(a - b) / c", "f32") => ternary(case, |x: &f32, m: &f32, s: &f32| (x - m) / s),
+        ("exp(a - b) * c", "f32") => ternary(case, |x: &f32, m: &f32, r: &f32| (x - m).exp() * r),
+        ("where(a, b, c)", "f32") => {
+            ternary(case, |c: &bool, x: &f32, y: &f32| if *c { *x } else { *y })
+        }
+        ("(a - b) * c", "u8") => ternary(case, |x: &u8, m: &f32, s: &f32| (f32::from(*x) - m) * s),
+        ("a * b + c * d", "f32") => quaternary(case),
+        ("(a - b) / c * d + e", "f32") => quinary(case),
+        (distance, "f32") if distance.starts_with("sum(") => distances(case),
+        ("broadcast_shapes", _) => shapes(case),
+        ("broadcast_to", "f32") => view(case),
         ("sum_to", "f32") => sum::<f32>(case),
         ("sum_to", "f16") => sum::<f16>(case),
         ("copy", "f32") => copy::<f32>(case),
         ("copy", "u8") => copy::<u8>(case),
         ("copy", "string") => copy::<String>(case),
         _ => Vec::new(),
-    });
-    #[cfg(feature = "candle")]
-    all.extend(crate::candle::task(case).map(|task| ("candle", task)));
-    all
+    }
 }
 
 /// Elements of any type from numbers.
-trait Element: Clone + Send + Sync + 'static {
+pub(crate) trait Element: Clone + Send + Sync + 'static {
     fn of(n: usize) -> Self;
 }
 
@@ -62,13 +88,13 @@ macro_rules! element {
 }
 
 element! {
-    f32 = |n| n as f32;
-    f64 = |n| n as f64;
+    f32 = |n| (n + 1) as f32 / 16.0;
+    f64 = |n| (n + 1) as f64 / 16.0;
     i8 = |n| n as i8;
     u8 = |n| n as u8;
     i64 = |n| n as i64;
-    f16 = |n| f16::from_f32(n as f32);
-    bf16 = |n| bf16::from_f32(n as f32);
+    f16 = |n| f16::from_f32((n + 1) as f32 / 16.0);
+    bf16 = |n| bf16::from_f32((n + 1) as f32 / 16.0);
     bool = |n| n % 3 == 0;
     String = |n| format!("text {n}");
 }
@@ -84,8 +110,8 @@ fn shape(case: &Case) -> Vec<usize> {
     [vec![1; rank(case) - own.len()], own].concat()
 }
 
-/// Operand `n` of a case, of that rank.
-fn operand<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
+/// Operand `n` of a case.
+pub(crate) fn stored<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
     let shape = &case.shapes[n];
     let count = shape.iter().product();
     let elements = (0..count).map(T::of).collect();
@@ -96,6 +122,12 @@ fn operand<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
     if n == 0 && case.backwards {
         array.invert_axis(Axis(shape.len() - 1));
     }
+    array
+}
+
+/// Operand `n` of a case, of the rank that it is computed in.
+fn operand<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
+    let mut array = stored(case, n);
     while array.ndim() < rank(case) {
         array.insert_axis_inplace(Axis(0));
     }
@@ -251,10 +283,29 @@ where
     ranked!(case, ranked::<A, B, C, R, F>(case, f))
 }
 
+fn unary<F>(case: &Case, f: F) -> Vec<(&'static str, Task)>
+where
+    F: Fn(&f32) -> f32 + Copy + Send + Sync + 'static,
+{
+    let mut all = zips!(case, Ix2, f32, [a: f32 = 0], f);
+    all.extend(ndarrays!(case, Ix2, f32, [a: f32 = 0], f));
+    all
+}
+
 fn quaternary(case: &Case) -> Vec<(&'static str, Task)> {
     let f = |a: &f32, b: &f32, c: &f32, d: &f32| a * b + c * d;
     let mut all = zips!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3], f);
     all.extend(ndarrays!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3], f));
+    all
+}
+
+fn quinary(case: &Case) -> Vec<(&'static str, Task)> {
+    let f = |x: &f32, m: &f32, s: &f32, g: &f32, b: &f32| (x - m) / s * g + b;
+    let mut all =
+        zips!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3, e: f32 = 4], f);
+    all.extend(
+        ndarrays!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3, e: f32 = 4], f),
+    );
     all
 }
 
@@ -299,6 +350,22 @@ fn distances(case: &Case) -> Vec<(&'static str, Task)> {
                 black_box((&difference * &difference).sum_axis(Axis(2)));
             }),
         ),
+    ]
+}
+
+/// The common shape.
+fn shapes(case: &Case) -> Vec<(&'static str, Task)> {
+    let shapes = case.shapes.clone();
+    vec![("ours-1", Box::new(move || drop(black_box(broadcast_shapes(&shapes)))))]
+}
+
+/// A view without a copy.
+fn view(case: &Case) -> Vec<(&'static str, Task)> {
+    let (a, b, to) = (stored::<f32>(case, 0), stored::<f32>(case, 0), case.output());
+    let also = to.clone();
+    vec![
+        ("ours-1", Box::new(move || drop(black_box(broadcast_to(&a, &to[..]))))),
+        ("ndarray-1", Box::new(move || drop(black_box(b.broadcast(&also[..]))))),
     ]
 }
 

@@ -14,6 +14,7 @@ mod engines;
 mod floor;
 mod measure;
 mod peers;
+mod program;
 mod report;
 
 use std::fs;
@@ -32,7 +33,7 @@ simulcast-bench [--cases FILE] [--case GLOB] [--engine NAME] [--quick] [--peer C
   --cases FILE     other cases than those of bench/cases.json
   --case GLOB      the cases whose name fits
   --engine NAME    that engine alone, beside the floor
-  --quick          under a minute: less time for each engine, no huge cases
+  --quick          under a minute: less time for each engine, one case of each kind
   --peer COMMAND   a process that answers as bench/README.md says, beside the others";
 
 struct Options {
@@ -85,25 +86,50 @@ fn run(options: &Options) -> Result<(), String> {
     let cases: Vec<Case> =
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))?;
     let mut peers = options.peers.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
-    let wanted = |case: &&Case| matches(&options.case, &case.name) && !(options.quick && case.huge);
+    let wanted =
+        |case: &&Case| matches(&options.case, &case.name) && (case.quick || !options.quick);
     println!(
-        "{:<14} {:<13} {:>11} {:>11} {:>8} {:>10}",
+        "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10}",
         "case", "engine", "best", "median", "of floor", "ns/element"
     );
-    let (mut rows, mut measurements) = (Vec::new(), String::new());
+    let mut lines = Vec::new();
     for case in cases.iter().filter(wanted) {
-        let lines = measured(case, options, &mut peers, &mut measurements)?;
-        rows.push(Row { case: case.name.clone(), lines });
+        lines.extend(measured(case, options, &mut peers)?);
         println!();
     }
-    let machine = machine();
-    let table = report::table(&rows, &machine);
-    println!("{table}");
     let folder = home.join("results");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    write(&folder.join("results.jsonl"), &measurements)?;
-    write(&folder.join("table.md"), &table)?;
+    let (machine, file) = (machine(), folder.join("results.jsonl"));
+    println!("{}", report::table(&rows(&cases, &lines), &machine));
+    let lines = beside(earlier(&file, &machine), lines);
+    let rows = rows(&cases, &lines);
+    let text = lines.iter().map(|line| serde_json::to_string(line).map(|line| line + "\n"));
+    write(&file, &text.collect::<Result<String, _>>().map_err(|e| e.to_string())?)?;
+    write(&folder.join("table.md"), &report::table(&rows, &machine))?;
     write(&folder.join("plot.svg"), &report::plot(&rows, &machine))
+}
+
+/// The measurements of earlier runs on this machine.
+fn earlier(file: &Path, machine: &str) -> Vec<Line> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    lines.filter(|line| line.machine == machine).collect()
+}
+
+/// Earlier measurements beside new ones: of a case only those of one run, the latest.
+fn beside(mut earlier: Vec<Line>, new: Vec<Line>) -> Vec<Line> {
+    earlier.retain(|line| new.iter().all(|one| one.case != line.case));
+    earlier.extend(new);
+    earlier
+}
+
+/// The measurements of each case, in the order of the cases.
+fn rows(cases: &[Case], lines: &[Line]) -> Vec<Row> {
+    let row = |case: &Case| {
+        let of_case = lines.iter().filter(|line| line.case == case.name);
+        Row { case: case.name.clone(), lines: of_case.cloned().collect() }
+    };
+    cases.iter().map(row).filter(|row| !row.lines.is_empty()).collect()
 }
 
 /// Writes a file whole or not at all.
@@ -115,52 +141,55 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::rename(&beside, path).map_err(failed)
 }
 
-/// Every engine's measurement of a case, the floor's first.
-fn measured(
-    case: &Case,
-    options: &Options,
-    peers: &mut [Peer],
-    measurements: &mut String,
-) -> Result<Vec<Line>, String> {
+/// Every engine's measurement of a case, the floor's first where there is one.
+fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Line>, String> {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let (mut lines, mut floor) = (Vec::new(), None);
+    let mut lines: Vec<Line> = Vec::new();
     let wanted = |name: &str| options.engine.as_deref().is_none_or(|wanted| wanted == name);
-    let mut enter = |engine: &str, threads: usize, measured: &Measured| {
-        let floor = *floor.get_or_insert(measured.best);
+    let mut enter = |engine: &str, threads: usize, measured: &Measured, floor: Option<f64>| {
         show(case, engine, measured, floor);
-        let line = serde_json::json!({
-            "case": case.name, "engine": engine, "type": case.element, "shapes": case.shapes,
-            "threads": threads, "best": measured.best, "median": measured.median, "floor": floor,
-            "bytes": case.bytes(), "machine": machine(),
+        lines.push(Line {
+            case: case.name.clone(),
+            engine: engine.into(),
+            element: case.element.clone(),
+            shapes: case.shapes.clone(),
+            threads,
+            best: measured.best,
+            median: measured.median,
+            floor,
+            bytes: case.bytes(),
+            machine: machine(),
         });
-        *measurements += &format!("{line}\n");
-        lines.push(Line { engine: engine.into(), best: measured.best });
     };
     let tasks = engines::tasks(case).into_iter();
     let (engines, mut tasks): (Vec<_>, Vec<_>) =
         tasks.filter(|(engine, _)| *engine == "floor" || wanted(engine)).unzip();
-    for (engine, measured) in engines.iter().zip(&in_turn(options.seconds, &mut tasks)) {
+    let measured = in_turn(options.seconds, &mut tasks);
+    let floor = case.moves().then(|| measured[0].best);
+    for (engine, measured) in engines.iter().zip(&measured) {
         let threads = if engine.ends_with("-1") || *engine == "hand" { 1 } else { all };
-        enter(engine, threads, measured);
+        enter(engine, threads, measured, floor);
     }
     for peer in peers {
-        for answer in peer.ask(case, options.seconds)? {
-            if wanted(&answer.engine) {
-                let measured = Measured { best: answer.best, median: answer.median };
-                enter(&answer.engine, answer.threads, &measured);
-            }
+        let answers = peer.ask(case, options.seconds)?;
+        // Machines become slower and faster by the minute: a peer is held to the floor of its own.
+        let floor = floor.map(|_| in_turn(options.seconds / 2.0, &mut tasks[..1])[0].best);
+        for answer in answers.iter().filter(|answer| wanted(&answer.engine)) {
+            let measured = Measured { best: answer.best, median: answer.median };
+            enter(&answer.engine, answer.threads, &measured, floor);
         }
     }
     Ok(lines)
 }
 
-fn show(case: &Case, engine: &str, measured: &Measured, floor: f64) {
+fn show(case: &Case, engine: &str, measured: &Measured, floor: Option<f64>) {
+    let share = |floor: f64| format!("{:.0}%", floor / measured.best * 100.0);
     println!(
-        "{:<14} {engine:<13} {:>11} {:>11} {:>7.0}% {:>10.3}",
+        "{:<14} {engine:<16} {:>11} {:>11} {:>8} {:>10.3}",
         case.name,
         time(measured.best),
         time(measured.median),
-        floor / measured.best * 100.0,
+        floor.map_or("-".into(), share),
         measured.best * 1e9 / case.elements() as f64,
     );
 }

@@ -42,7 +42,7 @@ fn measure(seconds: f64, task: &mut Task) -> Measured {
     let batch = ((20e-6 / once) as usize).max(1);
     let mut times = Vec::new();
     let begin = Instant::now();
-    while times.len() < 5 || (begin.elapsed().as_secs_f64() < seconds && times.len() < 20_000) {
+    while times.len() < 2 || (begin.elapsed().as_secs_f64() < seconds && times.len() < 20_000) {
         let start = Instant::now();
         for _ in 0..batch {
             task();

@@ -54,6 +54,8 @@ impl Peer {
         let mut question = serde_json::to_value(case).map_err(|error| failed(&error))?;
         question["seconds"] = seconds.into();
         question["result"] = serde_json::json!(case.output());
+        question["types"] = serde_json::json!(case.types());
+        question["gives"] = case.gives().into();
         writeln!(self.cases, "{question}").map_err(|error| failed(&error))?;
         let mut all = Vec::new();
         loop {

@@ -2,13 +2,42 @@
 
 use std::fmt::Write as _;
 
-/// One measurement.
+use serde::{Deserialize, Serialize};
+
+/// One measurement: a line of `results.jsonl`.
+#[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct Line {
+    pub(crate) case: String,
     pub(crate) engine: String,
+    #[serde(rename = "type")]
+    pub(crate) element: String,
+    pub(crate) shapes: Vec<Vec<usize>>,
+    pub(crate) threads: usize,
+    /// Seconds a call, of the quickest and of half of the calls.
     pub(crate) best: f64,
+    pub(crate) median: f64,
+    /// The floor's seconds at that time, where the case has one.
+    pub(crate) floor: Option<f64>,
+    /// What must move.
+    pub(crate) bytes: usize,
+    pub(crate) machine: String,
 }
 
-/// A case with its measurements, the floor's first.
+impl Line {
+    /// The share of the floor that it reaches.
+    fn share(&self) -> Option<f64> {
+        Some(self.floor? / self.best)
+    }
+
+    /// How many times better than the other one it is: by what they make of the machine at their
+    /// time, or by time where there is no floor.
+    fn against(&self, other: &Self) -> f64 {
+        let shares = self.share().zip(other.share()).map(|(own, other)| own / other);
+        shares.unwrap_or(other.best / self.best)
+    }
+}
+
+/// A case with its measurements.
 pub(crate) struct Row {
     pub(crate) case: String,
     pub(crate) lines: Vec<Line>,
@@ -19,6 +48,7 @@ pub(crate) struct Row {
 enum Whose {
     Floor,
     Ours,
+    OursInPython,
     ByHand,
     Peer,
 }
@@ -27,7 +57,10 @@ fn whose(engine: &str) -> Whose {
     match engine {
         "floor" => Whose::Floor,
         "hand" => Whose::ByHand,
-        _ if engine.starts_with("ours") => Whose::Ours,
+        "simulcast-python" => Whose::OursInPython,
+        _ if ["ours", "program", "operator"].iter().any(|own| engine.starts_with(own)) => {
+            Whose::Ours
+        }
         _ => Whose::Peer,
     }
 }
@@ -36,11 +69,6 @@ impl Row {
     fn best(&self, of: Whose) -> Option<&Line> {
         let lines = self.lines.iter().filter(|line| whose(&line.engine) == of);
         lines.min_by(|a, b| a.best.total_cmp(&b.best))
-    }
-
-    /// The share of the floor that a measurement reaches.
-    fn share(&self, line: &Line) -> Option<f64> {
-        Some(self.best(Whose::Floor)?.best / line.best)
     }
 
     /// The best two peers.
@@ -66,30 +94,33 @@ pub(crate) fn time(seconds: f64) -> String {
 pub(crate) fn table(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
         "Best of each engine in one run on {machine}. The floor is what must move, moved as fast as the\n\
-         machine moves it. Times are good as ratios within a row.\n\n\
-         | case | floor | ours | of the floor | best peer | of the floor | ours against it | by hand, one thread |\n\
-         |---|---|---|---|---|---|---|---|\n"
+         machine moves it, measured anew beside each process: what is set against a peer is shares of it.\n\n\
+         | case | floor | ours | of the floor | ours from Python | best peer | of the floor | ours against it | by hand, one thread |\n\
+         |---|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
-        let Some(floor) = row.best(Whose::Floor) else { continue };
-        let shown = |line: Option<&Line>| line.map_or("-".into(), |line| time(line.best));
+        let shown = |whose| row.best(whose).map_or("-".into(), |line| time(line.best));
+        let named = |line: Option<&Line>| {
+            line.map_or("-".into(), |line| format!("{} {}", line.engine, time(line.best)))
+        };
         let share = |line: Option<&Line>| {
-            let share = line.and_then(|line| row.share(line));
+            let share = line.and_then(Line::share);
             share.map_or("-".into(), |share| format!("{:.0}%", share * 100.0))
         };
         let (ours, peer) = (row.best(Whose::Ours), row.best(Whose::Peer));
-        let against = ours.zip(peer).map(|(ours, peer)| format!("{:.2}x", peer.best / ours.best));
-        let named = peer.map_or("-".into(), |peer| format!("{} {}", peer.engine, time(peer.best)));
+        let against = ours.zip(peer).map(|(ours, peer)| format!("{:.2}x", ours.against(peer)));
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {named} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             row.case,
-            time(floor.best),
-            shown(ours),
+            shown(Whose::Floor),
+            named(ours),
             share(ours),
+            shown(Whose::OursInPython),
+            named(peer),
             share(peer),
             against.unwrap_or_else(|| "-".into()),
-            shown(row.best(Whose::ByHand)),
+            shown(Whose::ByHand),
         );
     }
     text
@@ -102,6 +133,7 @@ const STEP: usize = 40;
 
 /// The plot: three bars a case, ours and the two best peers, as shares of the floor.
 pub(crate) fn plot(rows: &[Row], machine: &str) -> String {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.best(Whose::Floor).is_some()).collect();
     let high = 60 + STEP * rows.len();
     let at = |share: f64| (LEFT as f64 + share.min(1.25) / 1.25 * WIDE as f64).round();
     let mut svg = format!(
@@ -130,7 +162,7 @@ pub(crate) fn plot(rows: &[Row], machine: &str) -> String {
         );
         let bars = row.best(Whose::Ours).into_iter().chain(row.peers());
         for (k, (line, fill)) in bars.zip(["#1f6f8b", "#c9a26b", "#dcc7a1"]).enumerate() {
-            let (y, share) = (top + k * (BAR + 2), row.share(line).unwrap_or(0.0));
+            let (y, share) = (top + k * (BAR + 2), line.share().unwrap_or(0.0));
             let _ = writeln!(
                 svg,
                 "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{}\" height=\"{BAR}\" fill=\"{fill}\"/>\
@@ -155,11 +187,23 @@ mod tests {
     use super::*;
 
     fn row() -> Row {
-        let line = |engine: &str, best| Line { engine: engine.into(), best };
+        let line = |engine: &str, best| Line {
+            case: "row".into(),
+            engine: engine.into(),
+            element: "f32".into(),
+            shapes: Vec::new(),
+            threads: 1,
+            best,
+            median: best,
+            floor: Some(1e-3),
+            bytes: 1,
+            machine: "this".into(),
+        };
         let lines = vec![
             line("floor", 1e-3),
             line("ours-1", 4e-3),
-            line("ours", 2e-3),
+            line("program", 2e-3),
+            line("simulcast-python", 3.5e-3),
             line("a<b", 8e-3),
             line("candle", 3e-3),
             line("numpy", 6e-3),
@@ -171,8 +215,7 @@ mod tests {
     #[test]
     fn the_table_takes_the_best_of_ours_and_of_the_peers() {
         let text = table(&[row()], "this machine");
-        let expected =
-            "| row | 1.00 ms | 2.00 ms | 50% | candle 3.00 ms | 33% | 1.50x | 5.00 ms |\n";
+        let expected = "| row | 1.00 ms | program 2.00 ms | 50% | 3.50 ms | candle 3.00 ms | 33% | 1.50x | 5.00 ms |\n";
         assert!(text.ends_with(expected), "{text}");
     }
 
@@ -181,7 +224,7 @@ mod tests {
         let svg = plot(&[row()], "a & b");
         assert_eq!(svg.matches("<rect x=").count(), 3);
         assert!(
-            svg.contains("ours 50%") && svg.contains("candle 33%") && svg.contains("numpy 17%")
+            svg.contains("program 50%") && svg.contains("candle 33%") && svg.contains("numpy 17%")
         );
         assert!(svg.contains("a &amp; b") && svg.ends_with("</svg>\n"));
     }

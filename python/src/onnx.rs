@@ -123,6 +123,7 @@ pub(crate) struct OnnxCheck {
 #[pymethods]
 impl OnnxCheck {
     #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is ours")]
     fn new(
         model: &Bound<'_, PyAny>,
         sizes: Vec<(String, usize)>,

@@ -85,7 +85,12 @@ fn bench(options: &[&str]) -> Result<(), String> {
         match python::environment(&run::root().join("target/bench"), &list) {
             // Relative to the root, where it is started: a path of its own may have spaces.
             Ok(_) => {
-                for script in ["arrays", "torch_eager"] {
+                let mut scripts = vec!["arrays", "pytorch", "xla", "graphs"];
+                match python::install(&run::root().join("target/bench")) {
+                    Ok(()) => scripts.push("own"),
+                    Err(why) => Step::new("our own package").skipped(&why),
+                }
+                for script in scripts {
                     let peer = format!("target/bench/bin/python bench/peers/{script}.py");
                     run.args(["--peer", &peer]);
                 }

@@ -34,15 +34,25 @@ pub(crate) fn test() -> Result<(), String> {
     step.check(|| Ok("there".into()))?;
     let checked = root().join("target/python/wheels");
     Step::new("the wheel").run(build(&python, &checked, &["--quiet"]))?;
-    let install = ["install", "--quiet", "--force-reinstall", "--no-deps", "--no-index"];
-    let mut pip = pip(&root().join("target/python/environment"));
-    pip.args(install).arg("--find-links").arg(&checked).arg("simulcast");
-    output(pip)?;
+    install_from(&checked, &root().join("target/python/environment"))?;
     let mut tests = command(
         &python.to_string_lossy(),
         ["-m", "pytest", "-p", "no:cacheprovider", "python/tests"],
     );
     Step::new("tests of the Python package").run(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+/// Builds the wheel for users, and installs it into an environment.
+pub(crate) fn install(environment: &Path) -> Result<(), String> {
+    wheel()?;
+    install_from(&wheels(), environment)
+}
+
+/// Installs the package from a folder of wheels.
+fn install_from(wheels: &Path, environment: &Path) -> Result<(), String> {
+    let mut pip = pip(environment);
+    pip.args(["install", "--force-reinstall", "--no-deps", "--no-index", "--find-links"]);
+    output(pip.arg(wheels).arg("simulcast")).map(drop)
 }
 
 fn wheels() -> PathBuf {
