@@ -20,6 +20,7 @@
 //! | [`composites`] | `clip`, `vjp` |
 //! | [`expressions`], [`programs`] | `evaluate`, `compile`, and what they keep |
 //! | [`explanation`] | `explain` |
+//! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
 
 mod arrays;
@@ -32,6 +33,7 @@ mod explanation;
 mod expressions;
 mod functions;
 mod names;
+mod onnx;
 mod operands;
 mod policies;
 mod programs;
@@ -55,6 +57,8 @@ mod _simulcast {
     use crate::explanation::{Explanation, Finding, explain};
     #[pymodule_export]
     use crate::expressions::{Expression, compile, evaluate};
+    #[pymodule_export]
+    use crate::onnx::{OnnxCheck, OnnxSession};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
     #[pymodule_export]

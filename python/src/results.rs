@@ -245,7 +245,7 @@ pub(crate) fn to_numpy<'py>(py: Python<'py>, array: &AnyArray) -> PyResult<Bound
     let own = array.view();
     let made = fresh(py, own.dtype(), own.shape(), &[])?;
     let rows = if own.shape().contains(&0) { 0 } else { own.len() * own.dtype().size() };
-    if own.dtype() == DType::String || !is_row_major(&own) {
+    if own.dtype() == DType::String || (rows > 0 && !is_row_major(&own)) {
         return Err(unreadable());
     }
     // SAFETY: both are row-major, of one type that is no text, and of one shape.

@@ -48,6 +48,7 @@ mod infer;
 mod load;
 mod model;
 mod report;
+mod run;
 mod structure;
 mod tensor;
 mod upgrade;
@@ -66,6 +67,7 @@ pub use model::{
     Value, ValueId,
 };
 pub use report::SCHEMA;
+pub use run::{NodeError, RunError, Session, UnsupportedNode};
 pub use tensor::{Tensor, TensorError};
 pub use upgrade::{UpgradeError, upgrade};
 pub use wire::WireError;
