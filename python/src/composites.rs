@@ -171,6 +171,7 @@ pub(crate) fn vjp<'py>(
     let op = match name.as_str() {
         "clip" if read.len() == 3 => Op::MultiplyAdd,
         "clip" if read.len() == 2 => Op::Maximum,
+        "clip" => return Err(PyTypeError::new_err("the gradients of clip need a bound")),
         name => name
             .parse()
             .map_err(|error: simulcast::UnknownOp| PyValueError::new_err(error.to_string()))?,
