@@ -106,8 +106,7 @@ def check(model, *, sizes=None, allow=(), deny=()):
 
     `allow` and `deny` name findings by their codes.
     """
-    sizes = list((sizes or {}).items())
-    return Check(_OnnxCheck(_source(model), sizes, list(allow), list(deny)))
+    return Check(_OnnxCheck(_source(model), dict(sizes or {}), list(allow), list(deny)))
 
 
 def __getattr__(name):

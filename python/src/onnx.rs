@@ -126,18 +126,19 @@ impl OnnxCheck {
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is ours")]
     fn new(
         model: &Bound<'_, PyAny>,
-        sizes: Vec<(String, usize)>,
+        sizes: &Bound<'_, PyDict>,
         allow: Vec<String>,
         deny: Vec<String>,
     ) -> PyResult<Self> {
         let py = model.py();
         let model = load(model)?;
         let mut policy = CheckPolicy::default();
-        for (words, action) in [(&allow, Action::Allow), (&deny, Action::Raise)] {
+        for (words, action) in [(allow, Action::Allow), (deny, Action::Raise)] {
             for word in words {
-                policy = policy.with(word, action).map_err(PyValueError::new_err)?;
+                policy = policy.with(&word, action).map_err(PyValueError::new_err)?;
             }
         }
+        let sizes: Vec<(String, usize)> = sizes.items().extract()?;
         let sizes: Vec<(&str, usize)> = sizes.iter().map(|(name, n)| (name.as_str(), *n)).collect();
         let found = simulcast_onnx::check(&model, &sizes, &policy);
         let found = found.map_err(|error| raised(py, "ModelError", &error))?;

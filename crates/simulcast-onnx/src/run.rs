@@ -12,7 +12,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/loss.onnx");
 //! let session = Session::new(&Model::load(path)?)?;
-//! let (x, weight) = (array![[1_f32; 8], [2.0; 8]], Array2::from_elem((8, 1), 0.125_f32));
+//! let (x, weight) = (Array2::from_elem((2, 8), 1_f32), Array2::from_elem((8, 1), 0.125_f32));
 //! let target = array![1_f32, 2.0];
 //! let inputs = [("x", (&x).into()), ("weight", (&weight).into()), ("target", AnyView::from(&target))];
 //! let outputs = session.run(&inputs)?;
