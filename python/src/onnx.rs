@@ -123,7 +123,6 @@ pub(crate) struct OnnxCheck {
 #[pymethods]
 impl OnnxCheck {
     #[new]
-    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is ours")]
     fn new(
         model: &Bound<'_, PyAny>,
         sizes: &Bound<'_, PyDict>,

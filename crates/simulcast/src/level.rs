@@ -2,10 +2,10 @@
 //!
 //! AVX2 is used where the machine has it; the environment variable `SIMULCAST_LEVEL` (`baseline`,
 //! `avx2`, `avx512`) asks for another, so that a test proves which path ran. AVX-512 waits to be
-//! asked: most loops here wait for memory, and on the machines that were measured (Zen 4) vectors
-//! of 64 bytes, which cross a line wherever they are not aligned, make them slower. A value of [`Level`] is
-//! the proof that the machine can run it. Additions, products and the like are bit-equal at every
-//! level: nothing is fused or reordered.
+//! asked in zips, copies and sums: most of their loops wait for memory, and on the machine that was
+//! measured it was ahead in some and behind in others. Programs use it, since their functions take
+//! more instructions. A value of [`Level`] is the proof that the machine can run it. Additions,
+//! products and the like are bit-equal at every level: nothing is fused or reordered.
 
 use std::sync::OnceLock;
 
