@@ -147,8 +147,6 @@ pub(crate) fn systems() -> Result<Vec<System>, String> {
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
-        // Whole models are replayed by simulcast-onnx.
-        .filter(|path| path.file_stem().is_some_and(|name| name != "models"))
         .collect();
     paths.sort();
     paths.iter().map(system).collect()

@@ -14,7 +14,8 @@ import dask.array as da
 import numpy as np
 from dask.array.core import normalize_chunks, unify_chunks
 
-from . import _policy
+from . import _policy, _simulcast
+from ._inputs import is_number as _is_number
 from ._inputs import plain
 from ._simulcast import _layout
 from ._simulcast import sum_to as _sum_to
@@ -69,21 +70,36 @@ def rechunked(x, chunks):
 def blockwise(function, operands, rule, name, *, dtype, **options):
     """`function` of blocks of the operands, which have the result's rank and NumPy's sizes.
 
-    `function` is one of a module, so that it pickles; Dask calls it on blocks without elements first.
+    Numbers of Python's are operands too. `function` is one of a module, so that it pickles.
     """
-    operands = [operand(x) for x in operands]
-    _policy.observe(name, tuple(x.shape for x in operands), rule)
-    shape, feeds = _layout(rule, *[x.shape for x in operands])
-    aligned = [align(x, own, len(shape)) for x, own in zip(operands, feeds)]
-    chunks = chunks_of(aligned, shape, np.dtype(dtype).itemsize)
+    operands = [x if _is_number(x) else operand(x) for x in operands]
+    kind = str(rule).partition(":")[0]
+    # Numbers fit everywhere, but where each operand has names.
+    laid = [x for x in operands if kind in ("numpy", "named") or not _is_number(x)]
+    if len(laid) < len(operands) and len(laid) == 1 and kind in ("pdpd", "legacy", "paddle"):
+        rule = "numpy"
+    shapes = tuple(np.shape(x) for x in laid)
+    _policy.observe(name, shapes, rule)
+    shape, feeds = _layout(rule, *shapes)
+    feeds = feeds if len(laid) == len(operands) else _places(operands, feeds)
+    aligned = [x if _is_number(x) else align(x, own, len(shape)) for x, own in zip(operands, feeds)]
+    arrays = [x for x in aligned if not _is_number(x)]
+    chunks = chunks_of(arrays, shape, np.dtype(dtype).itemsize)
     axes = tuple(range(len(shape)))
-    if any(size != 1 and all(x.shape[k] == 1 for x in aligned) for k, size in enumerate(shape)):
+    if any(size != 1 and all(x.shape[k] == 1 for x in arrays) for k, size in enumerate(shape)):
         # The rule itself brings an axis, which no block has.
-        aligned = [_shown(x, shape, chunks) for x in aligned]
-    pairs = [part for x in aligned for part in (rechunked(x, chunks), axes)]
+        aligned = [x if _is_number(x) else _shown(x, shape, chunks) for x in aligned]
+    # Numbers go to every block as they are, and stay weak.
+    pairs = [part for x in aligned for part in ((x, None) if _is_number(x) else (rechunked(x, chunks), axes))]
     # Chunks agree already; Dask would take a block of size 1 for the result's where each has one block.
     options.update(align_arrays=False, adjust_chunks=dict(enumerate(chunks)))
     return da.blockwise(function, axes, *pairs, dtype=dtype, token=f"simulcast-{name}", **options)
+
+
+def _places(operands, feeds):
+    """The layout of every operand, where numbers have none."""
+    feeds = iter(feeds)
+    return [None if _is_number(x) else next(feeds) for x in operands]
 
 
 def broadcast_to(x, shape, rule):
@@ -135,3 +151,145 @@ def _sum_block(block, axis, keepdims):
     axes = {own % block.ndim for own in axis}
     shape = tuple(1 if own in axes else size for own, size in enumerate(block.shape))
     return _sum_to(np.asarray(block), shape, threads=1)
+
+
+def _empty(x):
+    """What stands for an operand where only its type counts: a number, or an array of one element."""
+    return x if _is_number(x) else np.ones((1,) * np.ndim(x), getattr(x, "dtype", None) or np.asarray(x).dtype)
+
+
+def _block(*blocks, called, settings):
+    """A function of blocks, on one thread: Dask has threads of its own."""
+    return np.asarray(getattr(_simulcast, called)(*blocks, threads=1, **settings))
+
+
+def apply(name, operands, *, casting, dtype, rule):
+    """An operation on arrays of which one is Dask's."""
+    return _lazily(_block, operands, rule, name, called=name, settings={"casting": casting, "dtype": dtype})
+
+
+def _lazily(function, operands, rule, name, **options):
+    """`function` of blocks, whose dtype is what it gives for operands of one element."""
+    operands = [x if _is_number(x) or isinstance(x, da.Array) else plain(x) for x in operands]
+    dtype = function(*map(_empty, operands), **options).dtype
+    return blockwise(function, operands, rule, name, dtype=dtype, meta=np.empty((), dtype), **options)
+
+
+def _clip_block(*blocks, low, high, settings):
+    bounds = iter(blocks[1:])
+    a_min, a_max = next(bounds) if low else None, next(bounds) if high else None
+    return np.asarray(_simulcast.clip(blocks[0], a_min, a_max, threads=1, **settings))
+
+
+def clip(a, a_min, a_max, *, casting, dtype, rule):
+    operands = [x for x in (a, a_min, a_max) if x is not None]
+    options = {"low": a_min is not None, "high": a_max is not None}
+    return _lazily(_clip_block, operands, rule, "clip", settings={"casting": casting, "dtype": dtype}, **options)
+
+
+def _expression_block(*blocks, expression, names, settings):
+    return np.asarray(expression(threads=1, local_dict=dict(zip(names, blocks)), **settings))
+
+
+def evaluate(expression, operands, *, casting, dtype, rule):
+    """An expression: in one pass over the blocks where all of it is element by element, else step by step."""
+    missing = [name for name in expression.operands if name not in operands]
+    kinds = {kind for kind, _, _ in expression._nodes}
+    if missing or kinds <= {"value", "name", "apply", "compare", "if", "clip", "cast"} and str(rule) == "numpy":
+        options = {"expression": expression, "names": tuple(operands)}
+        settings = {"casting": casting, "dtype": dtype}
+        return _lazily(_expression_block, operands.values(), rule, "evaluate", settings=settings, **options)
+    values = []
+    for kind, what, children in expression._nodes:
+        values.append(_step(kind, what, [values[child] for child in children], operands, rule))
+    result = values[-1]
+    return result if dtype is None else result.astype(dtype, casting=casting)
+
+
+_CONSTANTS = {"nan": math.nan, "inf": math.inf, "pi": math.pi, "e": math.e}
+
+
+def _step(kind, what, args, operands, rule):
+    """One node of an expression."""
+
+    def function(name, *own):
+        if all(_is_number(x) for x in own):
+            # As Python and NumPy compute them, before they meet an array.
+            return _simulcast.Expression(_CALLS[len(own)].format(name))(**dict(zip("abc", own))).item()
+        return getattr(_simulcast, name)(*own, rule=rule)
+
+    if kind == "value":
+        return what
+    if kind == "name":
+        return operands[what] if what in operands else _CONSTANTS[what]
+    if kind == "apply":
+        first, *rest = args
+        if len(rest) < 2 or what in ("where", "multiply_add"):
+            return function(what, *args)
+        for own in rest:
+            first = function(what, first, own)
+        return first
+    if kind == "compare":
+        compared = [function(name, *pair) for name, pair in zip(what, zip(args, args[1:]))]
+        whole = compared[0]
+        for own in compared[1:]:
+            whole = function("logical_and", whole, own)
+        return whole
+    if kind == "if":
+        yes, condition, no = args
+        return function("where", condition, yes, no)
+    if kind == "clip":
+        return function("minimum", function("maximum", args[0], args[1]), args[2])
+    [x] = args
+    if kind == "cast":
+        return x.astype(what) if hasattr(x, "astype") else what.type(x)
+    x = operand(x)
+    if kind == "index":
+        return x[tuple({"Keep": slice(None), "New": None, "Rest": ...}[own] for own in what)]
+    if kind == "transpose":
+        return x.transpose(*what or ())
+    name, axes, keepdims = what
+    half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu" and name not in ("max", "min")
+    wide = x.astype(np.float32) if half else x
+    reduced = getattr(da, name)(wide, axis=None if axes is None else tuple(axes), keepdims=keepdims)
+    return reduced.astype(x.dtype) if half else reduced
+
+
+_CALLS = {1: "{}(a)", 2: "{}(a, b)", 3: "{}(a, b, c)"}
+
+
+def _vjp_block(*blocks, called, given, place):
+    """The gradient of one operand before it is summed back: of blocks that are all shown in one shape."""
+    *own, grad = np.broadcast_arrays(*blocks)
+    own = iter(own)
+    return _simulcast.vjp(called, [next(own) if there else None for there in given], grad)[place]
+
+
+def vjp(name, operands, grad, rule):
+    """The gradients, each summed back lazily."""
+    operands = [x if x is None or isinstance(x, da.Array) else plain(x) for x in operands]
+    given = [x for x in operands if x is not None]
+    shape, feeds = _layout(rule, *[x.shape for x in given])
+    grad = operand(grad)
+    if grad.shape != shape:
+        raise ValueError(f"the gradient is {grad.shape}, the result {shape}")
+    # Halves are computed and summed in float32.
+    wide = [operand(x).astype(np.float32) if _is_half(x) else operand(x) for x in given]
+    aligned = [align(x, own, len(shape)) for x, own in zip(wide, feeds)]
+    there = tuple(x is not None for x in operands)
+    gradients, dtypes = [], iter([x.dtype for x in wide])
+    for place, x in enumerate(operands):
+        dtype = None if x is None else next(dtypes)
+        if x is None or x.dtype.kind not in "fV" or name == "where" and place == 0:
+            gradients.append(None)
+            continue
+        options = {"called": name, "given": there, "place": place}
+        own = blockwise(
+            _vjp_block, [*aligned, grad], "numpy", f"vjp-{name}", dtype=dtype, meta=np.empty((), dtype), **options
+        )
+        gradients.append(sum_to(own, x.shape, rule).astype(x.dtype))
+    return tuple(gradients)
+
+
+def _is_half(x):
+    return x.dtype.itemsize == 2 and x.dtype.kind not in "iu"

@@ -38,5 +38,31 @@ class BroadcastError(ValueError):
         return self.args[0]
 
 
+class ExpressionError(ValueError):
+    """A text that is no expression, or one that cannot be computed; the message points into it.
+
+    >>> import simulcast
+    >>> try:
+    ...     simulcast.evaluate("x +* y", x=1, y=2)
+    ... except simulcast.ExpressionError as error:
+    ...     print(error.expression, error.span)
+    x +* y (3, 4)
+    """
+
+    def __init__(self, message, expression="", span=(0, 0)):
+        super().__init__(message, expression, span)
+        self.expression = expression
+        """The text."""
+        self.span = span
+        """The part of it that is wrong, in bytes of UTF-8."""
+
+    def __str__(self):
+        return self.args[0]
+
+
+class ExpressionTypeError(ExpressionError, TypeError):
+    """An expression whose operands have types that do not go together."""
+
+
 class BroadcastWarning(UserWarning):
     """A legal broadcast that is suspicious."""

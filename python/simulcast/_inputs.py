@@ -13,6 +13,11 @@ def dask_array():
     return sys.modules.get("dask.array")
 
 
+def is_number(x):
+    """Whether it is a number of Python's, which is weak, and none of NumPy's."""
+    return isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
+
+
 def prepare(operands):
     """Plain arrays for all operands; None where one is a Dask array."""
     dask = dask_array()
@@ -46,3 +51,32 @@ def plain(x):
 def sound(x):
     """A copy whose elements lie as Rust reads them: native bytes, aligned, whole strides."""
     return np.array(x, dtype=x.dtype.newbyteorder("="), order="C", copy=True)
+
+
+def text(x):
+    """The words of an array of text, in C's order."""
+    words = x.ravel().tolist()
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"an array of {x.dtype} is computed with where all of it is text, and {word!r} is not")
+    return words
+
+
+def text_array(words, shape, like, joined):
+    """An array of words, of the dtype that NumPy gives for operands of the dtypes `like`.
+
+    Words of fixed width are as wide as the operands' widest, or as all of them `joined`, or just wide enough.
+    """
+    kinds = {dtype.char: dtype for dtype in like}
+    dtype = kinds.get("T") or kinds.get("O") or np.dtype("U")
+    if dtype.char == "U" and joined is not None:
+        widths = [own.itemsize // 4 for own in like]
+        dtype = np.dtype(("U", sum(widths) if joined else max(widths)))
+    return np.array(words, dtype=dtype).reshape(shape)[()]
+
+
+def store(out, result, casting):
+    """A result into `out`, to whose shape it stretches, where the casting allows it."""
+    if not np.can_cast(result.dtype, out.dtype, casting):
+        raise TypeError(f"the result is {result.dtype}, which is not cast to out's {out.dtype} under casting {casting!r}")
+    np.copyto(out, result, casting="unsafe")

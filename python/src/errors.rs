@@ -3,19 +3,28 @@
 //! The class is written in Python, so that it pickles by its name; all that it holds goes through its
 //! arguments, so that what is unpickled is what was raised.
 
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use simulcast::{Diagnostic, Literal, ProgramError, ProgramErrorKind, TypeError, TypeErrorKind};
 use simulcast_core::{BroadcastError, Dims, Finding, Names};
 
 use crate::shapes::dims_tuple;
 
 mod class {
     pyo3::import_exception!(simulcast._errors, BroadcastError);
+    pyo3::import_exception!(simulcast._errors, ExpressionError);
+    pyo3::import_exception!(simulcast._errors, ExpressionTypeError);
 }
 
 /// The exception for a refusal of the core.
 #[cold]
 pub(crate) fn refused(py: Python<'_>, error: &BroadcastError) -> PyErr {
+    refused_as(py, error, error.to_string())
+}
+
+/// The exception for a refusal of the core, with another text.
+fn refused_as(py: Python<'_>, error: &BroadcastError, message: String) -> PyErr {
     let suggestions = error.fixes().iter().map(|fix| fix.describe(error.names())).collect();
     let about = About {
         code: error.code(),
@@ -26,7 +35,53 @@ pub(crate) fn refused(py: Python<'_>, error: &BroadcastError) -> PyErr {
         rule: error.owned_rule().to_string(),
         suggestions,
     };
-    about.raise(py, error.to_string())
+    about.raise(py, message)
+}
+
+/// The exception for an operation that cannot be.
+#[cold]
+pub(crate) fn failed(py: Python<'_>, error: &ProgramError) -> PyErr {
+    match &error.kind {
+        ProgramErrorKind::Broadcast(error) => refused(py, error),
+        ProgramErrorKind::Type(error) => mistyped(error),
+        ProgramErrorKind::NoDerivative { .. } | ProgramErrorKind::Gradient { .. } => {
+            PyTypeError::new_err(error.to_string())
+        }
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The exception for types that do not go together: NumPy's.
+#[cold]
+pub(crate) fn mistyped(error: &TypeError) -> PyErr {
+    match is_overflow(error) {
+        true => PyOverflowError::new_err(error.to_string()),
+        false => PyTypeError::new_err(error.to_string()),
+    }
+}
+
+/// Whether an integer does not fit in a type of integers.
+fn is_overflow(error: &TypeError) -> bool {
+    matches!(
+        error.kind,
+        TypeErrorKind::Literal { literal: Literal::Int(_), dtype } if dtype.is_integer()
+    )
+}
+
+/// The exception for an expression: the error in its text.
+#[cold]
+pub(crate) fn diagnosed(py: Python<'_>, text: &str, shown: &Diagnostic) -> PyErr {
+    let error = shown.error();
+    let message = shown.to_string();
+    let span = (error.span.start, error.span.end);
+    match &error.kind {
+        ProgramErrorKind::Broadcast(error) => refused_as(py, error, message),
+        ProgramErrorKind::Type(error) if is_overflow(error) => PyOverflowError::new_err(message),
+        ProgramErrorKind::Type(_) => {
+            class::ExpressionTypeError::new_err((message, text.to_owned(), span))
+        }
+        _ => class::ExpressionError::new_err((message, text.to_owned(), span)),
+    }
 }
 
 /// The exception for a finding that a policy raises.

@@ -13,14 +13,31 @@
 //! | [`arrays`] | NumPy arrays as pointers and strides, and views of them |
 //! | [`broadcast`] | `broadcast_shapes`, `broadcast_to`, `broadcast_arrays` |
 //! | [`sums`] | `sum_to` |
+//! | [`dtypes`] | element types |
+//! | [`operands`], [`results`] | what functions take, and where their results go |
+//! | [`names`] | `add` and all other operations |
+//! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
+//! | [`composites`] | `clip`, `vjp` |
+//! | [`expressions`], [`programs`] | `evaluate`, `compile`, and what they keep |
 //! | [`explanation`] | `explain` |
+//! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
 
 mod arrays;
 mod broadcast;
+mod composites;
+mod dense;
+mod dtypes;
 mod errors;
 mod explanation;
+mod expressions;
+mod functions;
+mod names;
+mod onnx;
+mod operands;
 mod policies;
+mod programs;
+mod results;
 mod rules;
 mod shapes;
 mod sums;
@@ -30,10 +47,18 @@ use pyo3::prelude::*;
 /// Broadcasting for Python: what `simulcast` is made of.
 #[pymodule(gil_used = false)]
 mod _simulcast {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::broadcast::{broadcast_arrays, broadcast_shapes, broadcast_to, layout};
     #[pymodule_export]
+    use crate::composites::{clip, vjp};
+    #[pymodule_export]
     use crate::explanation::{Explanation, Finding, explain};
+    #[pymodule_export]
+    use crate::expressions::{Expression, compile, evaluate};
+    #[pymodule_export]
+    use crate::onnx::{OnnxCheck, OnnxSession};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
     #[pymodule_export]
@@ -42,4 +67,9 @@ mod _simulcast {
     };
     #[pymodule_export]
     use crate::sums::sum_to;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::names::register(module)
+    }
 }

@@ -29,6 +29,18 @@ pub(crate) fn activate() {
     ACTIVE.store(true, Ordering::Relaxed);
 }
 
+/// Whether every call asks.
+#[inline]
+pub(crate) fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
+/// Whether someone may care about operands of these shapes.
+#[inline]
+pub(crate) fn is_asked(shapes: &[&[usize]]) -> bool {
+    is_active() || is_suspicious(shapes)
+}
+
 /// Tells Python of a broadcast of several operands, where someone may care.
 #[inline]
 pub(crate) fn observe(
@@ -37,7 +49,7 @@ pub(crate) fn observe(
     rule: &Rule,
     shapes: &[&[usize]],
 ) -> PyResult<()> {
-    if !ACTIVE.load(Ordering::Relaxed) && !is_suspicious(shapes) {
+    if !is_asked(shapes) {
         return Ok(());
     }
     let shapes: Vec<_> = shapes.iter().map(|own| tuple(py, own)).collect::<PyResult<_>>()?;

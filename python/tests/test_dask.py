@@ -8,7 +8,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simulcast
@@ -157,3 +157,118 @@ def test_dask_is_never_imported_by_us():
         "assert 'dask' not in sys.modules and 'xarray' not in sys.modules and 'pytest' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+FUNCTIONS = ["add", "subtract", "maximum", "less", "where", "clip", "hypot"]
+
+
+@pytest.mark.filterwarnings("ignore::simulcast.BroadcastWarning")
+@settings(max_examples=60)
+@given(st.data())
+def test_functions_are_numpys(data):
+    name = data.draw(st.sampled_from(FUNCTIONS))
+    whole = data.draw(st.lists(st.integers(0, 6), max_size=3))
+    eager, lazy = [], []
+    for _ in range(3 if name in ("where", "clip") else 2):
+        own = [data.draw(st.sampled_from([size, size, 1])) for size in whole]
+        x, chunks = data.draw(chunked(own[data.draw(st.integers(0, len(own))) :]))
+        eager.append(x), lazy.append(data.draw(st.sampled_from([x, chunks, chunks])))
+    if not any(isinstance(x, da.Array) for x in lazy):
+        lazy[0] = da.from_array(eager[0], chunks=-1)
+    ours, theirs = getattr(simulcast, name)(*lazy), getattr(np, name)(*eager)
+    assert isinstance(ours, da.Array) and ours.shape == np.shape(theirs) and ours.dtype == theirs.dtype
+    computed = ours.compute(scheduler="sync")
+    assert computed.dtype == theirs.dtype and (computed == theirs).all()
+
+
+EXPRESSIONS = [
+    "a * 2 + b",
+    "where(a > b, a, 0.5) - b",
+    "1 < a <= b",
+    "a if a > 3 else b",
+    "clip(a, 2, 5) * pi",
+    "float32(a) / 3",
+    "a - mean(b, axis=0)",
+    "sum(a) + b.T.T",
+    "max(a, axis=-1, keepdims=True) * b + 2 * 3",
+    "a[None] + b[..., None].sum(axis=-1)",
+]
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_expressions_are_those_of_arrays(text):
+    a, b = np.arange(1.0, 13).reshape(3, 4), np.arange(1.0, 5)
+    own, lazy = {"a": a, "b": b}, {"a": da.from_array(a, chunks=(2, 3)), "b": da.from_array(b, chunks=3)}
+    if "b" not in simulcast.compile(text).operands:
+        del own["b"], lazy["b"]
+    with simulcast.using("numpy"):
+        theirs = simulcast.evaluate(text, **own)
+        ours = simulcast.evaluate(text, **lazy)
+        again = simulcast.evaluate(text, **lazy)
+    assert isinstance(ours, da.Array) and ours.shape == theirs.shape and ours.dtype == theirs.dtype
+    assert np.allclose(ours.compute(scheduler="sync"), theirs) and ours.name == again.name
+
+
+def test_numbers_stay_weak_and_options_hold():
+    x = da.ones((4, 6), chunks=(2, 4), dtype="f4")
+    assert simulcast.multiply(x, 2.0).dtype == np.float32
+    assert simulcast.multiply(2.0, x).compute(scheduler="sync").dtype == np.float32
+    assert simulcast.multiply(x, np.float64(2)).dtype == np.float64
+    assert simulcast.multiply(x, da.from_array(np.array(2.0))).dtype == np.float64
+    assert simulcast.evaluate("x * k + 1", x=x, k=2.5).compute(scheduler="sync").dtype == np.float32
+    assert simulcast.add(x, 1, dtype="f8").compute(scheduler="sync").dtype == np.float64
+    assert simulcast.evaluate("x + 1", x=x, dtype="f8").compute(scheduler="sync").dtype == np.float64
+    by_row = simulcast.add(x, np.arange(4), rule="pdpd:0").compute(scheduler="sync")
+    assert (by_row == 1 + np.arange(4)[:, None]).all()
+    by_row = simulcast.evaluate("x * 2 + y", x=x, y=np.arange(4), rule="pdpd:0").compute(scheduler="sync")
+    assert (by_row == 2 + np.arange(4)[:, None]).all()
+    scaled = simulcast.multiply(x, 3, rule="exact").compute(scheduler="sync")
+    assert (scaled == 3).all()
+    for call in [
+        lambda: simulcast.add(x, 1, out=np.ones((4, 6))),
+        lambda: simulcast.bitwise_and(x, 1),
+        lambda: simulcast.evaluate("x & 1", x=x),
+    ]:
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(simulcast.BroadcastError):
+        simulcast.add(x, da.ones(4))
+    with pytest.raises(simulcast.BroadcastError):
+        simulcast.evaluate("x + y", x=x, y=da.ones(4))
+    with pytest.raises(simulcast.ExpressionError, match="no operand"):
+        simulcast.evaluate("x + y", x=x)
+    unknown = da.ones(10)[da.ones(10) > 0]
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        simulcast.add(unknown, da.ones(10))
+    with simulcast.strict(), pytest.raises(simulcast.BroadcastError):
+        simulcast.add(x, np.ones(6))
+    outer = simulcast.multiply(da.ones((50_000, 1), chunks=50_000), da.ones((1, 50_000), chunks=50_000))
+    assert max(outer.chunks[0]) * max(outer.chunks[1]) * 8 <= _dask.LIMIT
+
+
+def test_gradients_are_lazy():
+    x, w, grad = np.arange(1.0, 13).reshape(3, 4), np.arange(1.0, 5), np.arange(12.0).reshape(3, 4)
+    for name, own in [("multiply", (x, w)), ("divide", (x, w)), ("where", (x > 4, x, w)), ("clip", (x, None, w))]:
+        lazy = [da.from_array(own[0], chunks=2), *own[1:]]
+        for ours, theirs in zip(simulcast.vjp(name, lazy, grad), simulcast.vjp(name, own, grad)):
+            assert (ours is None) == (theirs is None)
+            if theirs is not None:
+                assert isinstance(ours, da.Array) and np.allclose(ours.compute(scheduler="sync"), theirs)
+    half = simulcast.vjp("multiply", (da.ones((64, 64), chunks=8, dtype="f2"), np.float16(1)), np.ones((64, 64), "f2"))[1]
+    assert half.dtype == np.float16 and float(half.compute(scheduler="sync")) == 4096
+
+
+def test_xarray_calls_functions():
+    import xarray
+
+    x = xarray.DataArray(da.ones((4, 6), chunks=(2, 6)), dims=("h", "w"))
+    y = xarray.DataArray(np.arange(4.0), dims=("h",))
+    ours = xarray.apply_ufunc(simulcast.add, x, y, dask="allowed")
+    assert isinstance(ours.data, da.Array) and (ours.compute() == x.compute() + y).all()
+
+
+def test_functions_on_worker_processes():
+    x = da.from_array(np.arange(6.0).reshape(2, 3), chunks=1)
+    with dask.config.set(scheduler="processes", num_workers=2):
+        assert simulcast.evaluate("x * 2 + 1", x=x).compute().tolist() == [[1, 3, 5], [7, 9, 11]]
+        assert simulcast.add(x, 1).compute().tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 use crate::check::read;
 use crate::python::environment;
@@ -69,17 +70,31 @@ fn dialects() -> Result<(), String> {
     Step::new("docs/dialects.md").run(test)
 }
 
-/// The systems that have a recorder.
+/// What is recorded: the answers of systems, and what the engine's own tests compare.
 fn systems() -> Result<Vec<String>, String> {
     let folder = root().join("conformance/record");
     let entries =
         fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter_map(|name| Some(name.strip_prefix("from_")?.strip_suffix(".py")?.to_string()))
+        .filter_map(|name| {
+            let list = name.strip_prefix("requirements-")?.strip_suffix(".txt")?;
+            Some(list.to_string())
+        })
         .collect();
     names.sort();
     Ok(names)
+}
+
+/// The recorder of a system and its recording. Those of the engine's functions have no `from_`, and
+/// lie beside `data/`, all of whose lines are requests.
+fn paths(system: &str) -> (PathBuf, PathBuf) {
+    let folder = root().join("conformance");
+    let own = folder.join(format!("record/{system}.py"));
+    if own.exists() {
+        return (own, folder.join(format!("{system}.jsonl")));
+    }
+    (folder.join(format!("record/from_{system}.py")), folder.join(format!("data/{system}.jsonl")))
 }
 
 /// Asks a system again and shows what changed; with `accept`, keeps it.
@@ -96,17 +111,16 @@ fn record(system: &str, accept: bool) -> Result<(), String> {
     let fresh = root().join("target/conformance/data");
     fs::create_dir_all(&fresh).map_err(|error| error.to_string())?;
     let fresh = fresh.join(format!("{system}.jsonl"));
-    let script = root().join(format!("conformance/record/from_{system}.py"));
+    let (script, kept) = paths(system);
     let mut ask = command(&python.to_string_lossy(), [&script, &fresh]);
     // Crashes are answers: the heap should look the same each time.
     ask.env("PYTHONHASHSEED", "0").env("PYTHONDONTWRITEBYTECODE", "1");
     step.run(ask)?;
-    let kept = root().join(format!("conformance/data/{system}.jsonl"));
     let (old, new) = (fs::read_to_string(&kept).unwrap_or_default(), read(&fresh)?);
     print!("{}", changes(&old, &new, SHOWN));
     if accept && old != new {
         fs::write(&kept, new).map_err(|error| format!("{}: {error}", kept.display()))?;
-        println!("   kept: conformance/data/{system}.jsonl");
+        println!("   kept: {}", kept.display());
     }
     Ok(())
 }
@@ -156,7 +170,8 @@ mod tests {
             let list = root().join(format!("conformance/record/requirements-{system}.txt"));
             let pinned = |line: &str| line.starts_with('#') || line.contains("==");
             assert!(read(&list).unwrap().lines().all(pinned), "{system}");
-            assert!(root().join(format!("conformance/data/{system}.jsonl")).exists(), "{system}");
+            let (script, kept) = paths(&system);
+            assert!(script.exists() && kept.exists(), "{system}");
         }
     }
 

@@ -225,6 +225,9 @@ pub(crate) enum OnnxCommand {
     /// Infer every shape of a model and check every broadcast in it.
     #[command(after_help = format!("{FINDINGS}\n\n{EXIT}"))]
     Check(OnnxCheckArgs),
+    /// Run a model on arrays in files, values and generated ones.
+    #[command(after_help = format!("{OPERANDS}\n\n{EXIT}"))]
+    Run(OnnxRunArgs),
     /// Rewrite a model of opset 1 to 6 for opset 7, where broadcasting is NumPy's.
     #[command(after_help = EXIT)]
     Upgrade(OnnxUpgradeArgs),
@@ -249,6 +252,37 @@ pub(crate) struct OnnxCheckArgs {
     /// Do not show a finding: SC105, or all.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OnnxRunArgs {
+    /// The model.
+    pub(crate) model: PathBuf,
+    /// An input; as often as there are some.
+    #[arg(long = "input", short, value_name = "NAME=OPERAND")]
+    pub(crate) inputs: Vec<String>,
+    /// Write the outputs to a .npz file by name, or the only one to a .npy file; it gets its name
+    /// when it is whole.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The size that a symbol must have.
+    #[arg(long = "set", value_name = "SYMBOL=SIZE")]
+    pub(crate) sizes: Vec<String>,
+    /// The most bytes of a value; half of the memory that is free unless told.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_bytes: Option<u64>,
+    /// At most that many threads.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// What random numbers begin with.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Print how long each part took.
+    #[arg(long)]
+    pub(crate) time: bool,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

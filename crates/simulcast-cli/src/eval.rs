@@ -1,9 +1,9 @@
 //! `simulcast eval`: an expression over arrays, in one pass over memory, to the terminal or a file.
 
 mod generate;
-mod inputs;
+pub(crate) mod inputs;
 mod meeting;
-mod show;
+pub(crate) mod show;
 mod word;
 
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ const LONG: Duration = Duration::from_millis(500);
 
 // Implements E_BROADCAST_ANY_FUNC_2270.
 pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
-    let mut clock = Clock(vec![("start", Instant::now())]);
+    let mut clock = Clock::start();
     let rule = rule(&args.rule)?;
     let text = args.expression.as_str();
     let expr = Expr::parse(text)
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         check_output(path)?;
     }
-    let inputs = Inputs::new(&args.inputs, args.seed, memory)?;
+    let inputs = Inputs::new(&args.inputs, args.seed, memory, false)?;
     let given = inputs.views()?;
     clock.passed("read");
     check_names(&expr, &given)?;
@@ -250,15 +250,35 @@ impl Drop for Bar {
 }
 
 /// When what was done.
-struct Clock(Vec<(&'static str, Instant)>);
+pub(crate) struct Clock(Vec<(&'static str, Instant)>);
 
 impl Clock {
-    fn passed(&mut self, name: &'static str) {
+    pub(crate) fn start() -> Self {
+        Self(vec![("start", Instant::now())])
+    }
+
+    pub(crate) fn passed(&mut self, name: &'static str) {
         self.0.push((name, Instant::now()));
     }
 
     fn parts(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         self.0.windows(2).map(|pair| (pair[1].0, pair[1].1.duration_since(pair[0].1)))
+    }
+
+    /// The parts in seconds, by name.
+    pub(crate) fn seconds(&self) -> Value {
+        let parts = self.parts();
+        parts.map(|(name, time)| (name.to_owned(), json!(time.as_secs_f64()))).collect()
+    }
+
+    /// Says how long each part took, beside the results.
+    pub(crate) fn say(&self) {
+        let parts: Vec<String> =
+            self.parts().map(|(name, time)| format!("{name} {time:.1?}")).collect();
+        let _ = std::io::Write::write_all(
+            &mut anstream::stderr(),
+            format!("{}\n", parts.join(", ")).as_bytes(),
+        );
     }
 }
 
@@ -289,20 +309,12 @@ fn report(
             answer["file"] = file.into();
         }
         if args.time {
-            answer["seconds"] = clock
-                .parts()
-                .map(|(name, time)| (name.to_owned(), json!(time.as_secs_f64())))
-                .collect();
+            answer["seconds"] = clock.seconds();
         }
         return output::print(format!("{answer}\n").as_bytes());
     }
     if args.time {
-        let parts: Vec<String> =
-            clock.parts().map(|(name, time)| format!("{name} {time:.1?}")).collect();
-        let _ = std::io::Write::write_all(
-            &mut anstream::stderr(),
-            format!("{}\n", parts.join(", ")).as_bytes(),
-        );
+        clock.say();
     }
     let shown = view.as_ref().map_or(Shown::About(Vec::new()), Shown::of);
     let mut text = show::text(dtype, shape, &shown);
@@ -313,7 +325,7 @@ fn report(
 }
 
 /// Half of the memory that is free, where the system says it; 4 GiB elsewhere.
-fn available() -> u64 {
+pub(crate) fn available() -> u64 {
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kilobytes =

@@ -1,4 +1,6 @@
-//! `simulcast onnx`: a model's broadcasts checked, and old models upgraded.
+//! `simulcast onnx`: a model's broadcasts checked, models run, and old ones upgraded.
+
+mod run;
 
 use std::path::Path;
 
@@ -13,6 +15,7 @@ use crate::{Failure, output};
 pub(crate) fn run(command: &OnnxCommand) -> Result<(), Failure> {
     match command {
         OnnxCommand::Check(args) => run_check(args),
+        OnnxCommand::Run(args) => run::run(args),
         OnnxCommand::Upgrade(args) => run_upgrade(args),
     }
 }
@@ -28,19 +31,9 @@ fn run_check(args: &OnnxCheckArgs) -> Result<(), Failure> {
             policy = policy.with(word, action).map_err(Failure::Usage)?;
         }
     }
-    let mut sizes = Vec::new();
-    for word in &args.sizes {
-        let (name, size) = symbol_size(word).map_err(Failure::Usage)?;
-        if sizes.iter().any(|(known, _)| *known == name) {
-            return Err(Failure::Usage(format!("{name} is set twice")));
-        }
-        sizes.push((name, size));
-    }
+    let sizes = sizes(&args.sizes)?;
     let about = |why: String| Failure::Usage(format!("{}: {why}", args.model.display()));
-    let model = Model::load(&args.model).map_err(|error| match error {
-        simulcast_onnx::LoadError::Read { .. } => Failure::Usage(error.to_string()),
-        error => about(error.to_string()),
-    })?;
+    let model = load(&args.model)?;
     let found = check(&model, &sizes, &policy).map_err(about)?;
     let refused = refused(&found);
     match (show(args, &model, &found, to_stdout), refused) {
@@ -50,6 +43,26 @@ fn run_check(args: &OnnxCheckArgs) -> Result<(), Failure> {
         (Ok(()), Some(message)) => Err(Failure::Refused(message)),
         (Ok(()), None) => Ok(()),
     }
+}
+
+/// The sizes of symbols, none twice.
+fn sizes(words: &[String]) -> Result<Vec<(&str, usize)>, Failure> {
+    let mut sizes = Vec::new();
+    for word in words {
+        let (name, size) = symbol_size(word).map_err(Failure::Usage)?;
+        if sizes.iter().any(|(known, _)| *known == name) {
+            return Err(Failure::Usage(format!("{name} is set twice")));
+        }
+        sizes.push((name, size));
+    }
+    Ok(sizes)
+}
+
+fn load(path: &Path) -> Result<Model, Failure> {
+    Model::load(path).map_err(|error| match error {
+        simulcast_onnx::LoadError::Read { .. } => Failure::Usage(error.to_string()),
+        error => Failure::Usage(format!("{}: {error}", path.display())),
+    })
 }
 
 /// Writes the page that was asked for, and prints the text unless something took its place.

@@ -438,6 +438,56 @@ fn models_are_checked_with_exit_codes() {
 }
 
 #[test]
+fn models_run_on_arrays_to_the_terminal_and_to_files() {
+    let folder = folder("onnx-run");
+    let npz = folder.join("out.npz");
+    let npz = npz.to_str().unwrap();
+    let loss = model("loss");
+    let inputs = [
+        "--input=x=array([[1,1,1,1,1,1,1,1],[2,2,2,2,2,2,2,2]], dtype=float32)",
+        "--input=weight=full((8,1), 0.125, dtype=float32)",
+        "--input=target=array([1,2], dtype=float32)",
+    ];
+    let run = |more: &[&str]| simulcast(&[&["onnx", "run", &loss], &inputs[..], more].concat());
+    let plain = run(&[]);
+    // The mean over the square outer of (2, 1) with (2,), not 0.
+    assert_eq!(String::from_utf8(plain.stdout).unwrap(), "loss: float32 ()\n0.5\n");
+    let json = run(&["--json", "--time", "--threads", "1", "-o", npz, "--set", "batch=2"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["outputs"]["loss"]["values"], 0.5);
+    assert_eq!((&json["programs"], &json["file"]), (&serde_json::json!([2]), &npz.into()));
+    assert!(json["seconds"]["run"].is_f64());
+    let read = simulcast(&["eval", "loss * 2", &format!("loss={npz}:loss")]);
+    assert_eq!(String::from_utf8(read.stdout).unwrap(), "float32 ()\n1.0\n");
+    for (args, code, said) in [
+        (&["--set", "batch=3"][..], 1, "batch is 3 and, in the input \"x\", 2"),
+        (&["--set", "N=3"], 2, "no input of the model has a symbol \"N\""),
+        (&["--input=y=1"], 2, "\"y\" is no input of the model"),
+        (&["-o", "out.txt"], 2, "out.txt ends in neither .npz nor .npy"),
+        (&["--max-bytes", "3"], 2, "over the limit"),
+    ] {
+        let output = run(args);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    let clash = simulcast(&[
+        "onnx",
+        "run",
+        &model("clash"),
+        "-i=x=zeros(4,8, dtype=float32)",
+        "-i=weight=zeros(8,3, dtype=float32)",
+        "-i=scale=zeros(4, dtype=float32)",
+        "-o",
+        npz,
+    ]);
+    assert_eq!(clash.status.code(), Some(1));
+    let stderr = String::from_utf8(clash.stderr).unwrap();
+    assert!(stderr.contains("rescale (Mul): E1: "), "{stderr}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
 fn a_page_shows_every_broadcast_of_a_model() {
     let folder = folder("onnx-page");
     let page = folder.join("page.html");

@@ -1,7 +1,9 @@
-//! ONNX models: every broadcast in them inferred, checked and explained, and legacy ones upgraded.
+//! ONNX models: every broadcast in them inferred, checked and explained; models run, and legacy ones
+//! upgraded.
 //!
 //! ```text
 //!  bytes ── load ──▶ Model ── infer ──▶ facts, broadcasts, constraints ── check ──▶ text · JSON · HTML
+//!                          ├─ prepare ──▶ Session ── run ──▶ arrays; chains of element-wise nodes are programs
 //!                          └─ upgrade ──▶ a model of opset 7, where broadcasting is NumPy's
 //! ```
 //!
@@ -36,6 +38,10 @@
 //! - `Loop` and `Scan` bodies are checked with what is declared of their inputs; the sizes of their
 //!   results are those that are declared.
 //! - Operators without a rule have the declared shapes, and are listed.
+//! - What runs are element-wise operators, shapes, casts, indices, reductions, softmax, products and
+//!   the normalizations made of them, on tensors of NumPy's types and `bfloat16`; `docs/onnx-backend.md`
+//!   lists the tests of the package onnx that ask for more. What there is no code for is named before
+//!   anything runs.
 
 #![forbid(unsafe_code)]
 
@@ -48,6 +54,7 @@ mod infer;
 mod load;
 mod model;
 mod report;
+mod run;
 mod structure;
 mod tensor;
 mod upgrade;
@@ -66,6 +73,7 @@ pub use model::{
     Value, ValueId,
 };
 pub use report::SCHEMA;
+pub use run::{NodeError, RunError, Session, UnsupportedNode};
 pub use tensor::{Tensor, TensorError};
 pub use upgrade::{UpgradeError, upgrade};
 pub use wire::WireError;

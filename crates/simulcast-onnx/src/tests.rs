@@ -7,5 +7,6 @@ mod checks;
 mod hostile;
 mod recorded;
 mod rules;
+mod runs;
 mod tensors;
 mod upgrades;

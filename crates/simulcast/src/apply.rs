@@ -52,7 +52,7 @@ impl Op {
     /// Another number of arrays than [`Op::arity`], types that it is not defined on, shapes that do
     /// not broadcast.
     pub fn apply(self, operands: &[AnyView<'_>]) -> Result<AnyArray, ProgramError> {
-        self.program(Promotion::Numpy, operands)?.run(operands)
+        self.for_views(Promotion::Numpy, operands)?.run(operands)
     }
 
     /// [`Op::apply`] into `out`, to whose shape the result stretches.
@@ -65,7 +65,7 @@ impl Op {
         operands: &[AnyView<'_>],
         out: &mut AnyViewMut<'_>,
     ) -> Result<(), ProgramError> {
-        self.program(Promotion::Numpy, operands)?.run_into(operands, out)
+        self.for_views(Promotion::Numpy, operands)?.run_into(operands, out)
     }
 
     // Implements E_BROADCAST_ANY_FUNC_3100, E_BROADCAST_ANY_ERR_3100.
@@ -82,7 +82,7 @@ impl Op {
         promotion: Promotion,
         operands: &[AnyView<'_>],
     ) -> Result<AnyArray, ProgramError> {
-        let program = self.program(promotion, operands)?;
+        let program = self.for_views(promotion, operands)?;
         if rule == Rule::Numpy {
             return program.run(operands);
         }
@@ -101,25 +101,30 @@ impl Op {
         operands: &[AnyView<'_>],
         out: &mut AnyViewMut<'_>,
     ) -> Result<(), ProgramError> {
-        let program = self.program(promotion, operands)?;
+        let program = self.for_views(promotion, operands)?;
         if rule == Rule::Numpy {
             return program.run_into(operands, out);
         }
         program.run_into(&lay(rule, operands)?.1, out)
     }
 
-    /// The program for arrays of these types.
+    /// The program of this one step for operands of these types, which is kept for the life of the
+    /// process.
+    ///
+    /// # Errors
+    ///
+    /// Another number of types than [`Op::arity`], and types that it is not defined on.
     #[inline]
-    fn program(
+    pub fn program(
         self,
         promotion: Promotion,
-        operands: &[AnyView<'_>],
+        dtypes: &[DType],
     ) -> Result<&'static Program, ProgramError> {
-        if operands.len() != self.arity() {
-            return Err(self.miscounted(operands));
+        if dtypes.len() != self.arity() {
+            return Err(self.miscounted(dtypes));
         }
         let types = DType::ALL.len();
-        let place = operands.iter().fold(0, |place, view| place * types + view.dtype() as usize);
+        let place = dtypes.iter().fold(0, |place, &dtype| place * types + dtype as usize);
         // The indices are those of an operation, a promotion, and as many types as it has operands.
         let cells = KEPT[self as usize][promotion as usize].get_or_init(|| {
             let count = types.pow(self.arity() as u32);
@@ -129,24 +134,41 @@ impl Op {
         match cell.get() {
             Some(program) => Ok(program),
             None => {
-                let program = Box::new(self.made(promotion, operands)?);
+                let program = Box::new(self.made(promotion, dtypes)?);
                 Ok(cell.get_or_init(|| program))
             }
         }
     }
 
+    /// The program for these arrays.
+    #[inline]
+    fn for_views(
+        self,
+        promotion: Promotion,
+        operands: &[AnyView<'_>],
+    ) -> Result<&'static Program, ProgramError> {
+        let mut dtypes = [DType::Bool; LETTERS.len()];
+        match dtypes.get_mut(..operands.len()) {
+            Some(dtypes) => {
+                dtypes.iter_mut().zip(operands).for_each(|(dtype, view)| *dtype = view.dtype());
+                self.program(promotion, dtypes)
+            }
+            None => Err(self.miscounted(&operands.iter().map(AnyView::dtype).collect::<Vec<_>>())),
+        }
+    }
+
     #[cold]
-    fn miscounted(self, operands: &[AnyView<'_>]) -> ProgramError {
-        let types: Vec<Type> = operands.iter().map(|view| view.dtype().into()).collect();
+    fn miscounted(self, dtypes: &[DType]) -> ProgramError {
+        let types: Vec<Type> = dtypes.iter().map(|&dtype| dtype.into()).collect();
         let kind = TypeErrorKind::Arity { expected: self.arity() };
         TypeError::new(Some(self), &types, kind).into()
     }
 
     #[cold]
-    fn made(self, promotion: Promotion, operands: &[AnyView<'_>]) -> Result<Program, ProgramError> {
+    fn made(self, promotion: Promotion, dtypes: &[DType]) -> Result<Program, ProgramError> {
         let mut build = Builder::new(promotion);
-        let named = LETTERS.iter().zip(operands);
-        let args: Vec<_> = named.map(|(name, view)| build.operand(name, view.dtype())).collect();
+        let named = LETTERS.iter().zip(dtypes);
+        let args: Vec<_> = named.map(|(name, &dtype)| build.operand(name, dtype)).collect();
         let root = build.apply(self, &args)?;
         build.finish(root)
     }

@@ -56,7 +56,7 @@ mod operand;
 pub mod ops;
 mod pack;
 mod plain;
-mod program;
+pub mod program;
 mod raw;
 mod reduce;
 mod run;
@@ -92,7 +92,7 @@ pub use sum_to::{
 };
 pub use typing::{
     Casting, Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, can_cast, literal_as,
-    promote_types, result_type, signature,
+    literal_operand, promote_types, result_type, signature,
 };
 pub use view::{
     broadcast_all, broadcast_all_by, broadcast_to, broadcast_views, broadcast_views_by,

@@ -61,16 +61,18 @@ use simulcast_core::{BroadcastError, Rule};
 
 use crate::any::{AnyArray, AnyView, AnyViewMut};
 use crate::dtype::DType;
+use crate::kernel::Body as _;
 use crate::level::Level;
 pub use build::Builder;
 pub use diagnostic::Diagnostic;
 pub use error::{Argument, ProgramError, ProgramErrorKind};
+use exec::Interpreter;
 pub use expr::{Expr, ExprId, ExprKind, ExprNode};
 use graph::Graph;
 pub use graph::{AxisPattern, Fold, Node};
 use lay::Leaves;
 pub use parse_error::{ParseError, ParseErrorKind};
-use stage::{Stage, Work, stages};
+use stage::{Origin, Stage, Work, stages};
 
 /// An operand of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +152,44 @@ impl Program {
         out: &mut AnyViewMut<'_>,
     ) -> Result<(), ProgramError> {
         self.on(operands).collect_into(out)
+    }
+
+    /// Results from operands whose elements lie side by side: the short way for small arrays.
+    ///
+    /// The bits of `single` say which operands have one element, which repeats. False, and nothing is
+    /// done, where the program is not of one element-wise stage over three operands at most.
+    ///
+    /// # Safety
+    ///
+    /// Each of the program's operands points to `len` elements of its type, or to one, and `out` to
+    /// room for `len` results, all aligned; `out` shares no memory with an operand.
+    #[must_use]
+    #[inline]
+    pub unsafe fn run_dense(
+        &self,
+        out: *mut u8,
+        operands: &[*const u8],
+        single: usize,
+        len: usize,
+    ) -> bool {
+        let [Stage { work: Work::Map(code), leaves, .. }] = &self.stages[..] else { return false };
+        let (mut ins, mut splat) = ([map::dangling(); 3], 0);
+        if leaves.len() > ins.len() || operands.len() != self.operands.len() {
+            return false;
+        }
+        for (n, (place, leaf)) in ins.iter_mut().zip(leaves).enumerate() {
+            match leaf.origin {
+                Origin::Operand(own) if leaf.views.is_empty() => {
+                    *place = operands[own];
+                    splat |= (single >> own & 1) << n;
+                }
+                _ => return false,
+            }
+        }
+        // SAFETY: there are no more leaves than three, and each is an operand as it is, of the type
+        // that the code reads; the rest is promised.
+        unsafe { Interpreter::<3>::new(code).dense(out, ins, splat, len) };
+        true
     }
 
     /// The program with its operands, to be run under another rule, on fewer threads, or in parts.

@@ -36,8 +36,7 @@ mod tests;
 pub use cast::{Casting, can_cast, promote_types};
 pub(crate) use error::listed;
 pub use error::{TypeError, TypeErrorKind};
-pub(crate) use literal::literal_operand;
-pub use literal::{Literal, literal_as};
+pub use literal::{Literal, literal_as, literal_operand};
 
 use crate::dtype::{DType, Kind};
 use crate::op::Op;
@@ -156,7 +155,8 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
     let targets = [first, dtype, dtype];
     for (place, (own, target)) in args.iter().zip(targets).enumerate() {
         if let Type::Literal(literal) = *own {
-            literal_operand(op, place, literal, target).map_err(|failed| error(failed.kind))?;
+            literal_operand(op, args, place, literal, target)
+                .map_err(|failed| error(failed.kind))?;
         }
     }
     Ok(Signature { args: targets, compute: dtype, result: domain.result(dtype) })

@@ -2,8 +2,8 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, array, s};
 use simulcast::{
-    AnyArray, AnyView, AxisPattern, Builder, Complex, DType, Fold, Level, Literal, Op, Program,
-    Promotion, Rule, Scalar, zip,
+    AnyArray, AnyView, AxisPattern, Builder, Complex, DType, Expr, Fold, Level, Literal, Op,
+    Program, Promotion, Rule, Scalar, zip,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -222,5 +222,58 @@ fn complex_numbers_and_mixed_integers_are_exact() -> Outcome {
     // Transposed, so that it is packed.
     let result = program.run(&[AnyView::from(&z.t())])?;
     assert_eq!(result.typed::<Complex<f32>>(), Some(z.t().mapv(|z| z * z).view().into_dyn()));
+    Ok(())
+}
+
+#[test]
+fn dense_operands_go_the_short_way() -> Outcome {
+    let (f16, f32, i64) = (DType::F16, DType::F32, DType::I64);
+    let a = Array1::from_shape_fn(700, |n| n as f32 - 350.0);
+    let b = Array1::from_shape_fn(700, |n| (n * n) as i64 - 9);
+    let c = Array1::from_shape_fn(700, |n| half::f16::from_f32(n as f32 / 8.0));
+    let texts =
+        ["a + b", "where(a < b, c, a)", "maximum(a, c) * 0.5", "sqrt(float64(c)) + a", "-b"];
+    for text in texts {
+        let expr = Expr::parse(text)?;
+        let program = expr.compile(&[("a", f32), ("b", i64), ("c", f16)], Promotion::Numpy)?;
+        for (len, single) in [(1, 0), (3, 0), (700, 0), (700, 0b010), (257, 0b101), (5, 0b111)] {
+            let count = |operand: usize| if single >> operand & 1 == 1 { 1 } else { len };
+            let (a, b) = (a.slice(s![..count(0)]), b.slice(s![..count(1)]));
+            let c = c.slice(s![..count(2)]);
+            let views: [AnyView<'_>; 3] = [(&a).into(), (&b).into(), (&c).into()];
+            let whole = program.run(&views)?.view().to_owned();
+            let mut out = vec![[0_u64; 2]; len];
+            let pointers = views.each_ref().map(AnyView::pointer);
+            // SAFETY: the views' own elements, side by side, and room for results of any type.
+            let done =
+                unsafe { program.run_dense(out.as_mut_ptr().cast(), &pointers, single, len) };
+            let size = program.dtype().size();
+            // Of operands that all repeat, the last result is looked at.
+            let (skipped, shape) = if whole.shape() == [1] { (len - 1, 1) } else { (0, len) };
+            // SAFETY: results of that type were written there.
+            let ours = unsafe {
+                let first = out.as_ptr().cast::<u8>().add(skipped * size);
+                AnyView::from_raw(program.dtype(), first, &[shape], &[1])
+            };
+            assert!(done && ours.to_owned() == whole, "{text} {len} {single}");
+        }
+    }
+    let summed = Expr::parse("a.sum()")?.compile(&[("a", f32)], Promotion::Numpy)?;
+    let mut out = 0_f32;
+    // SAFETY: one element, and room for one.
+    let done = unsafe { summed.run_dense((&raw mut out).cast(), &[a.as_ptr().cast()], 0, 1) };
+    assert!(!done);
+    Ok(())
+}
+
+#[test]
+fn plus_joins_text() -> Outcome {
+    let words = array!["a", "b"].mapv(String::from);
+    let typed = [("s", DType::String)];
+    let program = Expr::parse("'<' + s + '>'")?.compile(&typed, Promotion::Numpy)?;
+    let joined = program.run(&[(&words).into()])?;
+    assert_eq!(joined, AnyArray::from(array!["<a>", "<b>"].mapv(String::from)));
+    assert!(Expr::parse("s - s")?.compile(&typed, Promotion::Numpy).is_err());
+    assert!(Expr::parse("s + 1")?.compile(&typed, Promotion::Numpy).is_err());
     Ok(())
 }

@@ -12,12 +12,12 @@ use crate::file_word::FileWord;
 
 /// Every operand that was given, in the order of the command line.
 #[derive(Debug)]
-pub(super) struct Inputs {
+pub(crate) struct Inputs {
     /// Files, each opened once.
     stores: BTreeMap<String, Store>,
     given: Vec<(String, Given)>,
     /// The bytes of memory that are left.
-    pub(super) left: u64,
+    pub(crate) left: u64,
 }
 
 #[derive(Debug)]
@@ -27,10 +27,16 @@ enum Given {
 }
 
 impl Inputs {
-    pub(super) fn new(words: &[String], seed: u64, memory: u64) -> Result<Self, Failure> {
+    /// With `any_name`, names need not be those that an expression can have.
+    pub(crate) fn new(
+        words: &[String],
+        seed: u64,
+        memory: u64,
+        any_name: bool,
+    ) -> Result<Self, Failure> {
         let mut this = Self { stores: BTreeMap::new(), given: Vec::new(), left: memory };
         for (at, word) in words.iter().enumerate() {
-            let (name, text) = split(word).map_err(Failure::Usage)?;
+            let (name, text) = split(word, any_name).map_err(Failure::Usage)?;
             if this.given.iter().any(|(known, _)| known == name) {
                 return Err(Failure::Usage(format!("`{name}` is given twice")));
             }
@@ -62,7 +68,7 @@ impl Inputs {
     }
 
     /// Names and arrays, in the order of the command line.
-    pub(super) fn views(&self) -> Result<Vec<(&str, AnyView<'_>)>, Failure> {
+    pub(crate) fn views(&self) -> Result<Vec<(&str, AnyView<'_>)>, Failure> {
         let mut views = Vec::new();
         for (name, given) in &self.given {
             let view = match given {
@@ -83,15 +89,15 @@ fn file_failure(error: FileError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// `name=text`, with a name that an expression can have.
-fn split(word: &str) -> Result<(&str, &str), String> {
+/// `name=text`, with a name that an expression can have unless any will do.
+fn split(word: &str, any_name: bool) -> Result<(&str, &str), String> {
     let (name, text) = word.split_once('=').ok_or_else(|| {
         format!("{word:?} is no operand; write NAME=FILE, NAME=VALUE or NAME='(3, 4)'")
     })?;
     let name = name.trim();
     let mut letters = name.chars();
     let first = letters.next().is_some_and(|c| c.is_alphabetic() || c == '_');
-    if first && letters.all(|c| c.is_alphanumeric() || c == '_') {
+    if any_name && !name.is_empty() || first && letters.all(|c| c.is_alphanumeric() || c == '_') {
         Ok((name, text.trim()))
     } else {
         Err(format!("{name:?} is no name for an operand"))

@@ -14,7 +14,7 @@ const FEW: usize = 120;
 const WIDTH: usize = 96;
 
 /// What is said of a result.
-pub(super) enum Shown {
+pub(crate) enum Shown {
     /// Every element, as text.
     Values(Vec<String>),
     /// Numbers about the elements, with their names.
@@ -22,13 +22,13 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    pub(super) fn of(view: &AnyView<'_>) -> Self {
+    pub(crate) fn of(view: &AnyView<'_>) -> Self {
         if view.len() <= FEW { Self::Values(cells(view)) } else { Self::About(about(view)) }
     }
 }
 
 /// A line about the array, and its values or the numbers about them.
-pub(super) fn text(dtype: DType, shape: &[usize], shown: &Shown) -> String {
+pub(crate) fn text(dtype: DType, shape: &[usize], shown: &Shown) -> String {
     let bytes = size(bytes_of(dtype, shape));
     match shown {
         Shown::Values(cells) => format!("{dtype} {}\n{}\n", tuple(shape), nested(shape, cells)),
@@ -131,7 +131,7 @@ fn about(view: &AnyView<'_>) -> Vec<(&'static str, String)> {
 }
 
 /// The same as JSON; numbers that JSON does not have are text.
-pub(super) fn json_of(dtype: DType, shape: &[usize], view: Option<&AnyView<'_>>) -> Value {
+pub(crate) fn json_of(dtype: DType, shape: &[usize], view: Option<&AnyView<'_>>) -> Value {
     let mut value = json!({ "dtype": dtype.name(), "shape": shape });
     let Some(view) = view else { return value };
     if view.len() <= FEW {

@@ -11,7 +11,7 @@ use crate::{Inference, Model, infer};
 type Shapes = BTreeMap<String, Vec<usize>>;
 
 fn lines() -> Vec<Json> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/data/models.jsonl");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/models.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
 }

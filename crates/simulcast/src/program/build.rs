@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::error::ProgramError;
@@ -35,6 +36,8 @@ use crate::typing::{
 pub struct Builder {
     graph: Graph,
     operands: Vec<Input>,
+    /// The place of each among them, by its name.
+    places: HashMap<String, usize>,
     promotion: Promotion,
     /// Where the following steps stand in the text.
     span: Range<usize>,
@@ -46,8 +49,8 @@ impl Builder {
     /// A builder that decides types that way.
     #[must_use]
     pub fn new(promotion: Promotion) -> Self {
-        let (graph, operands) = (Graph::default(), Vec::new());
-        Self { graph, operands, promotion, span: 0..0, fast: false }
+        let (graph, operands, places) = (Graph::default(), Vec::new(), HashMap::new());
+        Self { graph, operands, places, promotion, span: 0..0, fast: false }
     }
 
     /// Whether `a * b + c` may be rounded once rather than twice; off unless said.
@@ -62,8 +65,9 @@ impl Builder {
 
     /// An operand; the same name again is the same operand.
     pub fn operand(&mut self, name: &str, dtype: DType) -> Node {
-        let known = self.operands.iter().position(|input| input.name == name);
+        let known = self.places.get(name).copied();
         let index = known.unwrap_or_else(|| {
+            self.places.insert(name.into(), self.operands.len());
             self.operands.push(Input { name: name.into(), dtype });
             self.operands.len() - 1
         });
@@ -104,7 +108,8 @@ impl Builder {
         for (place, (own, &arg)) in own.iter_mut().zip(args).enumerate() {
             *own = match self.type_of(arg) {
                 Type::Literal(literal) => {
-                    let scalar = literal_operand(op, place, literal, signature.args[place])?;
+                    let scalar =
+                        literal_operand(op, &types, place, literal, signature.args[place])?;
                     let span = self.graph.step(arg).span.clone();
                     self.graph.push(Kind::Constant(Value::new(&scalar)), scalar.dtype(), span)
                 }
@@ -171,7 +176,8 @@ impl Builder {
     }
 
     fn view(&mut self, node: Node, view: View) -> Node {
-        let node = self.strong(node);
+        // A number that no type holds is refused when the program is finished.
+        let node = self.strong(node).unwrap_or(node);
         let dtype = self.graph.step(node).dtype();
         self.graph.push(Kind::View(node, view), dtype, self.span.clone())
     }
@@ -190,7 +196,7 @@ impl Builder {
         axes: Option<&[isize]>,
         keepdims: bool,
     ) -> Result<Node, TypeError> {
-        let node = self.strong(node);
+        let node = self.strong(node)?;
         let dtype = self.graph.step(node).dtype();
         use crate::dtype::Kind as Of;
         let wide = match (fold, dtype.kind()) {
@@ -217,15 +223,14 @@ impl Builder {
     ///
     /// Where it is more than the engine takes.
     pub fn finish(mut self, root: Node) -> Result<Program, ProgramError> {
-        let root = self.strong(root);
+        let root = self.strong(root)?;
         Program::new(self.graph, self.operands, root, Level::widest())
     }
 
     /// A literal gets the type that it has alone.
-    fn strong(&mut self, node: Node) -> Node {
+    fn strong(&mut self, node: Node) -> Result<Node, TypeError> {
         let dtype = self.graph.step(node).dtype();
-        // Never an error: every literal fits in the type that it has alone, or stays as it is.
-        self.converted(node, dtype).unwrap_or(node)
+        self.converted(node, dtype)
     }
 
     /// A value as one of that type.

@@ -98,6 +98,8 @@ pub(crate) struct Code {
     /// How many registers there are, and how many elements each has room for.
     pub(crate) registers: usize,
     pub(crate) tile: usize,
+    /// The bytes of a register.
+    pub(crate) stride: usize,
 }
 
 /// Code under construction.
@@ -183,8 +185,16 @@ impl Code {
             *size = leaf.size();
         }
         let Making { constants, instructions, .. } = making;
-        let mut code =
-            Self { sizes, constants, instructions, result, dtype, registers: 0, tile: 0 };
+        let mut code = Self {
+            sizes,
+            constants,
+            instructions,
+            result,
+            dtype,
+            registers: 0,
+            tile: 0,
+            stride: 0,
+        };
         code.allocate();
         Some(code)
     }
@@ -224,12 +234,7 @@ impl Code {
         let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
         let whole = ROOM / (self.registers.max(1) * widest);
         self.tile = (whole / 64 * 64).clamp(256, 4096);
-    }
-
-    /// The bytes of a register.
-    pub(crate) fn stride(&self) -> usize {
-        let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
-        self.tile * widest
+        self.stride = self.tile * widest;
     }
 }
 

@@ -23,7 +23,7 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
-use simulcast_core::{BroadcastError, Refusal, Rule, tuple};
+use simulcast_core::{BroadcastError, Refusal, Rule, RuleKind, tuple};
 
 use super::build::Builder;
 use super::error::{ProgramError, ProgramErrorKind};
@@ -204,7 +204,14 @@ fn words(kind: &ProgramErrorKind, operator: &str) -> (String, String) {
                 Refusal::Clash { axis, rank, first, second } => {
                     let from_end = rank.saturating_sub(axis);
                     let (a, b) = (first.size, second.size);
-                    format!("axis {axis} (-{from_end}): {a} and {b} differ, and neither is 1")
+                    // Of other rules, what may not stretch may be 1.
+                    let one = [a, b].iter().any(|size| size.size() == Some(1));
+                    let why = if one || error.rule() == RuleKind::Exact {
+                        format!("which {} does not allow", error.rule())
+                    } else {
+                        "and neither is 1".into()
+                    };
+                    format!("axis {axis} (-{from_end}): {a} and {b} differ, {why}")
                 }
                 _ => error.describe(error.refusal()),
             };

@@ -127,7 +127,19 @@ impl fmt::Display for ProgramErrorKind {
                 write!(f, "`{name}` is {given}, the program was made for {expected}")
             }
             Self::Axis { axis, rank } => write!(f, "there is no axis {axis} among {rank}"),
-            Self::Axes { axes, rank } => write!(f, "{axes:?} is no order of {rank} axes"),
+            Self::Axes { axes, rank } => {
+                let own = |&axis: &isize| super::stage::axis_of(axis, *rank);
+                let twice = (1..axes.len()).any(|at| {
+                    let axis = own(&axes[at]);
+                    axis.is_some() && axes[..at].iter().any(|before| own(before) == axis)
+                });
+                let listed: Vec<String> = axes.iter().map(isize::to_string).collect();
+                let listed = listed.join(", ");
+                match twice {
+                    true => write!(f, "axes ({listed}) name one of {rank} twice"),
+                    false => write!(f, "axes ({listed}) are no order of {rank}"),
+                }
+            }
             Self::Indices { indices, rank } => {
                 write!(f, "{indices} axes are kept of a value that has {rank}")
             }

@@ -7,9 +7,10 @@
 //!
 //! Invariant: as in [`crate::kernel`]; every leaf's elements are of the type that the code says.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use super::code::{Code, From};
+use super::code::{Code, From, ROOM};
 use crate::kernel::Body;
 use crate::kernels::Kernel;
 use crate::pack::pack;
@@ -132,7 +133,8 @@ struct Prepared {
     splat: usize,
     ready: bool,
     registers: Vec<Registers>,
-    /// The values of instructions that repeat.
+    /// Which instructions repeat, and their values.
+    repeats: Vec<bool>,
     scalars: Vec<[u64; 2]>,
     /// Instructions that repeat, with the leaves that they read.
     once: Vec<Active>,
@@ -150,6 +152,7 @@ impl Prepared {
             splat: 0,
             ready: false,
             registers: Vec::new(),
+            repeats: Vec::new(),
             scalars: Vec::new(),
             once: Vec::new(),
             once_slots: Vec::new(),
@@ -160,11 +163,16 @@ impl Prepared {
     }
 
     /// Prepares code for a pattern.
-    #[cold]
+    #[inline(never)]
     fn prepare(&mut self, code: &Code, splat: usize) {
         let count = code.instructions.len();
+        if self.registers.capacity() == 0
+            && let Some(spare) = SPARE.take()
+        {
+            *self = spare;
+        }
         self.registers
-            .reserve_exact((code.registers * code.stride()).div_ceil(size_of::<Registers>()));
+            .reserve_exact((code.registers * code.stride).div_ceil(size_of::<Registers>()));
         self.scalars.clear();
         self.scalars.resize(count, [0; 2]);
         (self.splat, self.ready, self.whole) = (splat, true, None);
@@ -176,7 +184,9 @@ impl Prepared {
         let scalars: *mut [u64; 2] = self.scalars.as_mut_ptr();
         let scalar = |made: usize| scalars.wrapping_add(made).cast::<u8>();
         let constant = |constant: usize| (&raw const code.constants[constant]).cast::<u8>();
-        let mut repeats = vec![false; count];
+        self.repeats.clear();
+        self.repeats.resize(count, false);
+        let repeats = &mut self.repeats;
         for (at, one) in code.instructions.iter().enumerate() {
             let (mut ins, mut steps, mut pattern) = ([std::ptr::null(); 3], [0; 3], 0);
             for (k, from) in one.args.iter().enumerate() {
@@ -195,7 +205,7 @@ impl Prepared {
                         1
                     }
                     From::Made(made) => {
-                        let register = code.instructions[made].register * code.stride();
+                        let register = code.instructions[made].register * code.stride;
                         ins[k] = registers.wrapping_add(register);
                         0
                     }
@@ -208,7 +218,7 @@ impl Prepared {
                 let kernel = one.kernels.of(0);
                 (&mut self.once, &mut self.once_slots, scalar(at), 0, kernel)
             } else {
-                let register = registers.wrapping_add(one.register * code.stride());
+                let register = registers.wrapping_add(one.register * code.stride);
                 // The last one writes the result, wherever that is to be.
                 let out_step = if at + 1 == count { code.dtype.size() } else { 0 };
                 (&mut self.active, &mut self.slots, register, out_step, one.kernels.of(pattern))
@@ -228,6 +238,23 @@ impl Prepared {
             }
             From::Made(_) => None,
         };
+    }
+}
+
+thread_local! {
+    /// Memory that a program left behind on this thread, for the next one.
+    static SPARE: Cell<Option<Prepared>> = const { Cell::new(None) };
+}
+
+impl<const N: usize> Drop for Interpreter<'_, N> {
+    #[inline]
+    fn drop(&mut self) {
+        let kept = self.prepared.registers.capacity();
+        if kept > 0 && kept * size_of::<Registers>() <= 2 * ROOM {
+            let prepared = std::mem::replace(&mut self.prepared, Prepared::new());
+            // Where the thread is ending there is no place for it, and it is freed.
+            let _freed = SPARE.try_with(|spare| spare.set(Some(prepared)));
+        }
     }
 }
 

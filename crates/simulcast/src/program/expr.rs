@@ -16,9 +16,12 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+use simulcast_core::Rule;
+
 use super::graph::{AxisPattern, Fold};
 use super::parse;
 use super::parse_error::ParseError;
+use super::shape::shapes;
 use crate::dtype::DType;
 use crate::op::Op;
 use crate::typing::Literal;
@@ -141,6 +144,39 @@ impl Expr {
     pub fn operands(&self) -> impl Iterator<Item = &str> {
         let mut seen = std::collections::HashSet::new();
         self.names().filter(move |name| constant(name).is_none() && seen.insert(*name))
+    }
+
+    /// The expression in which these names stand for numbers, which adopt the type of what they meet.
+    ///
+    /// ```
+    /// use simulcast::{DType, Expr, Literal, Promotion};
+    ///
+    /// let halved = Expr::parse("x * by")?.with_numbers(&[("by", Literal::Float(0.5))]);
+    /// let program = halved.compile(&[("x", DType::F32)], Promotion::Numpy)?;
+    /// assert_eq!(program.dtype(), DType::F32);
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
+    #[must_use]
+    pub fn with_numbers(&self, numbers: &[(&str, Literal)]) -> Self {
+        let mut bound = self.clone();
+        for node in &mut bound.nodes {
+            if let ExprKind::Name(name) = &node.kind
+                && let Some((_, number)) = numbers.iter().find(|(own, _)| own == name)
+            {
+                node.kind = ExprKind::Literal(*number);
+            }
+        }
+        bound
+    }
+
+    /// The shape of each node, for operands of these shapes under a rule, up to the first without one
+    /// that fits; none for numbers, which fit everywhere.
+    pub fn shapes<'a>(
+        &self,
+        rule: Rule<'_>,
+        operand: impl Fn(&str) -> Option<&'a [usize]>,
+    ) -> Vec<Option<Vec<usize>>> {
+        shapes(self, rule, operand)
     }
 
     /// Every name, constants and repetitions included.

@@ -193,7 +193,14 @@ impl Graph {
     pub(crate) fn push(&mut self, kind: Kind, dtype: DType, span: Range<usize>) -> Node {
         let next = self.next();
         match self.known.entry((kind, dtype)) {
-            std::collections::hash_map::Entry::Occupied(known) => *known.get(),
+            std::collections::hash_map::Entry::Occupied(known) => {
+                let node = *known.get();
+                // An operand is declared before the text mentions it.
+                if let Some(step) = self.steps.get_mut(node.index()).filter(|s| s.span.is_empty()) {
+                    step.span = span;
+                }
+                node
+            }
             std::collections::hash_map::Entry::Vacant(place) => {
                 let kind = place.key().0.clone();
                 place.insert(next);

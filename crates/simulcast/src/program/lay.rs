@@ -305,7 +305,18 @@ impl<'p> Stepwise<'p> {
         let arrays: Vec<Node> = args.iter().copied().filter(|arg| !is_constant(arg)).collect();
         let shapes: Vec<&[usize]> =
             arrays.iter().map(|&arg| &self.shapes[self.place(arg)][..]).collect();
-        if let [only] = shapes[..] {
+        // Of the rules, those for one operand say something of an operation on one array.
+        let alone = match (rule, &step.kind) {
+            (
+                Rule::To { .. }
+                | Rule::Bidirectional { .. }
+                | Rule::Axes { .. }
+                | Rule::Mapping { .. },
+                Kind::Apply(..),
+            ) => false,
+            _ => shapes.len() == 1,
+        };
+        if let ([only], true) = (&shapes[..], alone) {
             let whole: Vec<_> = only.iter().enumerate().map(|(k, &size)| (size, Some(k))).collect();
             let axes = args.iter().map(|arg| (!is_constant(arg)).then(|| whole.clone())).collect();
             return Ok((only.to_vec(), axes));

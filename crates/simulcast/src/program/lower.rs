@@ -1,5 +1,7 @@
 //! From expressions to programs: each node as calls of the [`Builder`], which decides the types.
 
+use std::collections::HashMap;
+
 use super::Program;
 use super::build::Builder;
 use super::error::{ProgramError, ProgramErrorKind};
@@ -8,7 +10,7 @@ use super::functions::nearest;
 use super::graph::Node;
 use crate::dtype::{DType, Scalar};
 use crate::op::Op;
-use crate::typing::{Promotion, TypeError};
+use crate::typing::{Promotion, Type, TypeError};
 
 impl Expr {
     /// The program that computes it, for operands of these names and types; it takes them in this
@@ -59,12 +61,13 @@ pub(super) fn lowered(
     for &(name, dtype) in operands {
         builder.operand(name, dtype);
     }
+    let declared: HashMap<&str, DType> = operands.iter().copied().collect();
     let mut nodes: Vec<Node> = Vec::with_capacity(expr.nodes().len());
     for node in expr.nodes() {
         builder.at(node.span.clone());
         let args: Vec<Node> =
             node.kind.children().iter().filter_map(|id| nodes.get(id.index()).copied()).collect();
-        match one(&node.kind, &args, builder, operands) {
+        match one(&node.kind, &args, builder, &declared) {
             Ok(made) => nodes.push(made),
             Err(kind) => return (nodes, Some(ProgramError::new(kind, node.span.clone()))),
         }
@@ -76,26 +79,29 @@ fn one(
     kind: &ExprKind,
     args: &[Node],
     builder: &mut Builder,
-    operands: &[(&str, DType)],
+    operands: &HashMap<&str, DType>,
 ) -> Result<Node, ProgramErrorKind> {
     let made = match (kind, args) {
         (ExprKind::Literal(literal), _) => Ok(builder.literal(*literal)),
         (ExprKind::Text(text), _) => Ok(builder.constant(Scalar::String(text.clone()))),
-        (ExprKind::Name(name), _) => {
-            let operand = operands.iter().find(|(own, _)| own == name);
-            match (operand, constant(name)) {
-                (Some(&(name, dtype)), _) => Ok(builder.operand(name, dtype)),
-                (None, Some(literal)) => Ok(builder.literal(literal)),
-                (None, None) => {
-                    let near = nearest(name, operands.iter().map(|(name, _)| *name));
-                    let (name, near) = (name.clone(), near.map(String::from));
-                    return Err(ProgramErrorKind::Unknown { name, near });
-                }
+        (ExprKind::Name(name), _) => match (operands.get(name.as_str()), constant(name)) {
+            (Some(&dtype), _) => Ok(builder.operand(name, dtype)),
+            (None, Some(literal)) => Ok(builder.literal(literal)),
+            (None, None) => {
+                let mut names: Vec<&str> = operands.keys().copied().collect();
+                names.sort_unstable();
+                let near = nearest(name, names.into_iter());
+                let (name, near) = (name.clone(), near.map(String::from));
+                return Err(ProgramErrorKind::Unknown { name, near });
             }
-        }
+        },
         (ExprKind::Apply(op, _), [first, second, rest @ ..]) if op.arity() == 2 => {
-            let joined = builder.apply(*op, &[*first, *second]);
-            rest.iter().fold(joined, |joined, next| builder.apply(*op, &[joined?, *next]))
+            let text = Type::Array(DType::String);
+            let texts = [first, second].into_iter().all(|own| builder.type_of(*own) == text);
+            // As in Python, `+` joins text.
+            let op = if *op == Op::Add && texts { Op::Concat } else { *op };
+            let joined = builder.apply(op, &[*first, *second]);
+            rest.iter().fold(joined, |joined, next| builder.apply(op, &[joined?, *next]))
         }
         (ExprKind::Apply(op, _), args) => builder.apply(*op, args),
         (ExprKind::Compare(_, rest), args) => {

@@ -60,9 +60,14 @@ pub(crate) fn stages(graph: &Graph, root: Node, level: Level) -> Result<Vec<Stag
         reads: vec![Vec::new(); graph.steps.len()],
         stages: Vec::new(),
     };
-    let needed = needed(graph, root);
+    let (needed, whole) = needed(graph, root);
     for at in (0..=root.index()).filter(|&at| needed[at]) {
-        staging.visit(Node(at as u32))?;
+        let node = Node(at as u32);
+        staging.visit(node)?;
+        // Before anybody else reads it, so that it is computed once.
+        if whole[at] {
+            staging.settle(node)?;
+        }
     }
     if staging.made[root.index()] != staging.stages.len().checked_sub(1)
         || staging.stages.is_empty()
@@ -72,16 +77,22 @@ pub(crate) fn stages(graph: &Graph, root: Node, level: Level) -> Result<Vec<Stag
     Ok(staging.stages)
 }
 
-/// Which steps a value needs.
-fn needed(graph: &Graph, root: Node) -> Vec<bool> {
+/// Which steps a value needs, and which of them it needs as arrays.
+fn needed(graph: &Graph, root: Node) -> (Vec<bool>, Vec<bool>) {
     let mut needed = vec![false; graph.steps.len()];
+    let mut whole = needed.clone();
     needed[root.index()] = true;
     for at in (0..=root.index()).rev() {
         if needed[at] {
-            graph.steps[at].kind.args().iter().for_each(|arg| needed[arg.index()] = true);
+            let kind = &graph.steps[at].kind;
+            let wholly = matches!(kind, Kind::View(..) | Kind::Apply(_, DType::String, _));
+            for arg in kind.args() {
+                needed[arg.index()] = true;
+                whole[arg.index()] |= wholly;
+            }
         }
     }
-    needed
+    (needed, whole)
 }
 
 struct Staging<'g> {
@@ -101,6 +112,8 @@ impl Staging<'_> {
         match &step.kind {
             Kind::Operand(_) => true,
             Kind::Constant(Value::Text(_)) => true,
+            // A number stays one, also where its array is seen with other axes.
+            Kind::Constant(Value::Plain(_)) => false,
             Kind::View(..) => true,
             _ => self.made[node.index()].is_some(),
         }
@@ -109,15 +122,13 @@ impl Staging<'_> {
     fn visit(&mut self, node: Node) -> Result<(), ProgramError> {
         let step = self.graph.step(node);
         match step.kind.clone() {
-            Kind::Operand(_) | Kind::Literal | Kind::Constant(_) => {}
-            Kind::View(of, _) => self.settle(of)?,
+            Kind::Operand(_) | Kind::Literal | Kind::Constant(_) | Kind::View(..) => {}
             Kind::Fold(of, over) => {
                 let (code, leaves) = self.code(of, false)?;
                 self.finish(node, leaves, Work::Fold(code, over));
             }
             Kind::Apply(op, DType::String, _) => {
                 let args: Vec<Node> = step.kind.args().to_vec();
-                args.iter().try_for_each(|&arg| self.settle(arg))?;
                 let leaves = args.iter().map(|&arg| self.leaf(arg)).collect();
                 self.finish(node, leaves, Work::Text(Some(op)));
             }
@@ -131,10 +142,11 @@ impl Staging<'_> {
                         break;
                     }
                     // The argument that reads most becomes an array.
-                    let most = args.iter().max_by_key(|arg| self.reads[arg.index()].len());
-                    match most {
-                        Some(&most) if !self.is_leaf(most) => self.cut(most)?,
-                        _ => break,
+                    let open = args.iter().filter(|arg| !self.is_leaf(**arg));
+                    match open.max_by_key(|arg| self.reads[arg.index()].len()) {
+                        Some(&most) => self.cut(most)?,
+                        // Never: three arrays are few.
+                        None => break,
                     }
                 }
             }
@@ -159,7 +171,8 @@ impl Staging<'_> {
 
     /// Makes sure that a step is an array.
     fn settle(&mut self, node: Node) -> Result<(), ProgramError> {
-        if self.is_leaf(node) { Ok(()) } else { self.cut(node) }
+        let made = self.made[node.index()].is_some();
+        if made || self.is_leaf(node) { Ok(()) } else { self.cut(node) }
     }
 
     /// A stage for a step.
@@ -204,39 +217,39 @@ impl Staging<'_> {
 
     /// The code that makes a step of leaves.
     fn code(&self, root: Node, narrow: bool) -> Result<(Code, Vec<Leaf>), ProgramError> {
-        let leaves = self.read_by(&[root]);
-        // What is needed between the leaves and the root, in order.
+        let mut leaves = self.read_by(&[root]);
+        // What is needed between the leaves and the root, in order. A step that was cut off after
+        // the root was visited is none of these leaves, and is computed once more.
         let mut inside: Vec<Node> = Vec::new();
         let mut open = vec![root];
         let mut seen = std::collections::HashSet::new();
         while let Some(node) = open.pop() {
             if seen.insert(node) {
                 inside.push(node);
-                if !self.is_leaf(node) {
+                if leaves.binary_search(&node).is_err() {
                     open.extend(self.graph.step(node).kind.args());
                 }
             }
         }
         inside.sort_unstable();
+        // A leaf may be read by such an array alone.
+        leaves.retain(|leaf| seen.contains(leaf));
         let place = |node: Node| inside.binary_search(&node).unwrap_or(0);
         let mut steps = Vec::with_capacity(inside.len());
         for &node in &inside {
             let step = self.graph.step(node);
-            let flat = if self.is_leaf(node) {
-                Flat::Leaf(leaves.binary_search(&node).unwrap_or(0))
-            } else {
-                match &step.kind {
-                    Kind::Constant(Value::Plain(bytes)) => Flat::Constant(*bytes),
-                    Kind::Cast(of) => Flat::Cast(place(*of)),
-                    Kind::Apply(op, dtype, args) => {
-                        let mut own = [0; 3];
-                        for (own, &arg) in own.iter_mut().zip(args).take(op.arity()) {
-                            *own = place(arg);
-                        }
-                        Flat::Apply(*op, *dtype, own)
+            let flat = match (leaves.binary_search(&node), &step.kind) {
+                (Ok(leaf), _) => Flat::Leaf(leaf),
+                (_, Kind::Constant(Value::Plain(bytes))) => Flat::Constant(*bytes),
+                (_, Kind::Cast(of)) => Flat::Cast(place(*of)),
+                (_, Kind::Apply(op, dtype, args)) => {
+                    let mut own = [0; 3];
+                    for (own, &arg) in own.iter_mut().zip(args).take(op.arity()) {
+                        *own = place(arg);
                     }
-                    _ => return Err(self.unsupported(node)),
+                    Flat::Apply(*op, *dtype, own)
                 }
+                _ => return Err(self.unsupported(node)),
             };
             steps.push((flat, step.dtype()));
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 
+use super::Type;
 use super::cast::{BY_SIZE, Family};
 use super::error::{TypeError, TypeErrorKind};
 use crate::dtype::{Complex, DType, Scalar};
@@ -92,7 +93,7 @@ fn write_float(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
 /// no integer. Floats are rounded, to infinity where they are too large, as NumPy does it.
 pub fn literal_as(literal: Literal, dtype: DType) -> Result<Scalar, TypeError> {
     let refused = || {
-        let types = [super::Type::Literal(literal)];
+        let types = [Type::Literal(literal)];
         TypeError::new(None, &types, TypeErrorKind::Literal { literal, dtype })
     };
     if literal.family() > Family::of(dtype) || dtype == DType::String {
@@ -129,15 +130,24 @@ pub fn literal_as(literal: Literal, dtype: DType) -> Result<Scalar, TypeError> {
     })
 }
 
-/// The value of the literal that is operand `place` of `op`, cast to `dtype`: as [`literal_as`], but
-/// conditions and logic ask for its truth, and comparisons see an integer beyond 64 bits as infinite,
-/// so that the answer is exact.
-pub(crate) fn literal_operand(
+/// The value of the literal that is operand `place` of `op` on operands of types `args`, cast to
+/// `dtype`: as [`literal_as`], but conditions and logic ask for its truth, and comparisons with
+/// integers see one beyond 64 bits as infinite, so that the answer is exact.
+///
+/// # Errors
+///
+/// As [`literal_as`].
+pub fn literal_operand(
     op: Op,
+    args: &[Type],
     place: usize,
     literal: Literal,
     dtype: DType,
 ) -> Result<Scalar, TypeError> {
+    let whole = |own: &Type| match own {
+        Type::Array(dtype) => Family::of(*dtype) <= Family::Integer,
+        Type::Literal(own) => own.family() <= Family::Integer,
+    };
     let literal = match (op, literal) {
         (Op::Where, _) if place == 0 => Literal::Bool(literal.truth()),
         (Op::LogicalNot | Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor, _) => {
@@ -146,7 +156,7 @@ pub(crate) fn literal_operand(
         (
             Op::Equal | Op::NotEqual | Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual,
             Literal::Int(value),
-        ) if dtype == DType::F64 && smallest_holding(value) == DType::F64 => {
+        ) if smallest_holding(value) == DType::F64 && args.iter().all(whole) => {
             Literal::Float(f64::INFINITY.copysign(if value < 0 { -1.0 } else { 1.0 }))
         }
         _ => literal,

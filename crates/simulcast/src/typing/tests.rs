@@ -196,8 +196,9 @@ fn comparisons_are_exact_at_the_ends_of_the_integers() {
                 let args = [Type::Array(own), Type::Literal(Literal::Int(edge))];
                 let signature = signature(op, &args, Promotion::Numpy).unwrap();
                 assert_eq!(signature.result, DType::Bool);
-                let literal =
-                    || literal_operand(op, 1, Literal::Int(edge), signature.args[1]).unwrap();
+                let literal = || {
+                    literal_operand(op, &args, 1, Literal::Int(edge), signature.args[1]).unwrap()
+                };
                 let ours: String = ends(own)
                     .iter()
                     .map(|&value| {
@@ -295,4 +296,18 @@ fn literals_are_written_as_python_writes_them() {
     assert_eq!(shown(Literal::Float(f64::INFINITY)), "inf");
     assert_eq!(shown(Literal::Complex(Complex::new(0.0, 2.0))), "2.0j");
     assert_eq!(shown(Literal::Complex(Complex::new(1.0, -2.0))), "(1.0-2.0j)");
+}
+
+#[test]
+fn floats_see_the_value_of_an_integer_beyond_64_bits() {
+    let large = Literal::Int(1 << 70);
+    let compared = |own: DType| {
+        let args = [Type::Array(own), Type::Literal(large)];
+        let signature = signature(Op::Less, &args, Promotion::Numpy).unwrap();
+        literal_operand(Op::Less, &args, 1, large, signature.args[1]).unwrap()
+    };
+    let value = 2_f64.powi(70);
+    assert_eq!(compared(DType::F64), Scalar::Float(DType::F64, value));
+    assert_eq!(compared(DType::F32), Scalar::Float(DType::F32, value));
+    assert_eq!(compared(DType::I64), Scalar::Float(DType::F64, f64::INFINITY));
 }

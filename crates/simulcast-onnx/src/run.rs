@@ -1,0 +1,301 @@
+//! Running models: on the CPU, element-wise nodes fused into programs.
+//!
+//! ```text
+//! Model ── plan: functions called, constants read ──▶ nodes ── fuse ──▶ Session ── run ──▶ arrays
+//! ```
+//!
+//! ```
+//! use ndarray::{Array2, array};
+//! use simulcast::AnyView;
+//! use simulcast_onnx::{Model, Session};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/loss.onnx");
+//! let session = Session::new(&Model::load(path)?)?;
+//! let (x, weight) = (Array2::from_elem((2, 8), 1_f32), Array2::from_elem((8, 1), 0.125_f32));
+//! let target = array![1_f32, 2.0];
+//! let inputs = [("x", (&x).into()), ("weight", (&weight).into()), ("target", AnyView::from(&target))];
+//! let outputs = session.run(&inputs)?;
+//! // Not 0: the shapes (2, 1) and (2,) have (2, 2) in common.
+//! assert_eq!(outputs[0].1.typed::<f32>().map(|loss| loss.sum()), Some(0.5));
+//! assert_eq!(session.fused(), [2]); // the difference and its square
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Whatever there is no code for is named when the session is made; nothing has run by then. A value
+//! is kept only until its last reader has run. Before memory is asked for, the size of each value is
+//! compared with [`Session::limit`].
+
+mod call;
+mod constant;
+mod cut;
+mod elementwise;
+mod error;
+mod fuse;
+mod lay;
+mod normalize;
+mod operators;
+mod plan;
+mod products;
+mod reduce;
+mod shapes;
+mod text;
+mod value;
+
+use std::collections::HashMap;
+
+use simulcast::{AnyArray, AnyView};
+
+use crate::Model;
+use crate::model::{Declared, DeclaredDim};
+use call::{Allowed, Inputs};
+pub use error::{NodeError, RunError, UnsupportedNode};
+use fuse::{Block, Chain, Work};
+use plan::{Input, Plan, Slot};
+use value::Value;
+
+/// The most bytes of a value, unless said: 16 GiB.
+const BYTES: usize = 1 << 34;
+
+/// A model that is ready to run; see [the module's page](self).
+#[derive(Debug)]
+pub struct Session {
+    plan: Plan,
+    allowed: Allowed,
+    /// Sizes that symbols must have.
+    sizes: Vec<(String, usize)>,
+}
+
+impl Model {
+    /// Makes the model ready to run.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::new`].
+    pub fn prepare(&self) -> Result<Session, RunError> {
+        Session::new(self)
+    }
+}
+
+impl Session {
+    /// Makes a model ready to run.
+    ///
+    /// # Errors
+    ///
+    /// Every node that there is no code for; tensors that cannot be read or computed with.
+    pub fn new(model: &Model) -> Result<Self, RunError> {
+        let allowed = Allowed { bytes: BYTES, threads: None };
+        Ok(Self { plan: plan::plan(model)?, allowed, sizes: Vec::new() })
+    }
+
+    /// With at most that many threads.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.allowed.threads = Some(threads.max(1));
+        self
+    }
+
+    /// With sizes that symbols of the inputs must have.
+    ///
+    /// # Errors
+    ///
+    /// A symbol that no input has.
+    pub fn with_sizes(mut self, sizes: &[(&str, usize)]) -> Result<Self, RunError> {
+        for &(symbol, size) in sizes {
+            let has = |dim: &DeclaredDim| matches!(dim, DeclaredDim::Symbol(own) if own == symbol);
+            let known = self.plan.inputs.iter().any(|input| match &input.declared {
+                Some(Declared::Tensor { dims: Some(dims), .. }) => dims.iter().any(has),
+                _ => false,
+            });
+            if !known {
+                return Err(RunError::NoSymbol(symbol.to_owned()));
+            }
+            self.sizes.push((symbol.to_owned(), size));
+        }
+        Ok(self)
+    }
+
+    /// With at most that many bytes for each value.
+    #[must_use]
+    pub fn limit(mut self, bytes: usize) -> Self {
+        self.allowed.bytes = bytes;
+        self
+    }
+
+    /// The names of the inputs.
+    pub fn inputs(&self) -> impl Iterator<Item = &str> {
+        self.plan.inputs.iter().map(|input| input.name.as_str())
+    }
+
+    /// The names of the outputs.
+    pub fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.plan.outputs.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// How many nodes each program computes, in the order in which they run.
+    #[must_use]
+    pub fn fused(&self) -> Vec<usize> {
+        fn count(block: &Block, counts: &mut Vec<usize>) {
+            for step in &block.steps {
+                match &step.work {
+                    Work::Chain(chain) => counts.push(chain.len()),
+                    Work::If { branches, .. } => branches.iter().for_each(|b| count(b, counts)),
+                    Work::Whole { .. } => {}
+                }
+            }
+        }
+        let mut counts = Vec::new();
+        count(&self.plan.block, &mut counts);
+        counts
+    }
+
+    /// The outputs for some arrays, by name.
+    ///
+    /// # Errors
+    ///
+    /// Inputs that are missing, or not what the model declares; the first node that cannot work on
+    /// what it was given.
+    pub fn run(&self, inputs: &[(&str, AnyView<'_>)]) -> Result<Vec<(String, AnyArray)>, RunError> {
+        let mut values: Vec<Option<Value<'_>>> = vec![None; self.plan.slots];
+        for (slot, array) in &self.plan.constants {
+            values[*slot] = Some(Value::Made(array.clone()));
+        }
+        self.bind(inputs, &mut values)?;
+        self.block(&self.plan.block, &mut values)?;
+        let results = self.plan.outputs.iter().enumerate().map(|(index, (name, slot))| {
+            let again = self.plan.outputs.iter().skip(index + 1).any(|(_, other)| other == slot);
+            let value = if again { values[*slot].clone() } else { values[*slot].take() };
+            let value = value.ok_or_else(|| RunError::Missing(name.clone()))?;
+            Ok((name.clone(), value.into_array()))
+        });
+        results.collect()
+    }
+
+    /// Puts the inputs into their slots, held to what the model declares.
+    fn bind<'a>(
+        &self,
+        inputs: &[(&str, AnyView<'a>)],
+        values: &mut [Option<Value<'a>>],
+    ) -> Result<(), RunError> {
+        let own = &self.plan.inputs;
+        let mut symbols: HashMap<&str, usize> =
+            self.sizes.iter().map(|(symbol, size)| (symbol.as_str(), *size)).collect();
+        for (index, (name, view)) in inputs.iter().enumerate() {
+            let input = own.iter().find(|input| input.name == *name);
+            let again = inputs.iter().take(index).any(|(other, _)| other == name);
+            let Some(input) = input.filter(|_| !again) else {
+                let inputs = own.iter().map(|input| input.name.clone()).collect();
+                return Err(RunError::Unexpected { name: (*name).to_owned(), inputs });
+            };
+            check(input, view, &mut symbols)?;
+            values[input.slot] = Some(Value::Lent(view.clone()));
+        }
+        let missing = own.iter().find(|input| values[input.slot].is_none());
+        missing.map_or(Ok(()), |input| Err(RunError::Missing(input.name.clone())))
+    }
+
+    fn block<'a>(&self, block: &Block, values: &mut [Option<Value<'a>>]) -> Result<(), RunError> {
+        for step in &block.steps {
+            match &step.work {
+                Work::Chain(chain) => {
+                    let made = self.chain(chain, values)?;
+                    values[chain.output] = Some(made.into());
+                }
+                Work::Whole { call, code, inputs, outputs } => {
+                    // The last reader gets the array itself, and may work in its place.
+                    let mut own: Vec<Option<Value<'a>>> = Vec::with_capacity(inputs.len());
+                    for (index, slot) in inputs.iter().enumerate() {
+                        let Some(slot) = *slot else {
+                            own.push(None);
+                            continue;
+                        };
+                        let again = inputs.iter().skip(index + 1).any(|other| *other == Some(slot));
+                        let last = step.last.contains(&slot) && !again;
+                        own.push(if last { values[slot].take() } else { values[slot].clone() });
+                    }
+                    let error =
+                        |why| RunError::Node { node: call.node.clone(), op: call.op.clone(), why };
+                    let made = code(call, &self.allowed, &mut Inputs(own)).map_err(error)?;
+                    for (slot, value) in outputs.iter().zip(made) {
+                        if let Some(slot) = slot {
+                            values[*slot] = Some(value);
+                        }
+                    }
+                }
+                Work::If { call, condition, branches: [then, other], outputs } => {
+                    let error = |why: &str| RunError::Node {
+                        node: call.node.clone(),
+                        op: call.op.clone(),
+                        why: why.into(),
+                    };
+                    let condition = values[*condition].as_ref().map(Value::view);
+                    let condition = condition.as_ref().and_then(AnyView::typed::<bool>);
+                    let condition = condition.filter(|condition| condition.len() == 1);
+                    let Some(taken) = condition.and_then(|all| all.first().copied()) else {
+                        return Err(error("its condition is not one truth value"));
+                    };
+                    let branch = if taken { then } else { other };
+                    self.block(branch, values)?;
+                    for (slot, result) in outputs.iter().zip(&branch.results) {
+                        let value = values[*result].clone();
+                        if let Some(slot) = slot {
+                            values[*slot] = value;
+                        }
+                    }
+                }
+            }
+            for slot in &step.last {
+                values[*slot] = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn chain(&self, chain: &Chain, values: &[Option<Value<'_>>]) -> Result<AnyArray, RunError> {
+        let view = |slot: &Slot| values[*slot].as_ref().map(Value::view);
+        let operands: Option<Vec<AnyView<'_>>> = chain.operands.iter().map(view).collect();
+        let operands = operands.ok_or_else(|| chain.error(0, "an operand is missing".into()))?;
+        let dtypes: Vec<_> = operands.iter().map(AnyView::dtype).collect();
+        chain.with(&dtypes, |program| {
+            let shape = program.on(&operands).shape().map_err(|error| chain.failed(error))?;
+            let room = self.allowed.room(&shape, program.dtype());
+            room.map_err(|why| chain.error(usize::MAX, why))?;
+            self.allowed.run(program, &operands).map_err(|error| chain.failed(error))
+        })
+    }
+}
+
+/// Holds an array to what the model declares of an input.
+fn check<'p>(
+    input: &'p Input,
+    view: &AnyView<'_>,
+    symbols: &mut HashMap<&'p str, usize>,
+) -> Result<(), RunError> {
+    let Some(Declared::Tensor { element, dims }) = &input.declared else { return Ok(()) };
+    let name = || input.name.clone();
+    if let Some(element) = *element
+        && value::dtype(element) != Some(view.dtype())
+    {
+        return Err(RunError::DType { name: name(), expected: element, given: view.dtype() });
+    }
+    let Some(dims) = dims else { return Ok(()) };
+    let agrees = |(dim, size): (&DeclaredDim, &usize)| match dim {
+        DeclaredDim::Size(own) => own == size,
+        DeclaredDim::Symbol(_) | DeclaredDim::Unknown => true,
+    };
+    let sizes = view.shape();
+    if dims.len() != sizes.len() || !dims.iter().zip(sizes).all(agrees) {
+        let (declared, given) = (dims.clone(), sizes.to_vec());
+        return Err(RunError::Shape { name: name(), declared, given });
+    }
+    for (dim, &size) in dims.iter().zip(sizes) {
+        let DeclaredDim::Symbol(symbol) = dim else { continue };
+        let known = *symbols.entry(symbol).or_insert(size);
+        if known != size {
+            let (symbol, sizes) = (symbol.clone(), [known, size]);
+            return Err(RunError::Symbol { symbol, sizes, name: name() });
+        }
+    }
+    Ok(())
+}

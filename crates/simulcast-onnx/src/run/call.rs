@@ -1,0 +1,219 @@
+//! A node as the code for its operator sees it: attributes with their defaults, inputs as values.
+
+use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, TypeError};
+use simulcast_core::{Names, Rule, elements, resolve};
+
+use super::error::NodeError;
+use super::value::{Value, dtype};
+use crate::model::{Attribute, AttributeValue};
+use crate::{ElementType, Tensor};
+
+/// A node: its operator, and what its attributes are once functions have been called.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    /// The node, with the names of what is around it.
+    pub(super) node: String,
+    pub(super) op: String,
+    /// The version of the operator's domain.
+    pub(super) opset: i64,
+    pub(super) attributes: Vec<Attribute>,
+    /// The names of the inputs.
+    pub(super) inputs: Names,
+    /// Which outputs are asked for.
+    pub(super) outputs: Vec<bool>,
+}
+
+impl Call {
+    pub(super) fn attribute(&self, name: &str) -> Option<&AttributeValue> {
+        self.attributes.iter().find(|attribute| attribute.name == name).map(|found| &found.value)
+    }
+
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        match self.attribute(name)? {
+            AttributeValue::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn flag(&self, name: &str, default: bool) -> bool {
+        self.int(name).map_or(default, |value| value != 0)
+    }
+
+    pub(super) fn ints(&self, name: &str) -> Option<&[i64]> {
+        match self.attribute(name)? {
+            AttributeValue::Ints(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    pub(super) fn float(&self, name: &str, default: f64) -> f64 {
+        match self.attribute(name) {
+            Some(AttributeValue::Float(value)) => f64::from(*value),
+            _ => default,
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        match self.attribute(name)? {
+            AttributeValue::Text(text) => std::str::from_utf8(text).ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn tensor(&self, name: &str) -> Option<&Tensor> {
+        match self.attribute(name)? {
+            AttributeValue::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The element type that an attribute names, by number or as opsets below 6 by name.
+    pub(super) fn element(&self, name: &str) -> Option<Result<DType, String>> {
+        let element = match self.attribute(name)? {
+            AttributeValue::Int(code) => i32::try_from(*code).ok().and_then(ElementType::from_code),
+            AttributeValue::Text(_) => self.text(name).and_then(ElementType::from_legacy_name),
+            _ => None,
+        };
+        let Some(element) = element else {
+            return Some(Err(format!("{name} is no element type")));
+        };
+        Some(dtype(element).ok_or_else(|| format!("{element} cannot be computed with")))
+    }
+
+    /// Brings the inputs' shapes together; an error names the inputs.
+    pub(super) fn resolve(
+        &self,
+        rule: Rule<'_>,
+        shapes: &[impl AsRef<[usize]>],
+    ) -> Result<simulcast_core::Plan, NodeError> {
+        resolve(rule, shapes).map_err(|error| error.with_names(self.inputs.clone()).into())
+    }
+
+    pub(super) fn wants(&self, output: usize) -> bool {
+        self.outputs.get(output).copied().unwrap_or(false)
+    }
+}
+
+/// The inputs of a node, as it runs.
+#[derive(Debug)]
+pub(super) struct Inputs<'a>(pub(super) Vec<Option<Value<'a>>>);
+
+impl<'a> Inputs<'a> {
+    pub(super) fn get(&self, input: usize) -> Option<&Value<'a>> {
+        self.0.get(input).and_then(Option::as_ref)
+    }
+
+    pub(super) fn need(&self, input: usize) -> Result<&Value<'a>, NodeError> {
+        self.get(input).ok_or_else(|| format!("input {input} is missing").into())
+    }
+
+    pub(super) fn view(&self, input: usize) -> Result<AnyView<'_>, NodeError> {
+        self.need(input).map(Value::view)
+    }
+
+    /// The value itself, which may be reused.
+    pub(super) fn take(&mut self, input: usize) -> Result<Value<'a>, NodeError> {
+        let place = self.0.get_mut(input).and_then(Option::take);
+        place.ok_or_else(|| format!("input {input} is missing").into())
+    }
+
+    /// The integers of an input, row after row.
+    pub(super) fn ints(&self, input: usize) -> Result<Option<Vec<i64>>, NodeError> {
+        let Some(value) = self.get(input) else { return Ok(None) };
+        let view = value.view();
+        if let Some(view) = view.typed::<i64>() {
+            return Ok(Some(view.iter().copied().collect()));
+        }
+        if let Some(view) = view.typed::<i32>() {
+            return Ok(Some(view.iter().copied().map(i64::from).collect()));
+        }
+        Err(format!("input {input} is {}, not int64", view.dtype()).into())
+    }
+
+    /// The integers that newer opsets take as an input and older ones as an attribute.
+    pub(super) fn ints_or(
+        &self,
+        input: usize,
+        call: &Call,
+        name: &str,
+    ) -> Result<Option<Vec<i64>>, NodeError> {
+        match self.get(input) {
+            Some(_) => self.ints(input),
+            None => Ok(call.ints(name).map(<[_]>::to_vec)),
+        }
+    }
+}
+
+/// An axis counted from 0; it may be counted from the end.
+pub(super) fn axis(axis: i64, rank: usize) -> Result<usize, NodeError> {
+    let from_end = axis.checked_add(i64::try_from(rank).unwrap_or(i64::MAX));
+    let own = if axis < 0 { from_end } else { Some(axis) };
+    let own = own.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
+    own.ok_or_else(|| format!("there is no axis {axis} among {rank}").into())
+}
+
+/// Several axes, none twice, in order.
+pub(super) fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, NodeError> {
+    let mut own = axes.iter().map(|&one| axis(one, rank)).collect::<Result<Vec<_>, _>>()?;
+    own.sort_unstable();
+    match own.windows(2).any(|pair| pair[0] == pair[1]) {
+        true => Err(format!("{axes:?} names an axis twice").into()),
+        false => Ok(own),
+    }
+}
+
+/// Sizes that come from a tensor.
+pub(super) fn sizes(values: &[i64]) -> Result<Vec<usize>, NodeError> {
+    let size = |&size: &i64| usize::try_from(size).map_err(|_| format!("a size is {size}").into());
+    values.iter().map(size).collect()
+}
+
+/// What a run is allowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowed {
+    /// The most bytes that a value may have.
+    pub(super) bytes: usize,
+    pub(super) threads: Option<usize>,
+}
+
+impl Allowed {
+    /// Whether there may be a value of that size, before memory is asked for it.
+    pub(super) fn room(&self, shape: &[usize], dtype: DType) -> Result<(), NodeError> {
+        let bytes = elements(shape).ok().and_then(|count| count.checked_mul(dtype.size()));
+        match bytes.is_some_and(|bytes| bytes <= self.bytes) {
+            true => Ok(()),
+            false => Err(NodeError::Memory { shape: shape.to_vec(), dtype, limit: self.bytes }),
+        }
+    }
+
+    /// Runs a program.
+    pub(super) fn run(
+        &self,
+        program: &Program,
+        operands: &[AnyView<'_>],
+    ) -> Result<AnyArray, simulcast::ProgramError> {
+        let run = program.on(operands);
+        match self.threads {
+            Some(threads) => run.threads(threads).collect(),
+            None => run.collect(),
+        }
+    }
+
+    /// Makes a program of some steps on these arrays, and runs it.
+    pub(super) fn evaluate(
+        &self,
+        operands: &[AnyView<'_>],
+        steps: impl FnOnce(&mut Builder, &[Node]) -> Result<Node, TypeError>,
+    ) -> Result<AnyArray, NodeError> {
+        let mut build = Builder::new(Promotion::Strict);
+        let args: Vec<Node> = operands
+            .iter()
+            .enumerate()
+            .map(|(n, view)| build.operand(&Names::default().operand(n), view.dtype()))
+            .collect();
+        let root = steps(&mut build, &args)?;
+        let program = build.finish(root)?;
+        self.room(&program.on(operands).shape()?, program.dtype())?;
+        Ok(self.run(&program, operands)?)
+    }
+}

@@ -1,0 +1,249 @@
+//! Operators that work element by element, as steps of a program: chains of them become one.
+//!
+//! What a node adds is decided by its operator, its attributes and the types of what it meets; how
+//! shapes meet is the program's business (and, before opset 7, that of [`super::lay`]).
+
+use std::ops::RangeInclusive;
+
+use simulcast::{Builder, DType, Literal, Node, Op, Type, compose, promote_types};
+
+use super::call::Call;
+use super::error::NodeError;
+
+type Made = Result<Node, NodeError>;
+
+/// Adds the steps of a node to a program.
+pub(super) type Steps = fn(&Call, &mut Builder, &[Option<Node>]) -> Made;
+
+const ANY: RangeInclusive<usize> = 1..=usize::MAX;
+
+/// The steps of an operator, and how many inputs it takes.
+pub(super) fn find(op: &str) -> Option<(Steps, RangeInclusive<usize>)> {
+    if simple(op).is_some() {
+        return Some((apply, 1..=1));
+    }
+    if binary(op).is_some() {
+        return Some((apply, 2..=2));
+    }
+    Some(match op {
+        "Where" => (apply, 3..=3),
+        "Div" => (divide, 2..=2),
+        "Mod" => (modulo, 2..=2),
+        "Pow" => (power, 2..=2),
+        "BitShift" => (shift, 2..=2),
+        "Max" | "Min" | "Sum" | "Mean" => (variadic, ANY),
+        "PRelu" => (|_, build, args| Ok(compose::prelu(build, at(args, 0)?, at(args, 1)?)?), 2..=2),
+        "Cast" => (cast, 1..=1),
+        "CastLike" => (cast_like, 2..=2),
+        "Clip" => (clip, 1..=3),
+        "IsInf" => (is_inf, 1..=1),
+        "Shrink" => (shrink, 1..=1),
+        "Softplus" | "Softsign" | "Mish" | "HardSwish" | "Gelu" | "Elu" | "Selu" | "Celu"
+        | "LeakyRelu" | "ThresholdedRelu" | "HardSigmoid" | "Swish" => (activation, 1..=1),
+        _ => return None,
+    })
+}
+
+/// Operators of one operand that are one operation.
+fn simple(op: &str) -> Option<Op> {
+    Some(match op {
+        "Abs" => Op::Absolute,
+        "Acos" => Op::Arccos,
+        "Acosh" => Op::Arccosh,
+        "Asin" => Op::Arcsin,
+        "Asinh" => Op::Arcsinh,
+        "Atan" => Op::Arctan,
+        "Atanh" => Op::Arctanh,
+        "BitwiseNot" => Op::BitwiseNot,
+        "Ceil" => Op::Ceil,
+        "Cos" => Op::Cos,
+        "Cosh" => Op::Cosh,
+        "Erf" => Op::Erf,
+        "Exp" => Op::Exp,
+        "Floor" => Op::Floor,
+        "IsNaN" => Op::Isnan,
+        "Log" => Op::Log,
+        "Neg" => Op::Negative,
+        "Not" => Op::LogicalNot,
+        "Reciprocal" => Op::Reciprocal,
+        "Relu" => Op::Relu,
+        "Round" => Op::Round,
+        "Sigmoid" => Op::Sigmoid,
+        "Sign" => Op::Sign,
+        "Sin" => Op::Sin,
+        "Sinh" => Op::Sinh,
+        "Sqrt" => Op::Sqrt,
+        "Tan" => Op::Tan,
+        "Tanh" => Op::Tanh,
+        _ => return None,
+    })
+}
+
+/// Operators of two operands of one type that are one operation.
+fn binary(op: &str) -> Option<Op> {
+    Some(match op {
+        "Add" => Op::Add,
+        "And" => Op::LogicalAnd,
+        "BitwiseAnd" => Op::BitwiseAnd,
+        "BitwiseOr" => Op::BitwiseOr,
+        "BitwiseXor" => Op::BitwiseXor,
+        "Equal" => Op::Equal,
+        "Greater" => Op::Greater,
+        "GreaterOrEqual" => Op::GreaterEqual,
+        "Less" => Op::Less,
+        "LessOrEqual" => Op::LessEqual,
+        "Mul" => Op::Multiply,
+        "Or" => Op::LogicalOr,
+        "StringConcat" => Op::Concat,
+        "Sub" => Op::Subtract,
+        "Xor" => Op::LogicalXor,
+        _ => return None,
+    })
+}
+
+/// The input of that number.
+fn at(args: &[Option<Node>], input: usize) -> Result<Node, NodeError> {
+    let arg = args.get(input).copied().flatten();
+    arg.ok_or_else(|| format!("input {input} is missing").into())
+}
+
+fn all(args: &[Option<Node>]) -> Result<Vec<Node>, NodeError> {
+    (0..args.len()).map(|input| at(args, input)).collect()
+}
+
+fn dtype_of(build: &Builder, node: Node) -> Result<DType, NodeError> {
+    match build.type_of(node) {
+        Type::Array(dtype) => Ok(dtype),
+        Type::Literal(_) => Err("a number without a type".into()),
+    }
+}
+
+fn apply(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let op = simple(&call.op).or_else(|| binary(&call.op)).unwrap_or(Op::Where);
+    Ok(build.apply(op, &all(args)?)?)
+}
+
+/// Integers are divided towards 0.
+fn divide(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let whole = dtype_of(build, at(args, 0)?)?.is_integer();
+    Ok(build.apply(if whole { Op::TruncDivide } else { Op::Divide }, &all(args)?)?)
+}
+
+fn modulo(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let like_c = call.flag("fmod", false);
+    Ok(build.apply(if like_c { Op::Fmod } else { Op::Remainder }, &all(args)?)?)
+}
+
+/// The exponent may have another type: both are cast to one that holds them, as in NumPy, and the
+/// result to the base's.
+fn power(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let (x, y) = (at(args, 0)?, at(args, 1)?);
+    let (own, other) = (dtype_of(build, x)?, dtype_of(build, y)?);
+    if own == other {
+        return Ok(build.apply(Op::Power, &[x, y])?);
+    }
+    let both = promote_types(own, other).ok_or("the types have nothing in common")?;
+    let (x, y) = (build.cast(x, both)?, build.cast(y, both)?);
+    let power = build.apply(Op::Power, &[x, y])?;
+    Ok(build.cast(power, own)?)
+}
+
+fn shift(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let op = match call.text("direction") {
+        Some("LEFT") => Op::LeftShift,
+        Some("RIGHT") => Op::RightShift,
+        _ => return Err("its direction is neither LEFT nor RIGHT".into()),
+    };
+    Ok(build.apply(op, &all(args)?)?)
+}
+
+fn variadic(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let args = all(args)?;
+    Ok(match call.op.as_str() {
+        "Max" => compose::max(build, &args),
+        "Min" => compose::min(build, &args),
+        "Sum" => compose::sum(build, &args),
+        _ => compose::mean(build, &args),
+    }?)
+}
+
+fn cast(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let to = call.element("to").unwrap_or_else(|| Err("it casts to no type".into()))?;
+    Ok(build.cast(at(args, 0)?, to)?)
+}
+
+fn cast_like(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let to = dtype_of(build, at(args, 1)?)?;
+    Ok(build.cast(at(args, 0)?, to)?)
+}
+
+/// Bounds are attributes before opset 11, and inputs since.
+fn clip(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let mut bound = |input: usize, name: &str| {
+        let attribute = (call.opset < 11).then(|| call.attribute(name)).flatten();
+        let literal = attribute.map(|_| build.literal(Literal::Float(call.float(name, 0.0))));
+        args.get(input).copied().flatten().or(literal)
+    };
+    let (lo, hi) = (bound(1, "min"), bound(2, "max"));
+    Ok(compose::clip(build, at(args, 0)?, lo, hi)?)
+}
+
+fn is_inf(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let x = at(args, 0)?;
+    let infinite = build.apply(Op::Isinf, &[x])?;
+    let zero = build.literal(Literal::Int(0));
+    let asked = [call.flag("detect_negative", true), call.flag("detect_positive", true)];
+    Ok(match asked {
+        [true, true] => infinite,
+        [negative, positive] => {
+            let op = if negative { Op::Less } else { Op::Greater };
+            let side = build.apply(op, &[x, zero])?;
+            let side = match negative || positive {
+                true => side,
+                false => build.apply(Op::LogicalXor, &[infinite, infinite])?,
+            };
+            build.apply(Op::LogicalAnd, &[infinite, side])?
+        }
+    })
+}
+
+/// Of integers too, by way of floats.
+fn shrink(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let own = dtype_of(build, at(args, 0)?)?;
+    let wide = if own.is_float() { own } else { DType::F64 };
+    let x = build.cast(at(args, 0)?, wide)?;
+    let shrunk = compose::shrink(build, x, call.float("lambd", 0.5), call.float("bias", 0.0))?;
+    Ok(build.cast(shrunk, own)?)
+}
+
+fn activation(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    let x = at(args, 0)?;
+    let alpha = |default| call.float("alpha", default);
+    Ok(match call.op.as_str() {
+        "Softplus" => compose::softplus(build, x),
+        "Softsign" => compose::softsign(build, x),
+        "Mish" => compose::mish(build, x),
+        "HardSwish" => compose::hard_swish(build, x),
+        "Gelu" if call.text("approximate") == Some("tanh") => compose::gelu_tanh(build, x),
+        "Gelu" => compose::gelu(build, x),
+        "Elu" => compose::elu(build, x, alpha(1.0)),
+        // The defaults changed with opset 6.
+        "Selu" if call.opset < 6 => {
+            compose::selu(build, x, alpha(1.6732), call.float("gamma", 1.0507))
+        }
+        "Selu" => compose::selu(
+            build,
+            x,
+            alpha(f64::from(1.673_263_2_f32)),
+            call.float("gamma", f64::from(1.050_701_f32)),
+        ),
+        "Celu" => compose::celu(build, x, alpha(1.0)),
+        "LeakyRelu" => compose::leaky_relu(build, x, alpha(f64::from(0.01_f32))),
+        "ThresholdedRelu" => compose::thresholded_relu(build, x, alpha(1.0)),
+        "Swish" => compose::swish(build, x, alpha(1.0)),
+        _ => {
+            let beta = call.float("beta", 0.5);
+            compose::hard_sigmoid(build, x, alpha(f64::from(0.2_f32)), beta)
+        }
+    }?)
+}

@@ -1,0 +1,214 @@
+//! Why a model cannot be run, or not on these inputs.
+
+use std::fmt;
+
+use simulcast::{DType, ProgramError};
+use simulcast_core::{BroadcastError, tuple};
+
+use crate::tensor::TensorError;
+use crate::{DeclaredDim, ElementType};
+
+/// Why a model cannot be run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Nodes that there is no code for; nothing has run.
+    Unsupported(Vec<UnsupportedNode>),
+    /// A value that is no tensor of a type that can be computed with.
+    Value {
+        /// The value.
+        name: String,
+        /// What it is.
+        why: String,
+    },
+    /// A tensor that the model carries cannot be read.
+    Tensor {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        why: TensorError,
+    },
+    /// Functions that call functions, or nodes of functions, without an end in sight.
+    TooMany(String),
+    /// An array for an input that the model does not have, or for one that it has already.
+    Unexpected {
+        /// The name that was given.
+        name: String,
+        /// The names of the model's inputs.
+        inputs: Vec<String>,
+    },
+    /// An input without an array.
+    Missing(String),
+    /// An array of another element type than the input has.
+    DType {
+        /// The input.
+        name: String,
+        /// Its type.
+        expected: ElementType,
+        /// The array's.
+        given: DType,
+    },
+    /// An array of other sizes than the input has.
+    Shape {
+        /// The input.
+        name: String,
+        /// What the model declares.
+        declared: Vec<DeclaredDim>,
+        /// The array's sizes.
+        given: Vec<usize>,
+    },
+    /// A symbol that stands for two sizes.
+    Symbol {
+        /// The symbol.
+        symbol: String,
+        /// The sizes.
+        sizes: [usize; 2],
+        /// The input that has the second one.
+        name: String,
+    },
+    /// A size for a symbol that no input has.
+    NoSymbol(String),
+    /// A node that cannot work on what it was given.
+    Node {
+        /// The node, with the names of what is around it.
+        node: String,
+        /// Its operator.
+        op: String,
+        /// What is wrong.
+        why: NodeError,
+    },
+}
+
+/// A node that there is no code for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnsupportedNode {
+    /// The node, with the names of what is around it.
+    pub node: String,
+    /// Its operator, with the domain where that is another than the standard one.
+    pub op: String,
+    /// Which use of the operator, where it is only some.
+    pub why: Option<String>,
+}
+
+/// Why a node cannot work on what it was given.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// Shapes that do not broadcast.
+    Broadcast(BroadcastError),
+    /// Types that it is not defined on, and whatever else an element-wise program refuses.
+    Program(Box<ProgramError>),
+    /// A result that is larger than was allowed.
+    Memory {
+        /// Its sizes.
+        shape: Vec<usize>,
+        /// Its type.
+        dtype: DType,
+        /// The most bytes that a value may have.
+        limit: usize,
+    },
+    /// An attribute or an input that the operator cannot have.
+    Other(String),
+}
+
+impl From<String> for NodeError {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+impl From<&str> for NodeError {
+    fn from(text: &str) -> Self {
+        Self::Other(text.to_owned())
+    }
+}
+
+impl From<ProgramError> for NodeError {
+    fn from(error: ProgramError) -> Self {
+        match error.kind {
+            simulcast::ProgramErrorKind::Broadcast(error) => Self::Broadcast(error),
+            _ => Self::Program(Box::new(error)),
+        }
+    }
+}
+
+impl From<simulcast::TypeError> for NodeError {
+    fn from(error: simulcast::TypeError) -> Self {
+        ProgramError::from(error).into()
+    }
+}
+
+impl From<BroadcastError> for NodeError {
+    fn from(error: BroadcastError) -> Self {
+        Self::Broadcast(error)
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broadcast(error) => error.fmt(f),
+            Self::Program(error) => error.fmt(f),
+            Self::Memory { shape, dtype, limit } => {
+                write!(f, "a result {dtype} {} is larger than {limit} bytes", tuple(shape))
+            }
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for UnsupportedNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.node, self.op)?;
+        self.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+    }
+}
+
+/// How many nodes a text lists.
+const LISTED: usize = 8;
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported(nodes) => {
+                f.write_str("there is no code for ")?;
+                for (at, node) in nodes.iter().take(LISTED).enumerate() {
+                    write!(f, "{}{node}", if at == 0 { "" } else { "; " })?;
+                }
+                match nodes.len() {
+                    0..=LISTED => Ok(()),
+                    more => write!(f, "; and {} more", more - LISTED),
+                }
+            }
+            Self::Value { name, why } => write!(f, "{name:?} is {why}, which cannot be run"),
+            Self::Tensor { name, why } => write!(f, "tensor {name:?}: {why}"),
+            Self::TooMany(what) => f.write_str(what),
+            Self::Unexpected { name, inputs } => match inputs.as_slice() {
+                [] => write!(f, "{name:?} is no input of the model; it has none"),
+                all => write!(
+                    f,
+                    "{name:?} is no input of the model, or given twice; it has {}",
+                    all.join(", ")
+                ),
+            },
+            Self::Missing(name) => write!(f, "the input {name:?} is missing"),
+            Self::DType { name, expected, given } => {
+                write!(f, "the input {name:?} is {expected}, not {given}")
+            }
+            Self::Shape { name, declared, given } => {
+                let sizes: Vec<String> = declared.iter().map(ToString::to_string).collect();
+                let comma = if sizes.len() == 1 { "," } else { "" };
+                let sizes = sizes.join(", ");
+                write!(f, "the input {name:?} has sizes ({sizes}{comma}), not {}", tuple(given))
+            }
+            Self::Symbol { symbol, sizes: [one, other], name } => {
+                write!(f, "{symbol} is {one} and, in the input {name:?}, {other}")
+            }
+            Self::NoSymbol(symbol) => write!(f, "no input of the model has a symbol {symbol:?}"),
+            Self::Node { node, op, why } => write!(f, "{node} ({op}): {why}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

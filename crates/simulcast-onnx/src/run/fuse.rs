@@ -1,0 +1,284 @@
+//! Chains of element-wise nodes become one program each.
+//!
+//! A value that nothing but nodes of one chain reads is never written to memory. Whatever else
+//! reads it (another chain, a node of another kind, a branch, the caller) finds an array. Steps know
+//! which values nobody reads after them, so that memory is given back, or used again, at once.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use simulcast::{Builder, DType, Program, Promotion};
+
+use super::call::Call;
+use super::elementwise::Steps;
+use super::error::{NodeError, RunError};
+use super::operators::Whole;
+use super::plan::{Code, Raw, Slot};
+
+/// The most nodes of a chain: what is computed from many steps ago is no longer in the cache.
+const MEMBERS: usize = 32;
+
+/// Steps in order, and the values that they leave.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) steps: Vec<Step>,
+    pub(super) results: Vec<Slot>,
+}
+
+/// A step of a run.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) work: Work,
+    /// Values that nobody reads afterwards.
+    pub(super) last: Vec<Slot>,
+}
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Chain(Chain),
+    Whole { call: Call, code: Whole, inputs: Vec<Option<Slot>>, outputs: Vec<Option<Slot>> },
+    If { call: Call, condition: Slot, branches: [Block; 2], outputs: Vec<Option<Slot>> },
+}
+
+/// Element-wise nodes that become one program, for the types that they first meet.
+#[derive(Debug)]
+pub(super) struct Chain {
+    members: Vec<Member>,
+    pub(super) operands: Vec<Slot>,
+    names: Vec<String>,
+    pub(super) output: Slot,
+    made: OnceLock<(Vec<DType>, Program)>,
+}
+
+#[derive(Debug)]
+struct Member {
+    call: Call,
+    steps: Steps,
+    args: Vec<Option<Arg>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Arg {
+    Operand(usize),
+    Member(usize),
+}
+
+impl Chain {
+    /// How many nodes it has.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Does something with the program for operands of these types.
+    pub(super) fn with<T>(
+        &self,
+        dtypes: &[DType],
+        run: impl FnOnce(&Program) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        if self.made.get().is_none() {
+            let program = self.program(dtypes)?;
+            let _ = self.made.set((dtypes.to_vec(), program));
+        }
+        match self.made.get() {
+            Some((own, program)) if own == dtypes => run(program),
+            _ => run(&self.program(dtypes)?),
+        }
+    }
+
+    fn program(&self, dtypes: &[DType]) -> Result<Program, RunError> {
+        let mut build = Builder::new(Promotion::Strict);
+        let named = self.names.iter().zip(dtypes);
+        let operands: Vec<_> = named.map(|(name, dtype)| build.operand(name, *dtype)).collect();
+        let mut made = Vec::with_capacity(self.members.len());
+        for (index, member) in self.members.iter().enumerate() {
+            build.at(index..index + 1);
+            let node = |arg: &Option<Arg>| match (*arg)? {
+                Arg::Operand(operand) => operands.get(operand).copied(),
+                Arg::Member(member) => made.get(member).copied(),
+            };
+            let args: Vec<_> = member.args.iter().map(node).collect();
+            let steps = (member.steps)(&member.call, &mut build, &args);
+            made.push(steps.map_err(|why| self.error(index, why))?);
+        }
+        let root = made.last().copied().ok_or_else(|| self.error(0, "it is empty".into()))?;
+        build.finish(root).map_err(|error| self.failed(error))
+    }
+
+    /// An error of the program, as one of the node that it is about.
+    pub(super) fn failed(&self, error: simulcast::ProgramError) -> RunError {
+        let about = if error.span.is_empty() { self.members.len() - 1 } else { error.span.start };
+        self.error(about, error.into())
+    }
+
+    pub(super) fn error(&self, member: usize, why: NodeError) -> RunError {
+        let call = self.members.get(member).or(self.members.last()).map(|member| &member.call);
+        let (node, op) = call.map_or_else(Default::default, |c| (c.node.clone(), c.op.clone()));
+        RunError::Node { node, op, why }
+    }
+}
+
+/// What reads a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    /// The nodes of one chain.
+    Chain(usize),
+    /// Something that needs an array.
+    Array,
+}
+
+/// Brings the element-wise steps of a block together, and notes where values are last read.
+///
+/// Values from around a branch may be read after it, so `is_branch` keeps them.
+pub(super) fn fuse(raw: Vec<Raw>, results: &[Slot], names: &[String], is_branch: bool) -> Block {
+    let chains = chains(&raw, results);
+    let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (index, chain) in chains.iter().enumerate() {
+        if let Some(chain) = chain {
+            members.entry(*chain).or_default().push(index);
+        }
+    }
+    let mut raw: Vec<Option<Raw>> = raw.into_iter().map(Some).collect();
+    let mut steps = Vec::new();
+    for index in 0..raw.len() {
+        let work = match chains[index] {
+            // The chain stands where its last node does.
+            Some(chain) if chain == index => {
+                let own = members.remove(&chain).unwrap_or_default();
+                let nodes = own.iter().filter_map(|&member| raw[member].take()).collect();
+                build(nodes, names).map(Work::Chain)
+            }
+            Some(_) => None,
+            None => raw[index].take().and_then(|one| whole(one, names)),
+        };
+        steps.extend(work.map(|work| Step { work, last: Vec::new() }));
+    }
+    let written: HashSet<Slot> = steps.iter().flat_map(|step| step.work.writes()).collect();
+    let mut seen: HashSet<Slot> = results.iter().copied().collect();
+    for step in steps.iter_mut().rev() {
+        let mut reads = Vec::new();
+        step.work.reads(&mut reads);
+        // A result that nobody reads goes at once.
+        reads.extend(step.work.writes());
+        reads.retain(|slot| seen.insert(*slot) && (!is_branch || written.contains(slot)));
+        step.last = reads;
+    }
+    Block { steps, results: results.to_vec() }
+}
+
+/// The last node of the chain that each node belongs to, by number.
+fn chains(raw: &[Raw], results: &[Slot]) -> Vec<Option<usize>> {
+    let mut readers: HashMap<Slot, Reader> =
+        results.iter().map(|slot| (*slot, Reader::Array)).collect();
+    let mut chains = vec![None; raw.len()];
+    let mut sizes: HashMap<usize, usize> = HashMap::new();
+    for (index, one) in raw.iter().enumerate().rev() {
+        let reader = match one {
+            Raw::Node { code: Code::Steps(_), outputs, .. } => {
+                let output = outputs.first().copied().flatten();
+                let reader = output.and_then(|output| readers.get(&output));
+                let chain = match reader {
+                    Some(Reader::Chain(chain)) if sizes.get(chain) < Some(&MEMBERS) => *chain,
+                    _ => index,
+                };
+                *sizes.entry(chain).or_default() += 1;
+                chains[index] = Some(chain);
+                Reader::Chain(chain)
+            }
+            _ => Reader::Array,
+        };
+        let mut reads = Vec::new();
+        read_by(one, &mut reads);
+        for slot in reads {
+            let known = readers.entry(slot).or_insert(reader);
+            if *known != reader {
+                *known = Reader::Array;
+            }
+        }
+    }
+    chains
+}
+
+/// The values that a step reads, those of its branches included.
+fn read_by(raw: &Raw, reads: &mut Vec<Slot>) {
+    match raw {
+        Raw::Node { inputs, .. } => reads.extend(inputs.iter().flatten()),
+        Raw::If { condition, branches, .. } => {
+            reads.push(*condition);
+            for (steps, results) in branches {
+                steps.iter().for_each(|step| read_by(step, reads));
+                reads.extend(results);
+            }
+        }
+    }
+}
+
+fn whole(raw: Raw, names: &[String]) -> Option<Work> {
+    Some(match raw {
+        Raw::Node { call, code: Code::Whole(code), inputs, outputs } => {
+            Work::Whole { call, code, inputs, outputs }
+        }
+        // Never: nodes of steps are in chains.
+        Raw::Node { .. } => return None,
+        Raw::If { call, condition, branches, outputs } => {
+            let branches = branches.map(|(steps, results)| fuse(steps, &results, names, true));
+            Work::If { call, condition, branches, outputs }
+        }
+    })
+}
+
+fn build(nodes: Vec<Raw>, names: &[String]) -> Option<Chain> {
+    let mut own: HashMap<Slot, usize> = HashMap::new();
+    let (mut members, mut operands, mut output) = (Vec::new(), Vec::new(), None);
+    for node in nodes {
+        let Raw::Node { call, code: Code::Steps(steps), inputs, outputs } = node else { continue };
+        let arg = |slot: &Option<Slot>| {
+            let slot = (*slot)?;
+            if let Some(member) = own.get(&slot) {
+                return Some(Arg::Member(*member));
+            }
+            let known = operands.iter().position(|operand| *operand == slot);
+            Some(Arg::Operand(known.unwrap_or_else(|| {
+                operands.push(slot);
+                operands.len() - 1
+            })))
+        };
+        let args = inputs.iter().map(arg).collect();
+        output = outputs.first().copied().flatten();
+        own.extend(output.map(|output| (output, members.len())));
+        members.push(Member { call, steps, args });
+    }
+    // Operands of one name would be one operand.
+    let name = |(n, slot): (usize, &Slot)| match names.get(*slot) {
+        Some(name) if operands.iter().filter(|o| names.get(**o) == Some(name)).count() == 1 => {
+            name.clone()
+        }
+        name => format!("{}#{n}", name.map_or("", String::as_str)),
+    };
+    let names = operands.iter().enumerate().map(name).collect();
+    Some(Chain { members, operands, names, output: output?, made: OnceLock::new() })
+}
+
+impl Work {
+    fn reads(&self, reads: &mut Vec<Slot>) {
+        match self {
+            Self::Chain(chain) => reads.extend(&chain.operands),
+            Self::Whole { inputs, .. } => reads.extend(inputs.iter().flatten()),
+            Self::If { condition, branches, .. } => {
+                reads.push(*condition);
+                for branch in branches {
+                    branch.steps.iter().for_each(|step| step.work.reads(reads));
+                    reads.extend(&branch.results);
+                }
+            }
+        }
+    }
+
+    fn writes(&self) -> Vec<Slot> {
+        match self {
+            Self::Chain(chain) => vec![chain.output],
+            Self::Whole { outputs, .. } | Self::If { outputs, .. } => {
+                outputs.iter().flatten().copied().collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Softmax and normalizations: reductions and what is computed with them, as programs.
+
+use simulcast::{AnyArray, AnyView, Builder, DType, Fold, Literal, Node, Op, TypeError};
+use simulcast_core::Rule;
+
+use super::call::{Allowed, Call, Inputs, axis};
+use super::error::NodeError;
+use super::operators::{Found, Results, one};
+use super::reduce::{best, signed};
+use super::value::dtype as dtype_of;
+use crate::ElementType;
+
+pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
+    Ok(Some(match call.op.as_str() {
+        "Softmax" | "LogSoftmax" => (softmax, 1..=1),
+        "Hardmax" => (hardmax, 1..=1),
+        "LayerNormalization" => (layer, 2..=3),
+        "RMSNormalization" => (layer, 2..=2),
+        "MeanVarianceNormalization" => (mean_variance, 1..=1),
+        "LpNormalization" => (lp, 1..=1),
+        _ => return Ok(None),
+    }))
+}
+
+/// The axes that are one: since opset 13 a single one, before all from `axis` on.
+fn over(call: &Call, rank: usize) -> Result<Vec<usize>, NodeError> {
+    if call.opset >= 13 {
+        return Ok(vec![axis(call.int("axis").unwrap_or(-1), rank)?]);
+    }
+    let at = call.int("axis").unwrap_or(1);
+    // The rows may be all there is.
+    if usize::try_from(at) == Ok(rank) {
+        return Ok(Vec::new());
+    }
+    Ok((axis(at, rank)?..rank).collect())
+}
+
+fn softmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let over = signed(&over(call, view.shape().len())?);
+    if view.len() == 0 {
+        return one(view.to_owned());
+    }
+    let log = call.op == "LogSoftmax";
+    let powers = |build: &mut Builder, x: Node| {
+        let most = build.reduce(Fold::Maximum, x, Some(&over), true)?;
+        let rest = build.apply(Op::Subtract, &[x, most])?;
+        Ok((rest, build.apply(Op::Exp, &[rest])?))
+    };
+    if matches!(view.dtype(), DType::F16 | DType::Bf16) && !log {
+        // As the operator is defined, what is summed and divided are powers of the data's type.
+        let power = allowed.evaluate(&[view], |build, args| Ok(powers(build, args[0])?.1))?;
+        return one(allowed.evaluate(&[power.view()], |build, args| {
+            let sum = build.reduce(Fold::Sum, args[0], Some(&over), true)?;
+            build.apply(Op::Divide, &[args[0], sum])
+        })?);
+    }
+    one(allowed.evaluate(&[view], |build, args| {
+        let (rest, power) = powers(build, args[0])?;
+        let sum = build.reduce(Fold::Sum, power, Some(&over), true)?;
+        if log {
+            let sum = build.apply(Op::Log, &[sum])?;
+            return build.apply(Op::Subtract, &[rest, sum]);
+        }
+        build.apply(Op::Divide, &[power, sum])
+    })?)
+}
+
+/// 1 at the first of the largest elements, else 0.
+fn hardmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let rank = view.shape().len();
+    let over = over(call, rank)?;
+    if view.len() == 0 {
+        return one(view.to_owned());
+    }
+    // As rows of what is one, with what comes after it.
+    let first = over.first().copied().unwrap_or(rank);
+    let after = over.last().map_or(rank, |last| last + 1);
+    let size = |range: std::ops::Range<usize>| view.shape()[range].iter().product::<usize>();
+    let rows = [size(0..first), size(first..after), size(after..rank)];
+    let flat = super::operators::reshaped(view.to_owned().into(), &rows)?;
+    let found = best(&flat.view(), allowed, 1, true, false)?.insert_axis(ndarray::Axis(1));
+    let places = (0..rows[1] as i64).collect::<Vec<i64>>();
+    let places = super::value::array(&[rows[1], 1], places)?;
+    let hot = allowed.evaluate(&[(&found).into(), (&places).into()], |build, args| {
+        let hot = build.apply(Op::Equal, args)?;
+        build.cast(hot, view.dtype())
+    })?;
+    Ok(vec![super::operators::reshaped(hot.into(), view.shape())?])
+}
+
+/// The data in the type that they are normalized in, less their mean; and one over their deviation.
+struct Normal {
+    over: Vec<isize>,
+    epsilon: f64,
+    centred: bool,
+}
+
+impl Normal {
+    fn mean(&self, build: &mut Builder, x: Node) -> Result<Node, TypeError> {
+        build.reduce(Fold::Mean, x, Some(&self.over), true)
+    }
+
+    fn centre(&self, build: &mut Builder, x: Node) -> Result<Node, TypeError> {
+        if !self.centred {
+            return Ok(x);
+        }
+        let mean = self.mean(build, x)?;
+        build.apply(Op::Subtract, &[x, mean])
+    }
+
+    fn inverse(&self, build: &mut Builder, centred: Node) -> Result<Node, TypeError> {
+        let square = build.apply(Op::Square, &[centred])?;
+        let variance = build.reduce(Fold::Mean, square, Some(&self.over), true)?;
+        let epsilon = build.literal(Literal::Float(self.epsilon));
+        let variance = build.apply(Op::Add, &[variance, epsilon])?;
+        let deviation = build.apply(Op::Sqrt, &[variance])?;
+        build.apply(Op::Reciprocal, &[deviation])
+    }
+}
+
+/// Layer and root-mean-square normalization, which leaves the mean where it is.
+fn layer<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let views: Vec<AnyView<'_>> =
+        (0..inputs.0.len()).map(|input| inputs.view(input)).collect::<Result<_, _>>()?;
+    let shapes: Vec<&[usize]> = views.iter().map(AnyView::shape).collect();
+    call.resolve(Rule::Unidirectional, &shapes)?;
+    let rank = shapes[0].len();
+    let first = axis(call.int("axis").unwrap_or(-1), rank)?;
+    let own = views[0].dtype();
+    let stash = i32::try_from(call.int("stash_type").unwrap_or(1)).ok();
+    let stash = stash.and_then(ElementType::from_code).and_then(dtype_of);
+    let stash = stash.filter(|dtype| dtype.is_float()).ok_or("its stash_type is no float")?;
+    // A type that is wider anyway is not narrowed.
+    let stash = if own == DType::F64 { own } else { stash };
+    let normal = Normal {
+        over: signed(&(first..rank).collect::<Vec<_>>()),
+        epsilon: call.float("epsilon", f64::from(1e-5_f32)),
+        centred: call.op == "LayerNormalization",
+    };
+    let result = allowed.evaluate(&views, |build, args| {
+        let x = build.cast(args[0], stash)?;
+        let centred = normal.centre(build, x)?;
+        let inverse = normal.inverse(build, centred)?;
+        let normalized = build.apply(Op::Multiply, &[centred, inverse])?;
+        let normalized = build.cast(normalized, own)?;
+        let scale = args[1];
+        let scaled = match build.type_of(scale) == build.type_of(normalized) {
+            true => build.apply(Op::Multiply, &[normalized, scale])?,
+            false => {
+                let scale = build.cast(scale, own)?;
+                build.apply(Op::Multiply, &[normalized, scale])?
+            }
+        };
+        match args.get(2) {
+            Some(bias) => build.apply(Op::Add, &[scaled, *bias]),
+            None => Ok(scaled),
+        }
+    })?;
+    let mut results = vec![result.into()];
+    let only = &views[..1];
+    if call.wants(1) || call.wants(2) {
+        let mean = allowed.evaluate(only, |build, args| {
+            let x = build.cast(args[0], stash)?;
+            normal.mean(build, x)
+        })?;
+        let inverse = allowed.evaluate(only, |build, args| {
+            let x = build.cast(args[0], stash)?;
+            let centred = normal.centre(build, x)?;
+            normal.inverse(build, centred)
+        })?;
+        results.extend([mean.into(), inverse.into()]);
+    }
+    Ok(results)
+}
+
+fn mean_variance<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let asked = call.ints("axes").unwrap_or(&[0, 2, 3]);
+    let over = signed(&super::call::axes(asked, view.shape().len())?);
+    let normal = Normal { over, epsilon: 0.0, centred: true };
+    one(allowed.evaluate(&[view], |build, args| {
+        let centred = normal.centre(build, args[0])?;
+        let square = build.apply(Op::Square, &[centred])?;
+        let variance = normal.mean(build, square)?;
+        let deviation = build.apply(Op::Sqrt, &[variance])?;
+        let epsilon = build.literal(Literal::Float(1e-9));
+        let deviation = build.apply(Op::Add, &[deviation, epsilon])?;
+        build.apply(Op::Divide, &[centred, deviation])
+    })?)
+}
+
+fn lp<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let at = axis(call.int("axis").unwrap_or(-1), view.shape().len())?;
+    let over = signed(&[at]);
+    let p = call.int("p").unwrap_or(2);
+    if !matches!(p, 1 | 2) {
+        return Err(format!("its p is {p}").into());
+    }
+    let made: AnyArray = allowed.evaluate(&[view], |build, args| {
+        let op = if p == 1 { Op::Absolute } else { Op::Square };
+        let size = build.apply(op, &[args[0]])?;
+        let sum = build.reduce(Fold::Sum, size, Some(&over), true)?;
+        let norm = if p == 1 { sum } else { build.apply(Op::Sqrt, &[sum])? };
+        // Nothing stays nothing.
+        let zero = build.literal(Literal::Int(0));
+        let one = build.literal(Literal::Int(1));
+        let is_zero = build.apply(Op::Equal, &[norm, zero])?;
+        let norm = build.apply(Op::Where, &[is_zero, one, norm])?;
+        build.apply(Op::Divide, &[args[0], norm])
+    })?;
+    one(made)
+}

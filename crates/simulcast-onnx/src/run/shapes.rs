@@ -1,0 +1,223 @@
+//! Shapes: asked for, and changed while the elements stay in order.
+
+use simulcast::{AnyArray, AnyView};
+use simulcast_core::{Rule, elements, resolve, tuple};
+
+use super::call::{Allowed, Call, Inputs, axes, axis, sizes};
+use super::error::NodeError;
+use super::operators::{Found, Results, one, reshaped};
+use super::value::{array, each};
+
+pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
+    Ok(Some(match call.op.as_str() {
+        "Shape" => (shape, 1..=1),
+        "Size" => (size, 1..=1),
+        "Reshape" => (reshape, 1..=2),
+        "Flatten" => (flatten, 1..=1),
+        "Squeeze" => (squeeze, 1..=2),
+        "Unsqueeze" => (unsqueeze, 1..=2),
+        "Transpose" => (transpose, 1..=1),
+        "Expand" => (expand, 2..=2),
+        "Tile" if call.opset >= 6 => (tile, 2..=2),
+        "DepthToSpace" | "SpaceToDepth" => (space, 1..=1),
+        "Dropout" if call.opset < 10 && call.wants(1) => {
+            return Err(Some("its mask before opset 10".into()));
+        }
+        // A third input asks for training.
+        "Dropout" => (dropout, 1..=2),
+        _ => return Ok(None),
+    }))
+}
+
+fn shape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let own = inputs.need(0)?.shape();
+    let rank = i64::try_from(own.len()).unwrap_or(i64::MAX);
+    let bound = |name: &str, default: i64| {
+        let bound = call.int(name).unwrap_or(default);
+        let bound = if bound < 0 { bound.saturating_add(rank) } else { bound };
+        usize::try_from(bound.clamp(0, rank)).unwrap_or(0)
+    };
+    let (start, end) = (bound("start", 0), bound("end", rank));
+    let sizes = own.get(start..end).unwrap_or_default().iter().map(|&size| size as i64).collect();
+    one(ndarray::Array1::<i64>::from_vec(sizes))
+}
+
+fn size<'a>(_: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    one(AnyArray::scalar(inputs.view(0)?.len() as i64))
+}
+
+fn reshape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let target = inputs.ints_or(1, call, "shape")?.ok_or("it has no shape")?;
+    let own = inputs.need(0)?.shape().to_vec();
+    let zero = call.flag("allowzero", false);
+    let mut known: Vec<usize> = Vec::with_capacity(target.len());
+    let mut open = None;
+    for (at, &size) in target.iter().enumerate() {
+        known.push(match size {
+            0 if !zero => *own.get(at).ok_or_else(|| format!("there is no size {at} to keep"))?,
+            -1 if open.is_none() => {
+                open = Some(at);
+                1
+            }
+            size => usize::try_from(size).map_err(|_| format!("a size is {size}"))?,
+        });
+    }
+    let (have, rest) = (inputs.view(0)?.len(), elements(&known).unwrap_or(usize::MAX));
+    let fits = match open {
+        Some(at) if rest > 0 && have.is_multiple_of(rest) => {
+            known[at] = have / rest;
+            true
+        }
+        Some(_) => false,
+        None => have == rest,
+    };
+    if !fits {
+        return Err(format!("{} has {have} elements, which is no {target:?}", tuple(&own)).into());
+    }
+    Ok(vec![reshaped(inputs.take(0)?, &known)?])
+}
+
+fn flatten<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let value = inputs.take(0)?;
+    let rank = value.shape().len();
+    // The axis may be the end.
+    let at = match call.int("axis").unwrap_or(1) {
+        end if usize::try_from(end) == Ok(rank) => rank,
+        other => axis(other, rank)?,
+    };
+    let (before, after) = value.shape().split_at(at);
+    let shape = [before.iter().product(), after.iter().product()];
+    Ok(vec![reshaped(value, &shape)?])
+}
+
+fn squeeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let asked = inputs.ints_or(1, call, "axes")?;
+    let value = inputs.take(0)?;
+    let own = value.shape();
+    let gone = match asked {
+        Some(asked) => axes(&asked, own.len())?,
+        None => (0..own.len()).filter(|&axis| own[axis] == 1).collect(),
+    };
+    if let Some(axis) = gone.iter().find(|&&axis| own[axis] != 1) {
+        return Err(format!("axis {axis} of {} is not 1", tuple(own)).into());
+    }
+    let kept = (0..own.len()).filter(|axis| !gone.contains(axis)).map(|axis| own[axis]);
+    let shape: Vec<usize> = kept.collect();
+    Ok(vec![reshaped(value, &shape)?])
+}
+
+fn unsqueeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let asked = inputs.ints_or(1, call, "axes")?.ok_or("it has no axes")?;
+    let value = inputs.take(0)?;
+    let rank = value.shape().len() + asked.len();
+    let new = axes(&asked, rank)?;
+    let mut own = value.shape().iter();
+    let size = |axis: usize| if new.contains(&axis) { Some(1) } else { own.next().copied() };
+    let shape: Vec<usize> = (0..rank).filter_map(size).collect();
+    Ok(vec![reshaped(value, &shape)?])
+}
+
+/// A view's elements, written out in its order.
+fn written<T: simulcast::Element>(
+    view: &ndarray::ArrayViewD<'_, T>,
+) -> Result<AnyArray, NodeError> {
+    Ok(AnyView::from(view).to_owned())
+}
+
+fn transpose<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let rank = view.shape().len();
+    let order: Vec<usize> = match call.ints("perm") {
+        None => (0..rank).rev().collect(),
+        Some(perm) => {
+            if axes(perm, rank)?.len() != rank {
+                return Err(format!("{perm:?} is no order of {rank} axes").into());
+            }
+            perm.iter().map(|&one| axis(one, rank)).collect::<Result<_, _>>()?
+        }
+    };
+    one(each!(view, typed => written(&typed.permuted_axes(order)))?)
+}
+
+fn expand<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let target = sizes(&inputs.ints(1)?.unwrap_or_default())?;
+    let view = inputs.view(0)?;
+    let plan = resolve(Rule::Bidirectional { target: &target }, &[view.shape()])?;
+    allowed.room(plan.shape(), view.dtype())?;
+    one(simulcast::dynamic::expand(&view, &target)?)
+}
+
+/// Copies beside each other: along a new axis before each, which stretches, and then they merge.
+fn tile<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let repeats = sizes(&inputs.ints(1)?.unwrap_or_default())?;
+    let view = inputs.view(0)?;
+    let own = view.shape();
+    if repeats.len() != own.len() {
+        return Err(format!("{} repeats for {} axes", repeats.len(), own.len()).into());
+    }
+    let each_size = own.iter().zip(&repeats).map(|(size, times)| size.checked_mul(*times));
+    let shape: Option<Vec<usize>> = each_size.collect();
+    let shape = shape.ok_or("a size is too large to count")?;
+    allowed.room(&shape, view.dtype())?;
+    let apart: Vec<usize> = repeats.iter().zip(own).flat_map(|(t, size)| [*t, *size]).collect();
+    let laid = each!(view, typed => {
+        let mut typed = typed;
+        for axis in 0..own.len() {
+            typed = typed.insert_axis(ndarray::Axis(2 * axis));
+        }
+        let stretched = typed.broadcast(apart).ok_or("it does not stretch")?;
+        written(&stretched)
+    })?;
+    Ok(vec![reshaped(laid.into(), &shape)?])
+}
+
+/// Blocks of channels laid out as space, or back.
+fn space<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let block = call.int("blocksize").and_then(|size| usize::try_from(size).ok());
+    let block = block.filter(|size| *size > 0).ok_or("it has no blocksize")?;
+    let &[n, c, h, w] = view.shape() else {
+        return Err(format!("{} is no image", tuple(view.shape())).into());
+    };
+    let to_space = call.op == "DepthToSpace";
+    let whole = match to_space {
+        true => block.checked_mul(block).is_some_and(|all| c.is_multiple_of(all)),
+        false => h.is_multiple_of(block) && w.is_multiple_of(block),
+    };
+    if !whole {
+        return Err(format!("{} is no whole number of blocks", tuple(view.shape())).into());
+    }
+    let rows_first = call.text("mode") != Some("CRD");
+    let (apart, order, shape) = match (to_space, rows_first) {
+        (true, true) => {
+            let rest = c / (block * block);
+            let shape = [n, rest, h * block, w * block];
+            ([n, block, block, rest, h, w], [0, 3, 4, 1, 5, 2], shape)
+        }
+        (true, false) => {
+            let rest = c / (block * block);
+            let shape = [n, rest, h * block, w * block];
+            ([n, rest, block, block, h, w], [0, 1, 4, 2, 5, 3], shape)
+        }
+        (false, rows_first) => {
+            let (rows, columns) = (h / block, w / block);
+            let shape = [n, c * block * block, rows, columns];
+            let order = if rows_first { [0, 3, 5, 1, 2, 4] } else { [0, 1, 3, 5, 2, 4] };
+            ([n, c, rows, block, columns, block], order, shape)
+        }
+    };
+    let laid = reshaped(view.to_owned().into(), &apart)?;
+    let moved = each!(laid.view(), typed => written(&typed.permuted_axes(&order[..])))?;
+    Ok(vec![reshaped(moved.into(), &shape)?])
+}
+
+/// Nothing is dropped but in training.
+fn dropout<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let value = inputs.take(0)?;
+    if !call.wants(1) {
+        return Ok(vec![value]);
+    }
+    let count = elements(value.shape()).map_err(|refusal| refusal.to_string())?;
+    let mask = AnyArray::from(array(value.shape(), vec![true; count])?);
+    Ok(vec![value, mask.into()])
+}

@@ -1,0 +1,167 @@
+//! Values of a run: arrays that it made, or that its caller lent.
+
+use std::sync::Arc;
+
+use ndarray::{ArrayD, IxDyn};
+use simulcast::{AnyArray, AnyView, DType};
+
+use super::error::{NodeError, RunError};
+use crate::{ElementType, Tensor};
+
+/// Does the same to an array of whichever element type.
+macro_rules! each {
+    ($view:expr, $typed:ident => $body:expr) => {{
+        use ::simulcast::DType as D;
+        let view: &::simulcast::AnyView<'_> = &$view;
+        macro_rules! of {
+            ($type:ty) => {
+                match view.typed::<$type>() {
+                    Some($typed) => $body,
+                    None => Err($crate::run::error::NodeError::from("a view without its type")),
+                }
+            };
+        }
+        match view.dtype() {
+            D::Bool => of!(bool),
+            D::I8 => of!(i8),
+            D::I16 => of!(i16),
+            D::I32 => of!(i32),
+            D::I64 => of!(i64),
+            D::U8 => of!(u8),
+            D::U16 => of!(u16),
+            D::U32 => of!(u32),
+            D::U64 => of!(u64),
+            D::F16 => of!(::half::f16),
+            D::Bf16 => of!(::half::bf16),
+            D::F32 => of!(f32),
+            D::F64 => of!(f64),
+            D::C64 => of!(::simulcast::Complex<f32>),
+            D::C128 => of!(::simulcast::Complex<f64>),
+            D::String => of!(String),
+        }
+    }};
+}
+pub(super) use each;
+
+/// A value of a run.
+#[derive(Clone, Debug)]
+pub(super) enum Value<'a> {
+    Made(Arc<AnyArray>),
+    Lent(AnyView<'a>),
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn view(&self) -> AnyView<'_> {
+        match self {
+            Self::Made(array) => array.view(),
+            Self::Lent(view) => view.clone(),
+        }
+    }
+
+    pub(super) fn dtype(&self) -> DType {
+        match self {
+            Self::Made(array) => array.dtype(),
+            Self::Lent(view) => view.dtype(),
+        }
+    }
+
+    pub(super) fn shape(&self) -> &[usize] {
+        match self {
+            Self::Made(array) => array.shape(),
+            Self::Lent(view) => view.shape(),
+        }
+    }
+
+    /// The array itself where nobody else has it, else a copy.
+    pub(super) fn into_array(self) -> AnyArray {
+        match self {
+            Self::Made(array) => Arc::unwrap_or_clone(array),
+            Self::Lent(view) => view.to_owned(),
+        }
+    }
+}
+
+impl From<AnyArray> for Value<'_> {
+    fn from(array: AnyArray) -> Self {
+        Self::Made(Arc::new(array))
+    }
+}
+
+/// The type that elements are computed as.
+pub(super) const fn dtype(element: ElementType) -> Option<DType> {
+    Some(match element {
+        ElementType::Bool => DType::Bool,
+        ElementType::I8 => DType::I8,
+        ElementType::I16 => DType::I16,
+        ElementType::I32 => DType::I32,
+        ElementType::I64 => DType::I64,
+        ElementType::U8 => DType::U8,
+        ElementType::U16 => DType::U16,
+        ElementType::U32 => DType::U32,
+        ElementType::U64 => DType::U64,
+        ElementType::F16 => DType::F16,
+        ElementType::BF16 => DType::Bf16,
+        ElementType::F32 => DType::F32,
+        ElementType::F64 => DType::F64,
+        ElementType::Complex64 => DType::C64,
+        ElementType::Complex128 => DType::C128,
+        ElementType::String => DType::String,
+        _ => return None,
+    })
+}
+
+/// The array of a shape and its elements, row after row.
+pub(super) fn array<T>(shape: &[usize], elements: Vec<T>) -> Result<ArrayD<T>, NodeError> {
+    ArrayD::from_shape_vec(IxDyn(shape), elements).map_err(|error| error.to_string().into())
+}
+
+/// A tensor of the model as an array.
+pub(super) fn of_tensor(tensor: &Tensor, name: &str) -> Result<AnyArray, RunError> {
+    let name = || if tensor.name().is_empty() { name } else { tensor.name() }.to_owned();
+    let other = |why: String| RunError::Value { name: name(), why };
+    let Some(dtype) = dtype(tensor.element()) else {
+        return Err(other(tensor.describe()));
+    };
+    let shape = tensor.shape();
+    if dtype == DType::String {
+        let texts = tensor.strings().unwrap_or_default().iter().map(|text| {
+            String::from_utf8(text.clone()).map_err(|_| other("a text that is not UTF-8".into()))
+        });
+        let texts = texts.collect::<Result<Vec<_>, _>>()?;
+        return array(shape, texts).map(AnyArray::from).map_err(|why| other(why.to_string()));
+    }
+    let bytes = tensor.bytes().map_err(|why| RunError::Tensor { name: name(), why })?;
+    macro_rules! read {
+        ($size:literal, $of:expr) => {{
+            let elements = bytes.as_chunks::<$size>().0.iter().map(|&chunk| $of(chunk)).collect();
+            array(shape, elements).map(AnyArray::from)
+        }};
+    }
+    use simulcast::Complex;
+    let made = match dtype {
+        DType::Bool => read!(1, |[byte]: [u8; 1]| byte != 0),
+        DType::I8 => read!(1, i8::from_le_bytes),
+        DType::U8 => read!(1, u8::from_le_bytes),
+        DType::I16 => read!(2, i16::from_le_bytes),
+        DType::U16 => read!(2, u16::from_le_bytes),
+        DType::F16 => read!(2, half::f16::from_le_bytes),
+        DType::Bf16 => read!(2, half::bf16::from_le_bytes),
+        DType::I32 => read!(4, i32::from_le_bytes),
+        DType::U32 => read!(4, u32::from_le_bytes),
+        DType::F32 => read!(4, f32::from_le_bytes),
+        DType::I64 => read!(8, i64::from_le_bytes),
+        DType::U64 => read!(8, u64::from_le_bytes),
+        DType::F64 => read!(8, f64::from_le_bytes),
+        DType::C64 => read!(8, |b: [u8; 8]| {
+            let [re, im] = [[b[0], b[1], b[2], b[3]], [b[4], b[5], b[6], b[7]]];
+            Complex::new(f32::from_le_bytes(re), f32::from_le_bytes(im))
+        }),
+        DType::C128 => read!(16, |b: [u8; 16]| {
+            let bits = u128::from_le_bytes(b);
+            let part = |shift: u32| f64::from_bits((bits >> shift) as u64);
+            Complex::new(part(0), part(64))
+        }),
+        DType::String => return Err(other("text".into())),
+    };
+    made.map_err(|why| other(why.to_string()))
+}

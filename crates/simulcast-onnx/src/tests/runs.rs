@@ -1,0 +1,297 @@
+//! Models that run: chains become programs, rules hold, and what cannot be is said before or while.
+
+use ndarray::{Array, ArrayD, IxDyn, array};
+use simulcast::{AnyArray, AnyView};
+
+use super::build::{Build, Size, graph_attribute, int, ints, message, node, value_info};
+use crate::{NodeError, RunError, Session};
+
+fn counting(shape: &[usize]) -> ArrayD<f32> {
+    let count: usize = shape.iter().product();
+    let values = (0..count).map(|n| n as f32).collect();
+    Array::from_shape_vec(IxDyn(shape), values).unwrap()
+}
+
+fn run(session: &Session, inputs: &[(&str, &ArrayD<f32>)]) -> Result<Vec<AnyArray>, RunError> {
+    let inputs: Vec<(&str, AnyView<'_>)> =
+        inputs.iter().map(|(name, array)| (*name, AnyView::from(*array))).collect();
+    Ok(session.run(&inputs)?.into_iter().map(|(_, array)| array).collect())
+}
+
+#[test]
+fn a_value_that_two_chains_or_the_caller_read_is_an_array() {
+    let base = Build::new(17)
+        .input("x", &[2_i64, 3])
+        .node("Mul", &["x", "x"], &["a"], &[])
+        .node("Neg", &["a"], &["b"], &[])
+        .node("Add", &["b", "x"], &["c"], &[]);
+    let fused = |build: Build| Session::new(&build.load()).unwrap().fused();
+    assert_eq!(fused(base.clone().bare_output("c")), [3]);
+    assert_eq!(fused(base.clone().bare_output("c").bare_output("a")), [1, 2]);
+    // Both readers of `a` are in one chain; a reduction is in none.
+    let diamond = base.node("Sub", &["c", "a"], &["d"], &[]);
+    assert_eq!(fused(diamond.clone().bare_output("d")), [4]);
+    let reduced = diamond.node("ReduceSum", &["a"], &["e"], &[int("keepdims", 0)]);
+    let session = Session::new(&reduced.bare_output("d").bare_output("e").load()).unwrap();
+    assert_eq!(session.fused(), [1, 3]);
+    let x = counting(&[2, 3]);
+    let outputs = run(&session, &[("x", &x)]).unwrap();
+    assert_eq!(outputs[0], AnyArray::from(x.mapv(|x| -x * x + x - x * x)));
+    assert_eq!(outputs[1], AnyArray::from(ndarray::arr0(55_f32)));
+}
+
+#[test]
+fn long_chains_are_cut_and_compute_the_same() {
+    let mut build = Build::new(17).input("x", &[4_i64]);
+    for n in 0..100 {
+        let (from, to) = (if n == 0 { "x".into() } else { format!("v{n}") }, format!("v{}", n + 1));
+        build = build.node("Add", &[&from, "x"], &[&to], &[]);
+    }
+    let session = Session::new(&build.bare_output("v100").load()).unwrap();
+    assert_eq!(session.fused().iter().sum::<usize>(), 100);
+    assert!(session.fused().iter().all(|count| *count <= 32));
+    let x = counting(&[4]);
+    assert_eq!(run(&session, &[("x", &x)]).unwrap()[0], AnyArray::from(x.mapv(|x| 101.0 * x)));
+}
+
+#[test]
+fn the_old_rule_lays_the_second_operand_from_its_axis() {
+    // The example of the documentation: B of (3, 4) on A of (2, 3, 4, 5) from axis 1.
+    let build = |attributes: &[crate::wire::Message]| {
+        Build::new(6)
+            .input("a", &[2_i64, 3, 4, 5])
+            .input("b", &[3_i64, 4])
+            .node("Sub", &["a", "b"], &["y"], attributes)
+            .bare_output("y")
+    };
+    let (a, b) = (counting(&[2, 3, 4, 5]), counting(&[3, 4]));
+    let session = Session::new(&build(&[int("broadcast", 1), int("axis", 1)]).load()).unwrap();
+    let expected = &a - &b.clone().into_shape_with_order(IxDyn(&[3, 4, 1])).unwrap();
+    assert_eq!(run(&session, &[("a", &a), ("b", &b)]).unwrap()[0], AnyArray::from(expected));
+    // Without `broadcast` shapes are equal; without `axis` the end is meant.
+    for attributes in [vec![], vec![int("broadcast", 1)]] {
+        let session = Session::new(&build(&attributes).load()).unwrap();
+        let error = run(&session, &[("a", &a), ("b", &b)]).unwrap_err();
+        assert!(matches!(error, RunError::Node { why: NodeError::Broadcast(_), .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_slope_stretches_and_never_the_data() {
+    let session = |slope: &[i64]| {
+        let build = Build::new(16).input("x", &[2_i64, 3]).input("s", slope);
+        Session::new(&build.node("PRelu", &["x", "s"], &["y"], &[]).bare_output("y").load())
+            .unwrap()
+    };
+    let x = counting(&[2, 3]).mapv(|x| x - 3.0);
+    let outputs = run(&session(&[3]), &[("x", &x), ("s", &counting(&[3]))]).unwrap();
+    let expected = array![[0.0_f32, -2.0, -2.0], [0.0, 1.0, 2.0]];
+    assert_eq!(outputs[0], AnyArray::from(expected));
+    let error = run(&session(&[4, 2, 3]), &[("x", &x), ("s", &counting(&[4, 2, 3]))]).unwrap_err();
+    assert!(
+        error.to_string().starts_with("y (PRelu): E2: x (2, 3) and s (4, 2, 3) do not broadcast"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_there_is_no_code_for_is_named_before_anything_runs() {
+    let build = Build::new(17)
+        .input("x", &[1_i64])
+        .node("Conv", &["x", "x"], &["a"], &[])
+        .node("Relu", &["a"], &["b"], &[])
+        .node("NoSuchOperator", &["b"], &["c"], &[])
+        .node("Add", &["c"], &["d"], &[])
+        .node("Cast", &["c"], &["e"], &[int("to", 17)])
+        .bare_output("e");
+    let error = Session::new(&build.load()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no code for a (Conv); c (NoSuchOperator); d (Add): it has 1 inputs; e (Cast): \
+         float8e4m3fn cannot be computed with"
+    );
+}
+
+#[test]
+fn inputs_are_held_to_what_is_declared() {
+    let build = Build::new(17)
+        .input("x", &[Size::from("n"), Size::from(2)])
+        .input("y", &["n"])
+        .node("Relu", &["x"], &["z"], &[])
+        .bare_output("z");
+    let session = Session::new(&build.load()).unwrap();
+    let (x, y, scalar) = (counting(&[3, 2]), counting(&[3]), counting(&[]));
+    assert!(run(&session, &[("x", &x), ("y", &y)]).is_ok());
+    for (inputs, said) in [
+        (vec![("x", &x)], "the input \"y\" is missing"),
+        (vec![("x", &x), ("x", &x)], "\"x\" is no input of the model, or given twice; it has x, y"),
+        (vec![("x", &x), ("w", &x)], "\"w\" is no input of the model, or given twice; it has x, y"),
+        (vec![("x", &y), ("y", &y)], "the input \"x\" has sizes (n, 2), not (3,)"),
+        (vec![("x", &x), ("y", &scalar)], "the input \"y\" has sizes (n,), not ()"),
+        (vec![("x", &x), ("y", &counting(&[4]))], "n is 3 and, in the input \"y\", 4"),
+    ] {
+        assert_eq!(run(&session, &inputs).unwrap_err().to_string(), said);
+    }
+    let whole = counting(&[3, 2]).mapv(f64::from);
+    let given = [("x", AnyView::from(&whole)), ("y", AnyView::from(&y))];
+    let error = session.run(&given).unwrap_err();
+    assert_eq!(error.to_string(), "the input \"x\" is float32, not float64");
+    let sized = session.with_sizes(&[("n", 5)]).unwrap();
+    let error = run(&sized, &[("x", &x), ("y", &y)]).unwrap_err();
+    assert_eq!(error.to_string(), "n is 5 and, in the input \"x\", 3");
+    assert_eq!(
+        sized.with_sizes(&[("m", 1)]).unwrap_err().to_string(),
+        "no input of the model has a symbol \"m\""
+    );
+}
+
+#[test]
+fn no_memory_is_asked_for_beyond_the_limit() {
+    let huge = [1_i64 << 30, 1 << 30, 1 << 20];
+    for (op, more) in [("ConstantOfShape", None), ("Expand", Some("x")), ("Tile", Some("cube"))] {
+        let build = Build::new(17).input("x", &[1_i64]).input("cube", &[1_i64, 1, 1]).int64s(
+            "shape",
+            &[3],
+            &huge,
+        );
+        let inputs: Vec<&str> = more.into_iter().chain(["shape"]).collect();
+        let build = build.node(op, &inputs, &["y"], &[]).bare_output("y");
+        let session = Session::new(&build.load()).unwrap();
+        let error = run(&session, &[("x", &counting(&[1])), ("cube", &counting(&[1, 1, 1]))]);
+        let error = error.unwrap_err();
+        assert!(
+            matches!(error, RunError::Node { why: NodeError::Memory { .. }, .. }),
+            "{op}: {error}"
+        );
+    }
+    let build = Build::new(17).input("a", &[1000_i64, 1]).input("b", &[1000_i64]);
+    let build = build.node("Add", &["a", "b"], &["y"], &[]).bare_output("y");
+    let session = Session::new(&build.load()).unwrap().limit(1_000_000);
+    let error = run(&session, &[("a", &counting(&[1000, 1])), ("b", &counting(&[1000]))]);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "y (Add): a result float32 (1000, 1000) is larger than 1000000 bytes"
+    );
+}
+
+/// A graph of one node that reads `x` from around it.
+fn branch(op: &str, output: &str) -> crate::wire::Message {
+    message(|graph| {
+        graph.message(1, &node(op, &["x"], &[output], &[]));
+        graph.message(12, &value_info(output, 1, &[]));
+    })
+}
+
+#[test]
+fn a_branch_is_taken_by_its_condition_and_keeps_what_is_around_it() {
+    let attributes = [
+        graph_attribute("then_branch", &branch("Neg", "t")),
+        graph_attribute("else_branch", &branch("Abs", "f")),
+    ];
+    let build = Build::new(17)
+        .input("x", &[2_i64])
+        .node("ReduceSum", &["x"], &["sum"], &[int("keepdims", 0)])
+        .node("Sub", &["sum", "sum"], &["zero"], &[])
+        .node("Greater", &["sum", "zero"], &["positive"], &[])
+        .node("If", &["positive"], &["y"], &attributes)
+        // `x` is still there after the branch that read it.
+        .node("Add", &["y", "x"], &["z"], &[])
+        .bare_output("z");
+    let session = Session::new(&build.load()).unwrap();
+    let up = array![1_f32, 2.0].into_dyn();
+    assert_eq!(run(&session, &[("x", &up)]).unwrap()[0], AnyArray::from(array![0_f32, 0.0]));
+    let down = array![-1_f32, -2.0].into_dyn();
+    assert_eq!(run(&session, &[("x", &down)]).unwrap()[0], AnyArray::from(array![0_f32, 0.0]));
+    let mixed = array![-3_f32, 2.0].into_dyn();
+    assert_eq!(run(&session, &[("x", &mixed)]).unwrap()[0], AnyArray::from(array![0_f32, 4.0]));
+}
+
+#[test]
+fn functions_run_in_the_place_of_their_calls() {
+    let function = message(|function| {
+        function.bytes(1, "twice");
+        function.bytes(4, "a");
+        function.bytes(5, "c");
+        function.message(7, &node("Add", &["a", "a"], &["b"], &[]));
+        function.message(7, &node("Neg", &["b"], &["c"], &[]));
+        function.message(
+            9,
+            &message(|opset| {
+                opset.bytes(1, "");
+                opset.int(2, 17);
+            }),
+        );
+        function.bytes(10, "own");
+    });
+    let call = |from: &str, to: &str| {
+        message(|call| {
+            call.bytes(1, from);
+            call.bytes(2, to);
+            call.bytes(4, "twice");
+            call.bytes(7, "own");
+        })
+    };
+    let build = Build::new(17)
+        .input("x", &[3_i64])
+        .field(1, &call("x", "y"))
+        .field(1, &call("y", "z"))
+        .bare_output("z")
+        .function(function);
+    let session = Session::new(&build.load()).unwrap();
+    assert_eq!(session.fused(), [4]);
+    let x = counting(&[3]);
+    assert_eq!(run(&session, &[("x", &x)]).unwrap()[0], AnyArray::from(x.mapv(|x| 4.0 * x)));
+}
+
+#[test]
+fn errors_of_a_chain_name_the_node_that_they_are_about() {
+    let build = Build::new(17)
+        .input("x", &[2_i64])
+        .input("y", &[3_i64])
+        .node("Relu", &["x"], &["a"], &[])
+        .node("Mul", &["a", "y"], &["b"], &[])
+        .node("Neg", &["b"], &["c"], &[])
+        .bare_output("c");
+    let session = Session::new(&build.load()).unwrap();
+    let error = run(&session, &[("x", &counting(&[2])), ("y", &counting(&[3]))]).unwrap_err();
+    assert!(error.to_string().starts_with("b (Mul): E1: "), "{error}");
+    let build = Build::new(17)
+        .input("x", &[2_i64])
+        .node("Shape", &["x"], &["s"], &[])
+        .node("Relu", &["x"], &["a"], &[])
+        .node("Add", &["a", "s"], &["b"], &[])
+        .node("Neg", &["b"], &["c"], &[])
+        .bare_output("c");
+    let error = run(&Session::new(&build.load()).unwrap(), &[("x", &counting(&[2]))]).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("b (Add): ") && text.contains("float32 and int64 differ"), "{text}");
+}
+
+#[test]
+fn indices_and_sizes_that_are_not_there_are_errors() {
+    let cases: &[(&str, &[&str], &[crate::wire::Message], &str)] = &[
+        ("Gather", &["x", "seven"], &[], "there is no index 7 among 2"),
+        ("Reshape", &["x", "seven"], &[], "(2, 3) has 6 elements"),
+        ("Transpose", &["x"], &[ints("perm", &[0, 0])], "[0, 0] names an axis twice"),
+        ("Squeeze", &["x", "zero"], &[], "axis 0 of (2, 3) is not 1"),
+        ("Unsqueeze", &["x", "seven"], &[], "there is no axis 7 among 3"),
+        ("Split", &["x", "seven"], &[], "[7] does not split 2"),
+        ("ReduceSum", &["x", "seven"], &[], "there is no axis 7 among 2"),
+        ("Concat", &["x", "x"], &[int("axis", 5)], "there is no axis 5 among 2"),
+        ("MatMul", &["x", "x"], &[], "(2, 3) @ (2, 3): the inner sizes 3 and 2 differ"),
+        ("Softmax", &["x"], &[int("axis", -3)], "there is no axis -3 among 2"),
+        ("Slice", &["x", "zero", "seven", "zero", "zero"], &[], "a step is 0"),
+        ("Pad", &["x", "seven"], &[], "1 pads for 2 axes"),
+    ];
+    for (op, inputs, attributes, said) in cases {
+        let build = Build::new(17)
+            .input("x", &[2_i64, 3])
+            .int64s("zero", &[1], &[0])
+            .int64s("seven", &[1], &[7])
+            .node(op, inputs, &["y"], attributes)
+            .bare_output("y");
+        let session = Session::new(&build.load()).unwrap();
+        let error = run(&session, &[("x", &counting(&[2, 3]))]).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("y ({op}): ")) && error.contains(said), "{error}");
+    }
+}

@@ -1,0 +1,209 @@
+//! Functions of more than one operation: `clip`, and gradients.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use simulcast::{
+    AnyView, Builder, DType, Literal, Op, Program, ProgramError, Promotion, Type, compose,
+    literal_as, signature, vjp_by, vjp_clip,
+};
+
+use crate::dtypes;
+use crate::errors::{failed, mistyped};
+use crate::functions::{Laid, Options, convert, fill, settle, strengthen};
+use crate::operands::{Operand, views};
+use crate::policies;
+use crate::results::{Target, to_numpy};
+use crate::rules::Rule;
+
+/// `a` within bounds: `minimum(maximum(a, a_min), a_max)`, with the bounds that are given.
+///
+/// An integer of Python's that no element can reach is no bound, as in NumPy.
+///
+/// >>> import numpy as np, simulcast
+/// >>> simulcast.clip(np.array([1, 5, 9], dtype=np.uint8), 2, 300)
+/// array([2, 5, 9], dtype=uint8)
+#[pyfunction]
+#[pyo3(
+    signature = (
+        a, /, a_min = None, a_max = None, out = None, *, min = None, max = None, casting = None,
+        dtype = None, rule = None, threads = None
+    ),
+    text_signature = "(a, /, a_min=None, a_max=None, out=None, *, min=None, max=None, casting='same_kind', dtype=None, rule='numpy', threads=None)"
+)]
+#[expect(clippy::too_many_arguments, reason = "as many as Python gives")]
+pub(crate) fn clip<'py>(
+    a: &Bound<'py, PyAny>,
+    a_min: Option<&Bound<'py, PyAny>>,
+    a_max: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    min: Option<&Bound<'py, PyAny>>,
+    max: Option<&Bound<'py, PyAny>>,
+    casting: Option<&str>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    rule: Option<&Bound<'py, PyAny>>,
+    threads: Option<isize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = a.py();
+    let options = Options { out, casting, dtype, rule, threads };
+    if a_min.and(min).is_some() || a_max.and(max).is_some() {
+        return Err(PyTypeError::new_err("a bound is given twice"));
+    }
+    let bounds = [a_min.or(min), a_max.or(max)];
+    let objects: Vec<&Bound<'py, PyAny>> =
+        [Some(a), bounds[0], bounds[1]].into_iter().flatten().collect();
+    let Some(mut operands) = Operand::read_all(&objects)? else {
+        let call = py.import("simulcast._dask")?.getattr("clip")?;
+        return call.call((a, bounds[0], bounds[1]), Some(&options.keywords(py)?));
+    };
+    let (mut low, mut high) = (bounds[0].is_some(), bounds[1].is_some());
+    let a_type = operands[0].is();
+    let within = |operand: &Operand<'_>, low: bool| match (operand, a_type) {
+        (Operand::Number(number @ Literal::Int(value)), Type::Array(dtype)) => {
+            let beyond = if low { *value < 0 } else { *value > 0 };
+            !(dtype.is_integer() && beyond && literal_as(*number, dtype).is_err())
+        }
+        _ => true,
+    };
+    if high && !within(&operands[operands.len() - 1], false) {
+        operands.pop();
+        high = false;
+    }
+    if low && !within(&operands[1], true) {
+        operands.remove(1);
+        low = false;
+    }
+    // An operation with as many operands, and whose loops take equal types.
+    let op = match operands.len() {
+        1 => Op::Real,
+        2 => Op::Maximum,
+        _ => Op::MultiplyAdd,
+    };
+    let target = Target::new(options.out, options.casting, options.threads)?;
+    if let Some(dtype) = options.dtype.filter(|dtype| !dtype.is_none()) {
+        let casting = dtypes::casting(options.casting)?;
+        convert(op, &mut operands, dtypes::read(dtype)?, casting)?;
+    }
+    strengthen(op, &mut operands)?;
+    settle(op, &mut operands)?;
+    let types: Vec<Type> = operands.iter().map(Operand::is).collect();
+    let common = match operands.len() {
+        1 => None,
+        _ => Some(signature(op, &types, Promotion::Numpy).map_err(|error| mistyped(&error))?),
+    };
+    let laid = Laid::new(py, "clip", &operands, Rule::read(options.rule)?)?;
+    let types: Vec<DType> = laid.views.iter().map(AnyView::dtype).collect();
+    let program = clipped(&types, common.map(|own| own.compute), low, high);
+    let program = program.map_err(|error| failed(py, &error))?;
+    fill(py, &program, &laid.views, &target)
+}
+
+/// The program of `clip` for these types, which is kept.
+fn clipped(
+    types: &[DType],
+    common: Option<DType>,
+    low: bool,
+    high: bool,
+) -> Result<Arc<Program>, ProgramError> {
+    type Key = (Vec<DType>, bool, bool);
+    static KEPT: Mutex<Option<HashMap<Key, Arc<Program>>>> = Mutex::new(None);
+    let key = (types.to_vec(), low, high);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = kept.get_or_insert_default();
+    if let Some(program) = kept.get(&key) {
+        return Ok(Arc::clone(program));
+    }
+    let mut build = Builder::new(Promotion::Numpy);
+    let mut args = Vec::new();
+    for (name, &dtype) in ["A", "B", "C"].iter().zip(types) {
+        let own = build.operand(name, dtype);
+        args.push(build.cast(own, common.unwrap_or(dtype))?);
+    }
+    let lo = args.get(1).copied().filter(|_| low);
+    let hi = args.last().copied().filter(|_| high);
+    let root = compose::clip(&mut build, args[0], lo, hi)?;
+    let program = Arc::new(build.finish(root)?);
+    kept.insert(key, Arc::clone(&program));
+    Ok(program)
+}
+
+/// The gradient of each operand of a function, from that of its result, in the operand's own shape.
+///
+/// `function` is one of this module's, or its name; `None` stands for operands that are no floats.
+///
+/// >>> import numpy as np, simulcast
+/// >>> x, w = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 20.0])
+/// >>> simulcast.vjp("multiply", (x, w), np.ones((2, 2)))
+/// (array([[10., 20.],
+///        [10., 20.]]), array([4., 6.]))
+#[pyfunction]
+#[pyo3(
+    signature = (function, operands, grad, /, *, rule = None),
+    text_signature = "(function, operands, grad, /, *, rule='numpy')"
+)]
+pub(crate) fn vjp<'py>(
+    function: &Bound<'py, PyAny>,
+    operands: &Bound<'py, PyAny>,
+    grad: &Bound<'py, PyAny>,
+    rule: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = function.py();
+    let named = match function.cast::<PyString>() {
+        Ok(name) => name.clone().into_any(),
+        Err(_) => function.getattr("__name__")?,
+    };
+    let name: String = named.extract()?;
+    let objects: Vec<Bound<'py, PyAny>> = operands.try_iter()?.collect::<PyResult<_>>()?;
+    let rule = Rule::read(rule)?;
+    let all: Vec<&Bound<'py, PyAny>> = objects.iter().chain([grad]).collect();
+    let present: Vec<&Bound<'py, PyAny>> =
+        all.iter().copied().filter(|object| !object.is_none()).collect();
+    let Some(mut read) = Operand::read_all(&present)? else {
+        let call = py.import("simulcast._dask")?.getattr("vjp")?;
+        let made = call.call1((name, PyTuple::new(py, &objects)?, grad, rule))?;
+        return Ok(made.cast_into()?);
+    };
+    let mut grad = [read.pop().ok_or_else(|| PyTypeError::new_err("there is no gradient"))?];
+    strengthen(Op::Negative, &mut grad)?;
+    let op = match name.as_str() {
+        "clip" if read.len() == 3 => Op::MultiplyAdd,
+        "clip" if read.len() == 2 => Op::Maximum,
+        "clip" => return Err(PyTypeError::new_err("the gradients of clip need a bound")),
+        name => name
+            .parse()
+            .map_err(|error: simulcast::UnknownOp| PyValueError::new_err(error.to_string()))?,
+    };
+    if name == "clip" && rule != Rule::NUMPY {
+        return Err(PyValueError::new_err("the gradients of clip are those under rule numpy"));
+    }
+    if name != "clip" && read.len() != op.arity() {
+        return Err(PyTypeError::new_err(format!(
+            "`{name}` takes {} operands, not {}",
+            op.arity(),
+            read.len()
+        )));
+    }
+    strengthen(op, &mut read)?;
+    settle(op, &mut read)?;
+    let (views, grads) = (views(&read)?, views(&grad)?);
+    let shapes: Vec<&[usize]> = views.iter().map(AnyView::shape).collect();
+    policies::observe(py, &name, &rule, &shapes)?;
+    let rule = rule.positional()?;
+    let low = objects.get(1).is_some_and(|own| !own.is_none());
+    let made = py.detach(|| match name.as_str() {
+        "clip" => {
+            let hi = views.get(1 + usize::from(low));
+            vjp_clip(&views[0], views.get(1).filter(|_| low), hi, &grads[0])
+        }
+        _ => vjp_by(rule.rule(), op, &views, &grads[0]),
+    });
+    let made = made.map_err(|error| failed(py, &error))?;
+    let each = |own: &Option<_>| match own {
+        Some(own) => to_numpy(py, own),
+        None => Ok(py.None().into_bound(py)),
+    };
+    PyTuple::new(py, made.iter().map(each).collect::<PyResult<Vec<_>>>()?)
+}

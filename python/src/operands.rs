@@ -1,0 +1,211 @@
+//! What a call is given: arrays, numbers of Python's, text.
+//!
+//! Numbers of Python's are weak, as in NumPy 2: they adopt the type of the arrays that they meet.
+//! NumPy's own scalars and arrays without axes are not. Arrays that Rust cannot read as they lie
+//! (swapped bytes, misaligned, oddly spaced) are copied first.
+
+use half::{bf16, f16};
+use ndarray::{ArrayD, IxDyn};
+use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
+use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyTuple};
+use simulcast::{AnyView, Complex, DType, Literal, Scalar, Type};
+
+use crate::arrays::{is_sound, plain};
+use crate::dtypes;
+
+/// An operand.
+pub(crate) enum Operand<'py> {
+    /// An array that can be read as it lies.
+    Array(Bound<'py, PyUntypedArray>),
+    /// A number that adopts a type.
+    Number(Literal),
+    /// A number that has got its type.
+    Scalar(DType, [u64; 2]),
+    /// Text, and the dtype that it had.
+    Text(ArrayD<String>, Bound<'py, PyAny>),
+}
+
+/// So many axes are read without an allocation.
+const FEW: usize = 8;
+
+/// A plain array as a view, where it can be read as it lies and holds no text.
+#[inline]
+pub(crate) fn view<'a>(array: &'a Bound<'_, PyUntypedArray>) -> Option<AnyView<'a>> {
+    let (mut few, many);
+    let (shape, own) = (array.shape(), array.strides());
+    // SAFETY: a live array and its descriptor.
+    let (number, order, pointer, flags) = unsafe {
+        let fields = &(*array.as_array_ptr()).fields;
+        let descriptor = &(*fields.descr).fields;
+        (descriptor.type_num, descriptor.byteorder, fields.data, fields.flags)
+    };
+    let dtype = dtypes::by_number(number).filter(|&dtype| dtype != DType::String)?;
+    if order.cast_unsigned() == dtypes::SWAPPED || flags & NPY_ARRAY_ALIGNED == 0 {
+        return None;
+    }
+    let item = dtype.size().cast_signed();
+    let whole = |(&size, &stride): (&usize, &isize)| match size {
+        0 | 1 => Some(0),
+        _ => (stride & (item - 1) == 0).then(|| stride >> item.trailing_zeros()),
+    };
+    let strides = if shape.len() <= FEW {
+        few = [0; FEW];
+        for (place, axis) in few.iter_mut().zip(shape.iter().zip(own)) {
+            *place = whole(axis)?;
+        }
+        &few[..shape.len()]
+    } else {
+        many = shape.iter().zip(own).map(whole).collect::<Option<Vec<isize>>>()?;
+        &many[..]
+    };
+    // SAFETY: NumPy's own pointer, sizes and strides; aligned, in the machine's order of bytes, and
+    // whole elements apart, as was just checked. That no other thread writes to the array in the
+    // meantime is the caller's care in Python, as for all of NumPy.
+    Some(unsafe { AnyView::from_raw(dtype, pointer.cast(), shape, strides) })
+}
+
+impl<'py> Operand<'py> {
+    /// An object as an operand; `None` for a Dask array.
+    pub(crate) fn read(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        let py = object.py();
+        if let Some(array) = plain(object) {
+            return Self::of_array(array.clone()).map(Some);
+        }
+        if let Some(number) = number(object)? {
+            return Ok(Some(Self::Number(number)));
+        }
+        if let Ok(text) = object.cast::<PyString>() {
+            let text = ArrayD::from_elem(IxDyn(&[]), text.to_str()?.to_owned());
+            let dtype = py.import("numpy")?.getattr("asarray")?.call1((object,))?;
+            return Ok(Some(Self::Text(text, dtype.getattr("dtype")?)));
+        }
+        let prepare = py.import("simulcast._inputs")?.getattr("prepare")?;
+        let prepared = prepare.call1((PyTuple::new(py, [object])?,))?;
+        let prepared: Option<Vec<Bound<'py, PyUntypedArray>>> = prepared.extract()?;
+        prepared.and_then(|mut own| own.pop()).map(Self::of_array).transpose()
+    }
+
+    fn of_array(array: Bound<'py, PyUntypedArray>) -> PyResult<Self> {
+        let (py, descriptor) = (array.py(), array.dtype());
+        match dtypes::of_descriptor(&descriptor) {
+            None => Err(dtypes::unknown(&descriptor)),
+            Some(DType::String) => {
+                let text = py.import("simulcast._inputs")?.getattr("text")?;
+                let words: Vec<String> = text.call1((&array,))?.extract()?;
+                let text = ArrayD::from_shape_vec(IxDyn(array.shape()), words);
+                let text = text.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+                Ok(Self::Text(text, descriptor.into_any()))
+            }
+            Some(_) if is_sound(&array) => Ok(Self::Array(array)),
+            Some(_) => {
+                let sound = py.import("simulcast._inputs")?.getattr("sound")?.call1((array,))?;
+                Ok(Self::Array(sound.cast_into()?))
+            }
+        }
+    }
+
+    /// All objects as operands; `None` where one is a Dask array.
+    pub(crate) fn read_all(objects: &[&Bound<'py, PyAny>]) -> PyResult<Option<Vec<Self>>> {
+        objects.iter().map(|object| Self::read(object)).collect()
+    }
+
+    /// Its type, for promotion.
+    pub(crate) fn is(&self) -> Type {
+        match self {
+            Self::Array(array) => {
+                Type::Array(dtypes::of_descriptor(&array.dtype()).unwrap_or(DType::String))
+            }
+            Self::Number(number) => Type::Literal(*number),
+            Self::Scalar(dtype, _) => Type::Array(*dtype),
+            Self::Text(..) => Type::Array(DType::String),
+        }
+    }
+
+    /// Its sizes.
+    pub(crate) fn shape(&self) -> &[usize] {
+        match self {
+            Self::Array(array) => array.shape(),
+            Self::Text(text, _) => text.shape(),
+            Self::Number(_) | Self::Scalar(..) => &[],
+        }
+    }
+
+    /// It as a view; a number must have got its type.
+    pub(crate) fn view(&self) -> Option<AnyView<'_>> {
+        match self {
+            Self::Array(array) => view(array),
+            Self::Number(_) => None,
+            // SAFETY: one element of that type.
+            Self::Scalar(dtype, bytes) => Some(unsafe {
+                AnyView::from_raw(*dtype, std::ptr::from_ref(bytes).cast(), &[], &[])
+            }),
+            Self::Text(text, _) => Some(AnyView::from(text)),
+        }
+    }
+
+    /// The number with a type.
+    pub(crate) fn scalar(scalar: &Scalar) -> PyResult<Self> {
+        Ok(Self::Scalar(scalar.dtype(), bytes(scalar)?))
+    }
+}
+
+/// The views of operands whose numbers have got their types.
+pub(crate) fn views<'a>(operands: &'a [Operand<'_>]) -> PyResult<Vec<AnyView<'a>>> {
+    let lost = || PyTypeError::new_err("an operand cannot be read");
+    operands.iter().map(|operand| operand.view().ok_or_else(lost)).collect()
+}
+
+/// A number of Python's, and none of NumPy's.
+pub(crate) fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
+    if let Ok(truth) = object.cast::<PyBool>() {
+        return Ok(Some(Literal::Bool(truth.is_true())));
+    }
+    if object.is_instance_of::<PyInt>() {
+        let value: Result<i128, _> = object.extract();
+        return value
+            .map(|value| Some(Literal::Int(value)))
+            .map_err(|_| PyOverflowError::new_err(format!("the integer {object} is too large")));
+    }
+    let exact =
+        object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyComplex>();
+    if !exact && object.hasattr("dtype")? {
+        return Ok(None);
+    }
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return Ok(Some(Literal::Float(float.value())));
+    }
+    let complex = object.cast::<PyComplex>().ok();
+    Ok(complex.map(|own| Literal::Complex(Complex::new(own.real(), own.imag()))))
+}
+
+/// A value as it lies in memory.
+fn bytes(scalar: &Scalar) -> PyResult<[u64; 2]> {
+    let mut place = [0_u8; 16];
+    let mut put = |bytes: &[u8]| place[..bytes.len()].copy_from_slice(bytes);
+    #[expect(clippy::cast_possible_truncation, reason = "the type holds the value")]
+    match *scalar {
+        Scalar::Bool(value) => put(&[u8::from(value)]),
+        Scalar::Int(dtype, value) => match dtype.size() {
+            1 => put(&(value as u8).to_ne_bytes()),
+            2 => put(&(value as u16).to_ne_bytes()),
+            4 => put(&(value as u32).to_ne_bytes()),
+            _ => put(&(value as u64).to_ne_bytes()),
+        },
+        Scalar::Float(DType::F16, value) => put(&f16::from_f64(value).to_ne_bytes()),
+        Scalar::Float(DType::Bf16, value) => put(&bf16::from_f64(value).to_ne_bytes()),
+        Scalar::Float(DType::F32, value) => put(&(value as f32).to_ne_bytes()),
+        Scalar::Float(_, value) => put(&value.to_ne_bytes()),
+        Scalar::Complex(DType::C64, value) => {
+            put(&[(value.re as f32).to_ne_bytes(), (value.im as f32).to_ne_bytes()].concat());
+        }
+        Scalar::Complex(_, value) => {
+            put(&[value.re.to_ne_bytes(), value.im.to_ne_bytes()].concat());
+        }
+        Scalar::String(_) => return Err(PyTypeError::new_err("text is no number")),
+    }
+    let half = |at: usize| u64::from_ne_bytes(std::array::from_fn(|k| place[at + k]));
+    Ok([half(0), half(8)])
+}

@@ -1,0 +1,312 @@
+//! Where results go: new arrays of NumPy's, or the array that `out=` names.
+//!
+//! What is computed is written straight into a new array, or into `out` where it has the type, can be
+//! written as it lies, and shares no memory with an operand; else it goes there through a new array,
+//! as if all operands had been read first.
+
+use std::ops::Range;
+
+use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
+use numpy::npyffi::{NpyTypes, get_type_object};
+use numpy::{PY_ARRAY_API, PyUntypedArray, PyUntypedArrayMethods as _};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use simulcast::{AnyArray, AnyView, AnyViewMut, DType, ProgramError, Rule, Run, resolve};
+
+use crate::arrays::{plain, too_many_axes};
+use crate::dtypes;
+use crate::errors::refused;
+use crate::operands::view;
+
+/// Fewer elements than this are computed without releasing the interpreter, which costs more.
+pub(crate) const SMALL: usize = 4096;
+
+/// Where a result goes.
+pub(crate) struct Target<'a, 'py> {
+    out: Option<Out<'py>>,
+    casting: Option<&'a str>,
+    pub(crate) threads: Option<usize>,
+}
+
+/// The array that `out=` names, and the object that is given back for it.
+struct Out<'py> {
+    object: Bound<'py, PyAny>,
+    array: Bound<'py, PyUntypedArray>,
+}
+
+impl<'a, 'py> Target<'a, 'py> {
+    #[inline]
+    pub(crate) fn new(
+        out: Option<&'a Bound<'py, PyAny>>,
+        casting: Option<&'a str>,
+        threads: Option<isize>,
+    ) -> PyResult<Self> {
+        let threads = match threads.map(usize::try_from) {
+            None => None,
+            Some(Ok(threads @ 1..)) => Some(threads),
+            Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
+        };
+        let out = out.filter(|out| !out.is_none()).map(Out::read).transpose()?;
+        Ok(Self { out, casting, threads })
+    }
+
+    /// The dtype of `out`, where the engine has it.
+    pub(crate) fn dtype(&self) -> Option<DType> {
+        self.out.as_ref().and_then(|out| dtypes::of_descriptor(&out.array.dtype()))
+    }
+
+    /// Runs a program of numbers, and gives back where its result is.
+    #[inline]
+    pub(crate) fn fill(
+        &self,
+        py: Python<'py>,
+        run: Run<'_>,
+        dtype: DType,
+        operands: &[AnyView<'_>],
+        shape: impl FnOnce() -> PyResult<Vec<usize>>,
+        fail: impl Fn(ProgramError) -> PyErr,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let run = match self.threads {
+            Some(threads) => run.threads(threads),
+            None => run,
+        };
+        if let Some(out) = &self.out
+            && let Some(mut place) = out.place(dtype, operands)
+        {
+            go(py, run, &mut place).map_err(fail)?;
+            return Ok(out.object.clone());
+        }
+        let shape = shape()?;
+        if let Some(out) = &self.out {
+            out.check(py, &shape)?;
+        }
+        let made = fresh(py, dtype, &shape, operands)?;
+        let own = view(&made).ok_or_else(unreadable)?;
+        // SAFETY: a new array, which nobody else has yet.
+        let mut place = unsafe { writable(&own) };
+        go(py, run, &mut place).map_err(fail)?;
+        match &self.out {
+            Some(_) => self.store(made.as_any()),
+            None => returned(made),
+        }
+    }
+
+    /// Gives back a result that is text: lists of words go to Python. Words are as wide as those of
+    /// the operands `like`, or as all of them `joined`; where that is not known, as they are.
+    pub(crate) fn fill_text(
+        &self,
+        py: Python<'py>,
+        result: &AnyArray,
+        like: &[Bound<'py, PyAny>],
+        joined: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let words = result.typed::<String>().ok_or_else(unreadable)?;
+        if let Some(out) = &self.out {
+            out.check(py, result.shape())?;
+        }
+        let list = PyList::new(py, words.iter())?;
+        let shape = PyTuple::new(py, result.shape())?;
+        let make = py.import("simulcast._inputs")?.getattr("text_array")?;
+        let made = make.call1((list, shape, PyTuple::new(py, like)?, joined))?;
+        match &self.out {
+            Some(_) => self.store(&made),
+            None => Ok(made),
+        }
+    }
+
+    /// Copies a result into `out`, where that may be cast.
+    fn store(&self, result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(out) = &self.out else { return Ok(result.clone()) };
+        let store = result.py().import("simulcast._inputs")?.getattr("store")?;
+        store.call1((&out.array, result, self.casting.unwrap_or("same_kind")))?;
+        Ok(out.object.clone())
+    }
+}
+
+impl<'py> Out<'py> {
+    #[inline]
+    fn read(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let array = match plain(object) {
+            Some(array) => array.clone(),
+            None => {
+                if let Ok(one) = object.cast::<PyTuple>()
+                    && one.len() == 1
+                {
+                    return Self::read(&one.get_item(0)?);
+                }
+                let Ok(array) = object.cast::<PyUntypedArray>() else {
+                    let class = object.get_type();
+                    return Err(PyTypeError::new_err(format!("out is an array, not {class}")));
+                };
+                let plain = object.py().import("simulcast._inputs")?.getattr("plain")?;
+                plain.call1((array,))?.cast_into()?
+            }
+        };
+        // SAFETY: the array is alive.
+        if unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE == 0 {
+            return Err(PyValueError::new_err("out is read-only"));
+        }
+        Ok(Self { object: object.clone(), array })
+    }
+
+    /// Where results can be written at once.
+    #[inline]
+    fn place(&self, dtype: DType, operands: &[AnyView<'_>]) -> Option<AnyViewMut<'_>> {
+        let own = view(&self.array).filter(|own| own.dtype() == dtype)?;
+        // SAFETY: the array is alive.
+        let flags = unsafe { (*self.array.as_array_ptr()).fields.flags };
+        let apart = flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS) != 0;
+        if !apart && !is_injective(&own) {
+            return None;
+        }
+        let bytes = extent(&own);
+        let shared = operands.iter().map(extent).any(|other| meets(&bytes, &other));
+        // SAFETY: the array can be written to, no two of its elements share a place, and none is one
+        // of an operand's.
+        (!shared).then(|| unsafe { writable(&own) })
+    }
+
+    /// Whether a result of that shape stretches to the array, which itself never does.
+    fn check(&self, py: Python<'py>, shape: &[usize]) -> PyResult<()> {
+        let target = Rule::To { target: self.array.shape() };
+        resolve(target, &[shape]).map(|_| ()).map_err(|error| refused(py, &error))
+    }
+}
+
+/// Computes; with the interpreter released, where that takes a while.
+#[inline]
+fn go(py: Python<'_>, run: Run<'_>, place: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
+    let many = place.shape().iter().try_fold(1_usize, |count, &size| count.checked_mul(size));
+    if many.is_some_and(|many| many <= SMALL) {
+        return run.collect_into(place);
+    }
+    py.detach(|| run.collect_into(place))
+}
+
+/// An array as a place for results.
+///
+/// # Safety
+///
+/// Its elements can be written to, nobody else reads or writes them as long as the view lives, and no
+/// two share a place.
+#[inline]
+unsafe fn writable<'a>(own: &AnyView<'a>) -> AnyViewMut<'a> {
+    // SAFETY: as a view it was checked to be readable; the rest is promised.
+    unsafe {
+        AnyViewMut::from_raw(own.dtype(), own.pointer().cast_mut(), own.shape(), own.strides())
+    }
+}
+
+fn unreadable() -> PyErr {
+    PyTypeError::new_err("the result cannot be read")
+}
+
+/// A new array; in Fortran's order where all operands of its shape are.
+pub(crate) fn fresh<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    operands: &[AnyView<'_>],
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let rank = i32::try_from(shape.len()).map_err(|_| too_many_axes(shape.len()))?;
+    let mut alike = operands.iter().filter(|view| view.shape() == shape).peekable();
+    let fortran = shape.len() > 1 && alike.peek().is_some() && alike.all(is_fortran);
+    let descriptor = dtypes::descriptor(py, dtype)?;
+    // SAFETY: NumPy takes over the reference to the descriptor, copies the sizes and checks them.
+    unsafe {
+        let made = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            get_type_object(py, NpyTypes::PyArray_Type),
+            descriptor,
+            rank,
+            shape.as_ptr().cast_mut().cast(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            if fortran { NPY_ARRAY_F_CONTIGUOUS } else { 0 },
+            std::ptr::null_mut(),
+        );
+        Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked())
+    }
+}
+
+/// The array, or the scalar in it where it has no axes.
+pub(crate) fn returned(array: Bound<'_, PyUntypedArray>) -> PyResult<Bound<'_, PyAny>> {
+    let py = array.py();
+    // SAFETY: NumPy takes over the reference, and gives one back.
+    unsafe {
+        let made = PY_ARRAY_API.PyArray_Return(py, array.into_ptr().cast());
+        Bound::from_owned_ptr_or_err(py, made)
+    }
+}
+
+/// An array of the engine's as one of NumPy's.
+pub(crate) fn to_numpy<'py>(py: Python<'py>, array: &AnyArray) -> PyResult<Bound<'py, PyAny>> {
+    let own = array.view();
+    let made = fresh(py, own.dtype(), own.shape(), &[])?;
+    let rows = if own.shape().contains(&0) { 0 } else { own.len() * own.dtype().size() };
+    if own.dtype() == DType::String || (rows > 0 && !is_row_major(&own)) {
+        return Err(unreadable());
+    }
+    // SAFETY: both are row-major, of one type that is no text, and of one shape.
+    unsafe {
+        let to = (*made.as_array_ptr()).fields.data.cast::<u8>();
+        std::ptr::copy_nonoverlapping(own.pointer(), to, rows);
+    }
+    returned(made)
+}
+
+fn is_row_major(view: &AnyView<'_>) -> bool {
+    packed(view.shape().iter().zip(view.strides()).rev())
+}
+
+fn is_fortran(view: &AnyView<'_>) -> bool {
+    !is_row_major(view) && packed(view.shape().iter().zip(view.strides()))
+}
+
+/// Whether each axis begins where those before it end.
+fn packed<'a>(axes: impl Iterator<Item = (&'a usize, &'a isize)>) -> bool {
+    let mut next = 1_isize;
+    axes.filter(|(size, _)| **size != 1).all(|(&size, &stride)| {
+        let fits = stride == next;
+        next = next.saturating_mul(size.cast_signed());
+        fits
+    })
+}
+
+/// Whether no two elements share a place, as far as that is seen at once: along each axis elements
+/// are further apart than all shorter axes reach.
+fn is_injective(view: &AnyView<'_>) -> bool {
+    let axes = view.shape().iter().zip(view.strides()).filter(|(size, _)| **size > 1);
+    let mut axes: Vec<(usize, usize)> =
+        axes.map(|(&size, stride)| (stride.unsigned_abs(), size)).collect();
+    axes.sort_unstable();
+    let mut reach = 0_usize;
+    axes.into_iter().all(|(stride, size)| {
+        let apart = stride > reach;
+        reach = reach.saturating_add(stride.saturating_mul(size - 1));
+        apart
+    })
+}
+
+/// The bytes between a view's first and last element in memory.
+#[inline]
+fn extent(view: &AnyView<'_>) -> Range<usize> {
+    let (mut low, mut high) = (view.pointer().addr(), view.pointer().addr());
+    let item = view.dtype().size();
+    for (&size, &stride) in view.shape().iter().zip(view.strides()) {
+        let reach = stride.wrapping_mul(size.wrapping_sub(1).cast_signed());
+        let reach = reach.wrapping_mul(item.cast_signed());
+        match (size, reach < 0) {
+            (0, _) => return 0..0,
+            (_, true) => low = low.wrapping_add_signed(reach),
+            (_, false) => high = high.wrapping_add_signed(reach),
+        }
+    }
+    low..high.wrapping_add(item)
+}
+
+#[inline]
+pub(crate) fn meets(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}

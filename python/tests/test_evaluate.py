@@ -1,0 +1,215 @@
+"""Expressions: what NumPy computes of the same text, and errors that point into it."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import DTYPES, outcome, values
+
+import simulcast
+
+pytestmark = pytest.mark.filterwarnings("ignore::simulcast.BroadcastWarning")
+
+NAMES = {
+    name: getattr(np, name)
+    for name in "sqrt exp log sin cos tanh where maximum minimum floor hypot arctan2 clip nan inf pi e".split()
+}
+NAMES.update(abs=np.abs, float32=np.float32, float64=np.float64, int32=np.int32)
+
+EXPRESSIONS = """
+a + b * c
+(a - b) / (c * c + 1)
+2 * a + 3 * b
+sin(a)**2 + cos(a)**2
+sqrt(a*a + b*b)
+where(a > b, a, b) - c
+(a > 0) & (b < 2) | ~(c >= 1)
+a % 3 + b // 2
+-a + +b - abs(c)
+exp(-a*a) / 2.5
+maximum(a, minimum(b, c))
+a * 1j + b
+arctan2(a, b) * hypot(a, c)
+clip(a, -1, 1) + pi
+(a != b) == (b != c)
+floor(a * 10) / 10
+a[:, None] * b[None, :]
+a.T + b.T
+a.sum() + b
+(a - a.mean(axis=0)) / (a.max(axis=0) - a.min(axis=0) + 1)
+a.sum(axis=-1, keepdims=True) + b
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+@pytest.mark.parametrize("types", ["f8 f8 f8", "f4 f4 f4", "i4 f4 f8", "i2 u1 i8"])
+def test_numpy_computes_the_same(text, types):
+    rng = np.random.default_rng(7)
+    shape = (6,) if "None" in text else (4, 6)
+    own = {name: rng.integers(-4 if dtype[0] != "u" else 0, 9, shape).astype(dtype) for name, dtype in zip("abc", types.split())}
+    for name, x in own.items():
+        if x.dtype.kind == "f":
+            own[name] = x + rng.uniform(0, 0.5, shape).astype(x.dtype)
+    with np.errstate(all="ignore"):
+        theirs = eval(text, {**NAMES, **own})
+    names = simulcast.compile(text).operands
+    ours = simulcast.evaluate(text, **{name: own[name] for name in names})
+    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    if theirs.dtype.kind in "biu":
+        assert (ours == theirs).all()
+    else:
+        # Of small integers, functions are computed in float16 and float32.
+        eps = np.finfo("f4" if "u1" in types else theirs.dtype).eps
+        assert np.allclose(ours, theirs, rtol=64 * eps, atol=64 * eps, equal_nan=True)
+
+
+@given(st.data())
+def test_arithmetic_over_any_shapes_is_numpys(data):
+    """Sums, products and comparisons have the same bits, however they are nested."""
+    whole = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 7]), max_size=3))
+    own = {}
+    for name in "abc":
+        shape = [data.draw(st.sampled_from([size, 1])) for size in whole]
+        shape = tuple(shape[data.draw(st.integers(0, len(shape))) :])
+        dtype = data.draw(st.sampled_from([dtype for dtype in DTYPES if dtype.kind in "iuf" and dtype.itemsize > 2]))
+        own[name] = np.resize(values(dtype), shape) if np.prod(shape) else np.empty(shape, dtype)
+        if data.draw(st.booleans()):
+            own[name] = np.asfortranarray(own[name])[::-1] if shape else own[name]
+    number = data.draw(st.sampled_from([2, -3, 0.5, True]))
+    text = data.draw(
+        st.recursive(
+            st.sampled_from(["a", "b", "c", "k", "2", "1.5"]),
+            lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from("+ - * < >= == !=".split()), inner),
+            max_leaves=6,
+        )
+    )
+    with np.errstate(all="ignore"):
+        theirs = outcome(eval, text, {**own, "k": number})
+    if isinstance(theirs, (bool, int, float)):
+        return
+    operands = {name: x for name, x in {**own, "k": number}.items() if name in text}
+    ours = outcome(simulcast.evaluate, text, **operands)
+    if isinstance(theirs, type):
+        assert ours is theirs
+        return
+    theirs = np.asarray(theirs)
+    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    assert np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind == "f")
+
+
+def test_weak_numbers_and_where_they_come_from():
+    x = np.ones(3, "f4")
+    assert simulcast.evaluate("x * k", x=x, k=2.0).dtype == np.float32
+    assert simulcast.evaluate("x * k", x=x, k=np.float64(2)).dtype == np.float64
+    assert simulcast.evaluate("x * k", local_dict={"x": x, "k": 3, "other": 1}).tolist() == [3, 3, 3]
+    assert simulcast.evaluate("x * k", x=x, local_dict={"x": 0, "k": 3}).tolist() == [3, 3, 3]
+    assert simulcast.evaluate("e", e=x) is not x and simulcast.evaluate("e") == np.e
+    assert type(simulcast.evaluate("1 + 2")) is np.int64 and type(simulcast.evaluate("x.sum()", x=x)) is np.float32
+    assert simulcast.evaluate("'a' + s", s=np.array(["b", "cde"])).tolist() == ["ab", "acde"]
+    assert simulcast.evaluate("where(s == 'b', s, 'longer')", s=np.array(["b", "c"])).tolist() == ["b", "longer"]
+    with pytest.raises(OverflowError, match="does not fit in int8"):
+        simulcast.evaluate("x + 200", x=np.ones(2, "i1"))
+    for call in [
+        lambda: simulcast.evaluate("n ** -1", n=np.array([1, 2])),
+        lambda: simulcast.evaluate("(n + 1) ** (m - 3)", n=np.array([1, 2]), m=np.array([[3], [2]])),
+        lambda: simulcast.evaluate("n ** m", n=np.array([1, 2]), m=-1),
+    ]:
+        with pytest.raises(ValueError, match="negative integer powers"):
+            call()
+    assert simulcast.evaluate("n ** m", n=np.array([1.0, 2.0]), m=-1).tolist() == [1, 0.5]
+
+
+def test_out_and_dtype():
+    x = np.arange(3, dtype="i4")
+    out = np.zeros((2, 3), "f4")
+    assert simulcast.evaluate("x + 0.5", x=x, out=out) is out and out.tolist() == [[0.5, 1.5, 2.5]] * 2
+    assert simulcast.evaluate("x + 0.5", x=x, dtype="f4").dtype == np.float32
+    assert simulcast.evaluate("x + 0.5", x=x, dtype="i4", casting="unsafe").tolist() == [0, 1, 2]
+    for bad in [{"out": np.zeros(3, "i4")}, {"dtype": "i4"}, {"out": np.zeros(3), "casting": "no", "dtype": "f4"}]:
+        with pytest.raises(TypeError, match="not cast"):
+            simulcast.evaluate("x + 0.5", x=x, **bad)
+    with pytest.raises(simulcast.BroadcastError):
+        simulcast.evaluate("x + y", x=np.ones((2, 3)), y=1, out=np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        simulcast.evaluate("x", x=x, out=np.broadcast_to(0, 3))
+    y = np.arange(5.0)
+    simulcast.evaluate("a + b", a=y[:-1], b=y[1:], out=y[1:])
+    assert y.tolist() == [0, 1, 3, 5, 7]
+    z = np.arange(9.0).reshape(3, 3)
+    assert (simulcast.evaluate("z - z.T + z.sum(axis=0)", z=z, out=z) == [[9, 10, 11], [11, 12, 13], [13, 14, 15]]).all()
+
+
+def test_rules():
+    x, bias = np.arange(6.0).reshape(2, 3), np.array([10.0, 20.0])
+    ours = simulcast.evaluate("x * 2 + bias", x=x, bias=bias, rule="pdpd:0")
+    assert (ours == x * 2 + bias[:, None]).all()
+    with pytest.raises(simulcast.BroadcastError, match="exact|`\\+`"):
+        simulcast.evaluate("x + bias", x=x, bias=bias, rule="exact")
+
+
+def test_errors_point_into_the_text():
+    with pytest.raises(simulcast.BroadcastError) as caught:
+        simulcast.evaluate("image - mean", image=np.ones((2, 3, 4)), mean=np.ones(3))
+    assert "image - mean[:, None]" in str(caught.value) and caught.value.code == "E1" and caught.value.axis == 2
+    cases = [
+        ("x +* 2", simulcast.ExpressionError, (3, 4)),
+        ("x + meen", simulcast.ExpressionError, (4, 8)),
+        ("x & 1", simulcast.ExpressionTypeError, (0, 5)),
+        ("sqrt(x, x)", simulcast.ExpressionError, None),
+        ("__import__('os')", simulcast.ExpressionError, None),
+        ("x.sum(axis=3)", simulcast.ExpressionError, None),
+        ("", simulcast.ExpressionError, None),
+        ("(" * 10000 + "x", simulcast.ExpressionError, None),
+    ]
+    for text, kind, span in cases:
+        with pytest.raises(kind) as caught:
+            simulcast.evaluate(text, local_dict={"x": np.ones(2)})
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert type(again) is kind and str(again) == str(caught.value) and again.expression == text
+        assert span is None or again.span == span
+        assert isinstance(again, ValueError) and (kind is simulcast.ExpressionError or isinstance(again, TypeError))
+    with pytest.raises(TypeError, match="no operand `y`"):
+        simulcast.evaluate("x", x=1, y=2)
+
+
+def test_compiled_expressions():
+    product = simulcast.compile("a * b")
+    assert product.operands == ("a", "b") and str(product) == "a * b"
+    assert repr(product) == 'simulcast.compile("a * b")'
+    again = pickle.loads(pickle.dumps(product))
+    for dtype in ("f4", "i8", "c16"):
+        assert again(a=np.full(3, 2, dtype), b=3).dtype == dtype
+    for k in range(200):  # more than are kept
+        assert product(a=np.full(2, 2.0), b=k).tolist() == [2 * k] * 2
+    with pytest.raises(simulcast.ExpressionError, match="no operand `b`"):
+        product(a=1)
+    with pytest.raises(simulcast.ExpressionError):
+        simulcast.compile("a *")
+
+
+def test_threads_share_an_expression():
+    product = simulcast.compile("a * b + 1")
+    failed = []
+
+    def work(k):
+        for dtype in ("f4", "f8", "i4") * 20:
+            if (product(a=np.full(300, k, dtype), b=2) != 2 * k + 1).any():
+                failed.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_large_arrays_on_any_number_of_threads():
+    x, mean = np.arange(300_000.0).reshape(300, 1000), np.arange(1000.0)
+    theirs = (x - mean) / 3
+    for threads in (None, 1, 2, 5):
+        assert (simulcast.evaluate("(x - mean) / 3", x=x, mean=mean, threads=threads) == theirs).all()
+        assert (simulcast.subtract(x, mean, threads=threads) == x - mean).all()
