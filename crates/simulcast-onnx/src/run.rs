@@ -58,7 +58,7 @@ use value::Value;
 /// The most bytes of a value, unless said: 16 GiB.
 const BYTES: usize = 1 << 34;
 
-/// A model that is ready to run; see [the module's page](self).
+/// A model that is ready to run.
 #[derive(Debug)]
 pub struct Session {
     plan: Plan,
