@@ -269,7 +269,7 @@ fn written(choices: &mut Choices, operands: &mut Vec<Stored>) -> Written {
     let mut whole: Vec<usize> = Vec::new();
     for _ in 0..rank {
         let size = choices.of(&SIZES);
-        let fits = whole.iter().product::<usize>().max(1) * size <= 5000;
+        let fits = whole.iter().map(|&own: &usize| own.max(1)).product::<usize>() * size <= 5000;
         whole.push(if fits { size } else { 1 + size % 2 });
     }
     let plain: Vec<DType> = DType::ALL.iter().copied().filter(|d| *d != DType::String).collect();
