@@ -299,7 +299,7 @@ fn names_of_typed_operators_mean_what_they_say() {
     assert_eq!(ops::isnan(&wild), array![true, false, false]);
     assert_eq!(ops::isinf(&wild), array![false, true, false]);
     assert_eq!(ops::isfinite(&wild), array![false, false, true]);
-    // erf(0.5), from mpmath.
+    // erf(0.5), as Python's math.erf gives it.
     assert!((ops::erf(&array![0.5_f64])[0] - 0.520_499_877_813_046_5).abs() < 1e-15);
     // Ranks known when it runs, halves, text.
     let half = |x: f32| half::f16::from_f32(x);
@@ -407,7 +407,7 @@ fn activations_are_their_formulas() -> Outcome {
         let y = run(&far)?.into_typed::<f64>().map_err(|_| "another type")?;
         assert!(y.iter().all(|y| y.is_finite()), "{name} {y}");
     }
-    // gelu(1), from mpmath: (1 + erf(sqrt(1/2))) / 2.
+    // gelu(1), with Python's math.erf: (1 + erf(sqrt(1/2))) / 2.
     let one = array![1.0, -1.0];
     let y = compose::evaluate(Promotion::Strict, &[(&one).into()], |b, args| {
         compose::gelu(b, args[0])

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::{Body, Kernel, TILE, body, table};
+use super::{Body, Kernel, body, table};
 use crate::math::half::{
     bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64, narrow_f16, widen_f16,
 };
@@ -116,11 +116,6 @@ struct ToBool<From>(PhantomData<From>);
 
 impl<From: Truth> Body for ToBool<From> {
     body!(Light 1 u8 { u8::from(a.truth()) } a: From, _none: (), _unused: ());
-}
-
-/// The nearest `f32` towards 0, with the last bit set where that is another number.
-trait Odd: Copy {
-    fn odd(self) -> f32;
 }
 
 /// One bit for the last twelve, with which an integer of 64 bits fits in `f64`, and still lies on

@@ -28,7 +28,6 @@ pub(super) trait Float:
     const MINUS_INFINITY: Self;
     const HALF: Self;
     const ONE: Self;
-    const TWO: Self;
     const INFINITY: Self;
     const NAN: Self;
     fn magnitude(self) -> Self;
@@ -53,7 +52,6 @@ macro_rules! float {
             const MINUS_INFINITY: Self = Self::NEG_INFINITY;
             const HALF: Self = 0.5;
             const ONE: Self = 1.0;
-            const TWO: Self = 2.0;
             const INFINITY: Self = Self::INFINITY;
             const NAN: Self = Self::NAN;
             #[inline(always)]
