@@ -123,7 +123,9 @@ fn run<'py>(
     operands: &[AnyView<'_>],
     target: &Target<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if op == Op::Power && program.dtype().is_integer() {
+    // Of nothing there is no power.
+    let any = operands.iter().all(|operand| operand.len() > 0);
+    if op == Op::Power && any && program.dtype().is_integer() {
         check_powers(&operands[1])?;
     }
     fill(py, program, operands, target)
