@@ -5,7 +5,7 @@
 //! inside a node's attribute (a branch, a loop's body) or a function's body is a [`Graph`] too; what
 //! a branch reads from the graph around it stands in [`Graph::captures`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use simulcast_core::tuple;
@@ -64,6 +64,29 @@ pub struct Function {
     pub defaults: Vec<Attribute>,
     /// The body.
     pub graph: Graph,
+}
+
+impl Function {
+    /// What its attributes are at a call: those of the node, some of which may stand for attributes
+    /// of the function around it, and its defaults.
+    pub(crate) fn arguments<'m>(
+        &'m self,
+        node: &'m Node,
+        around: &HashMap<&str, &'m AttributeValue>,
+    ) -> HashMap<&'m str, &'m AttributeValue> {
+        let mut arguments: HashMap<&str, &AttributeValue> =
+            self.defaults.iter().map(|own| (own.name.as_str(), &own.value)).collect();
+        for attribute in &node.attributes {
+            let value = match &attribute.value {
+                AttributeValue::Reference(of) => around.get(of.as_str()).copied(),
+                value => Some(value),
+            };
+            if let Some(value) = value {
+                arguments.insert(&attribute.name, value);
+            }
+        }
+        arguments
+    }
 }
 
 /// A graph: nodes between inputs and outputs.

@@ -1,7 +1,5 @@
 //! Functions and graphs inside nodes: followed where they are called.
 
-use std::collections::HashMap;
-
 use simulcast_core::Dims;
 
 use super::call::Call;
@@ -19,20 +17,7 @@ impl<'m> Context<'m> {
     ) -> Result<Vec<Fact>, String> {
         let function = &self.model.functions[function];
         let node = &scope.graph.nodes[index];
-        let mut arguments: HashMap<&str, &AttributeValue> = function
-            .defaults
-            .iter()
-            .map(|default| (default.name.as_str(), &default.value))
-            .collect();
-        for attribute in &node.attributes {
-            let value = match &attribute.value {
-                AttributeValue::Reference(of) => scope.arguments.get(of.as_str()).copied(),
-                value => Some(value),
-            };
-            if let Some(value) = value {
-                arguments.insert(&attribute.name, value);
-            }
-        }
+        let arguments = function.arguments(node, &scope.arguments);
         let inner = Scope {
             graph: &function.graph,
             opsets: &function.opsets,

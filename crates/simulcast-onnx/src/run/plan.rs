@@ -341,20 +341,7 @@ impl<'m> Planner<'m> {
         steps: &mut Vec<Raw>,
     ) -> Result<(), RunError> {
         let node = &scope.graph.nodes[index];
-        let mut arguments: HashMap<&str, &AttributeValue> = function
-            .defaults
-            .iter()
-            .map(|default| (default.name.as_str(), &default.value))
-            .collect();
-        for attribute in &node.attributes {
-            let value = match &attribute.value {
-                AttributeValue::Reference(of) => scope.arguments.get(of.as_str()).copied(),
-                value => Some(value),
-            };
-            if let Some(value) = value {
-                arguments.insert(&attribute.name, value);
-            }
-        }
+        let arguments = function.arguments(node, &scope.arguments);
         let mut inner = Scope {
             graph: &function.graph,
             opsets: &function.opsets,

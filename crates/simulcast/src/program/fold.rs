@@ -21,15 +21,16 @@ use super::code::{Code, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
 use super::exec::Interpreter;
 use super::graph::{Bytes, Fold, Over, Value};
-use super::lay::{Leaves, Stepwise, blame, reduced};
+use super::lay::{Leaves, blame, reduced};
+use super::map::one_by_one;
 use super::stage::Stage;
 use super::text::deliver;
 use super::{Run, Target};
-use crate::any::{AnyArray, AnyView};
+use crate::any::AnyArray;
 use crate::dtype::{DType, Element, Kind, Scalar, every_dtype};
 use crate::inline::Inline;
 use crate::kernels::{self, Kernel, RowFold};
-use crate::laid::{Laid, checked_len};
+use crate::laid::Laid;
 use crate::level::Level;
 use crate::op::Op;
 use crate::run::{Never, Source, Work, share};
@@ -59,22 +60,8 @@ pub(crate) fn fold(
             _ => together::<LEAVES>(run, stage, code, over, leaves)?,
         }
     } else {
-        let stepwise = Stepwise::new(run.program, stage, run.rule, &leaves.shapes())?;
-        let relaid = stepwise.relaid(&leaves.strides(), false)?;
-        let mut laid =
-            Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
-        let error = |refusal| {
-            run.refused(stage, BroadcastError::new(Rule::Exact, &[&relaid.shape[..]], refusal))
-        };
-        laid.len = checked_len(&relaid.shape).map_err(error)?;
-        laid.strides.iter_mut().for_each(|all| *all = Inline::of_len(relaid.shape.len()));
-        let mut ins = [super::map::dangling(); LEAVES];
-        let places = laid.strides.iter_mut().zip(&mut ins);
-        for ((strides, pointer), (leaf, own)) in places.zip(&relaid.leaves) {
-            *strides = Inline::from_slice(own);
-            *pointer = leaves.view(*leaf).map_or_else(super::map::dangling, AnyView::pointer);
-        }
-        folded(run, stage, &relaid.code, over, &laid, ins)?
+        let (code, laid, ins) = one_by_one(run, stage, leaves, false)?;
+        folded(run, stage, &code, over, &laid, ins)?
     };
     deliver(made, target, rows).map_err(|error| run.refused(stage, error))
 }

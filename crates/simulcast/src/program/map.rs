@@ -38,8 +38,21 @@ pub(crate) fn map(
             _ => exec.together::<LEAVES>(leaves, target),
         };
     }
+    let (code, mut laid, ins) = one_by_one(run, stage, leaves, true)?;
+    let exec = Exec { run, stage, code: &code, rows };
+    exec.sized(&mut laid, ins, target)
+}
+
+/// Leaves brought together operation by operation, and code that reads them so; its result is
+/// rounded to its own type where it is `narrow`.
+pub(crate) fn one_by_one(
+    run: &Run<'_>,
+    stage: &Stage,
+    leaves: &Leaves<'_>,
+    narrow: bool,
+) -> Result<(Code, Laid<LEAVES>, [*const u8; LEAVES]), ProgramError> {
     let stepwise = Stepwise::new(run.program, stage, run.rule, &leaves.shapes())?;
-    let relaid = stepwise.relaid(&leaves.strides(), true)?;
+    let relaid = stepwise.relaid(&leaves.strides(), narrow)?;
     let mut laid = Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
     let refused = |refusal| {
         run.refused(stage, BroadcastError::new(Rule::Exact, &[&relaid.shape[..]], refusal))
@@ -47,14 +60,12 @@ pub(crate) fn map(
     laid.len = checked_len(&relaid.shape).map_err(refused)?;
     let mut ins = [dangling(); LEAVES];
     laid.strides.iter_mut().for_each(|strides| *strides = Inline::of_len(relaid.shape.len()));
-    for ((strides, pointer), (leaf, own)) in
-        laid.strides.iter_mut().zip(&mut ins).zip(&relaid.leaves)
-    {
+    let places = laid.strides.iter_mut().zip(&mut ins);
+    for ((strides, pointer), (leaf, own)) in places.zip(&relaid.leaves) {
         *strides = Inline::from_slice(own);
         *pointer = leaves.view(*leaf).map_or_else(dangling, AnyView::pointer);
     }
-    let exec = Exec { run, stage, code: &relaid.code, rows };
-    exec.sized(&mut laid, ins, target)
+    Ok((relaid.code, laid, ins))
 }
 
 /// Where leaves that are not there are read: nowhere, but some place must be named.
