@@ -21,10 +21,10 @@ use super::code::{Code, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
 use super::exec::Interpreter;
 use super::graph::{Bytes, Fold, Over, Value};
-use super::lay::{Leaves, blame, reduced};
+use super::lay::{Leaves, blame, left, reduced};
 use super::map::one_by_one;
 use super::stage::Stage;
-use super::text::deliver;
+use super::text::given;
 use super::{Run, Target};
 use crate::any::AnyArray;
 use crate::dtype::{DType, Element, Kind, Scalar, every_dtype};
@@ -55,15 +55,15 @@ pub(crate) fn fold(
 ) -> Result<Option<AnyArray>, ProgramError> {
     let made = if run.rule == Rule::Numpy {
         match leaves.len() {
-            0..=2 => together::<2>(run, stage, code, over, leaves)?,
-            3..=4 => together::<4>(run, stage, code, over, leaves)?,
-            _ => together::<LEAVES>(run, stage, code, over, leaves)?,
+            0..=2 => together::<2>(run, stage, code, over, leaves, rows)?,
+            3..=4 => together::<4>(run, stage, code, over, leaves, rows)?,
+            _ => together::<LEAVES>(run, stage, code, over, leaves, rows)?,
         }
     } else {
         let (code, laid, ins) = one_by_one(run, stage, leaves, false)?;
-        folded(run, stage, &code, over, &laid, ins)?
+        folded(run, stage, &code, over, &laid, ins, rows)?
     };
-    deliver(made, target, rows).map_err(|error| run.refused(stage, error))
+    given(made, target).map_err(|error| run.refused(stage, error))
 }
 
 /// All leaves brought together at once.
@@ -73,11 +73,12 @@ fn together<const N: usize>(
     code: &Code,
     over: &Over,
     leaves: &Leaves<'_>,
+    rows: Option<Range<usize>>,
 ) -> Result<AnyArray, ProgramError> {
     let mut laid = Laid::<N>::default();
     let ins = super::map::brought::<N>(leaves, &mut laid)
         .map_err(|error| blame(run, stage, &leaves.shapes(), error))?;
-    folded(run, stage, code, over, &laid, ins)
+    folded(run, stage, code, over, &laid, ins, rows)
 }
 
 /// Folds laid leaves, and gives the result its type and shape.
@@ -87,13 +88,33 @@ fn folded<const N: usize>(
     code: &Code,
     over: &Over,
     laid: &Laid<N>,
-    ins: [*const u8; N],
+    mut ins: [*const u8; N],
+    rows: Option<Range<usize>>,
 ) -> Result<AnyArray, ProgramError> {
     let program = run.program;
     let span = || program.graph.step(stage.node).span.clone();
     let kept = reduced(program, stage.node, &laid.shape, over.axes.as_deref())?;
-    let cuts = Cuts::new(laid, &kept);
-    let len = cuts.results();
+    let mut shape = left(&laid.shape, &kept, over.keepdims);
+    let whole = Cuts::new(laid, &kept, None);
+    let part = match (rows, shape.first_mut()) {
+        (Some(rows), Some(first)) => {
+            let start = rows.start.min(*first);
+            *first = rows.end.min(*first).saturating_sub(start);
+            // The axis that the first of the result is, where it is one.
+            let axis = (0..kept.len()).find(|&at| kept[at] || over.keepdims).filter(|&at| kept[at]);
+            axis.map(|axis| {
+                for (n, pointer) in ins.iter_mut().enumerate() {
+                    let stride = laid.strides[n].get(axis).copied().unwrap_or(0);
+                    let size = code.sizes.get(n).copied().unwrap_or(1).cast_signed();
+                    *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
+                }
+                Cuts::new(laid, &kept, Some((axis, *first)))
+            })
+        }
+        _ => None,
+    };
+    let cuts = part.as_ref().unwrap_or(&whole);
+    let len = shape.iter().product::<usize>();
     let empty = cuts.reduced() == 0;
     if empty && len > 0 && matches!(over.fold, Fold::Maximum | Fold::Minimum) {
         return Err(ProgramError::new(ProgramErrorKind::Empty(over.fold), span()));
@@ -114,17 +135,13 @@ fn folded<const N: usize>(
     if empty {
         results.fill(folding.identity);
     } else if len > 0 {
-        let task = FoldTask { code, level, ins, cuts: &cuts, folding: &folding };
+        let task = FoldTask { code, level, ins, whole: &whole, cuts, folding: &folding };
         task.go(&mut results, run.threads);
     }
     if over.fold == Fold::Mean {
         results = mean(results, cuts.reduced(), code.dtype, level).ok_or_else(unsupported)?;
     }
     let dtype = program.graph.step(stage.node).dtype();
-    let shape: Vec<usize> = match over.keepdims {
-        true => laid.shape.iter().zip(&kept).map(|(&s, &kept)| if kept { s } else { 1 }).collect(),
-        false => laid.shape.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect(),
-    };
     let results = results.cast(code.dtype, dtype, level).ok_or_else(unsupported)?;
     results.array(dtype, &shape).ok_or_else(unsupported)
 }
@@ -258,10 +275,12 @@ struct Cut {
 }
 
 impl<const N: usize> Cuts<N> {
-    fn new(laid: &Laid<N>, kept: &[bool]) -> Self {
+    /// Of all steps, or of some of one axis that is kept.
+    fn new(laid: &Laid<N>, kept: &[bool], part: Option<(usize, usize)>) -> Self {
         let axis = |at: usize| {
             let strides = std::array::from_fn(|n| laid.strides[n].get(at).copied().unwrap_or(0));
-            (laid.shape[at], strides)
+            let size = part.filter(|part| part.0 == at).map_or(laid.shape[at], |part| part.1);
+            (size, strides)
         };
         // Axes of size 1 take no part.
         let real = |&at: &usize| laid.shape[at] != 1;
@@ -288,6 +307,14 @@ impl<const N: usize> Cuts<N> {
 
     fn results(&self) -> usize {
         self.product(0..self.inner.start) * self.product(self.columns())
+    }
+
+    /// The columns that are folded at once, and how many they are at most.
+    fn wide(&self) -> (Cut, usize) {
+        let columns = self.columns();
+        let wide = self.cut(columns.clone(), COLUMNS);
+        let whole = self.is_whole(&columns, wide);
+        (wide, if whole { wide.whole } else { wide.steps * wide.whole })
     }
 
     /// Cuts axes into rectangles of at most `most` elements, where one step has as many at most.
@@ -353,6 +380,8 @@ struct FoldTask<'t, const N: usize> {
     code: &'t Code,
     level: Level,
     ins: [*const u8; N],
+    /// What is folded is a part of this, cut up as it would be in the whole.
+    whole: &'t Cuts<N>,
     cuts: &'t Cuts<N>,
     folding: &'t Folding,
 }
@@ -445,12 +474,14 @@ impl<const N: usize> FoldTask<'_, N> {
         let (cuts, size) = (self.cuts, self.code.dtype.size());
         let (outer, inner, columns) = (0..cuts.inner.start, cuts.inner.clone(), cuts.columns());
         let units = cuts.product(outer.clone());
-        let wide = cuts.cut(columns.clone(), COLUMNS);
-        let widest =
-            if cuts.is_whole(&columns, wide) { wide.whole } else { wide.steps * wide.whole };
-        let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
+        let (wide, widest) = cuts.wide();
         let groups = units * wide.blocks;
-        let parts = if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) };
+        let (deep, parts) = {
+            let (wide, widest) = self.whole.wide();
+            let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
+            let groups = self.whole.product(outer.clone()) * wide.blocks;
+            (deep, if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) })
+        };
         let mut partial = Vec::new();
         if parts > 1 {
             partial.resize((groups * parts * widest * size).div_ceil(16), [0_u64; 2]);
@@ -544,7 +575,7 @@ impl<const N: usize> FoldTask<'_, N> {
     /// The room holds that many elements, and the other half as many, rounded up.
     unsafe fn down(&self, room: *mut u8, other: *mut u8, rows: usize, count: usize) -> *mut u8 {
         let size = self.code.dtype.size();
-        if count == 1 {
+        if self.whole.columns().is_empty() {
             // SAFETY: one row of `rows` elements into one place.
             unsafe { (self.folding.row)(other, room, 1, rows, rows) };
             return other;
