@@ -122,8 +122,8 @@ fn recorded() -> Recorded {
 fn parts(bytes: &[u8], dtype: DType) -> Vec<f64> {
     let half = |at: &[u8]| u16::from_le_bytes(at.try_into().unwrap());
     match dtype {
-        DType::F16 => vec![half::f16::from_bits(half(bytes)).to_f64()],
-        DType::Bf16 => vec![half::bf16::from_bits(half(bytes)).to_f64()],
+        DType::F16 => vec![::half::f16::from_bits(half(bytes)).to_f64()],
+        DType::Bf16 => vec![::half::bf16::from_bits(half(bytes)).to_f64()],
         DType::F32 => vec![f32::from_le_bytes(bytes.try_into().unwrap()).into()],
         DType::F64 => vec![f64::from_le_bytes(bytes.try_into().unwrap())],
         DType::C64 => bytes.chunks(4).flat_map(|part| parts(part, DType::F32)).collect(),

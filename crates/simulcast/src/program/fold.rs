@@ -20,10 +20,10 @@ use super::code::{Code, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
 use super::exec::Interpreter;
 use super::graph::{Bytes, Fold, Over, Value};
-use super::lay::{Leaves, blame, reduced};
+use super::lay::{Leaves, blame, left, reduced};
 use super::map::{brought, fresh, one_by_one};
 use super::stage::Stage;
-use super::text::deliver;
+use super::text::given;
 use super::{Run, Target};
 use crate::any::AnyArray;
 use crate::dtype::{DType, Kind, Scalar};
@@ -94,14 +94,34 @@ impl Deal<'_, '_, '_, '_> {
         &mut self,
         code: &Code,
         laid: &Laid<N>,
-        ins: [*const u8; N],
+        mut ins: [*const u8; N],
     ) -> Result<Option<AnyArray>, ProgramError> {
         let (run, stage, over) = (self.run, self.stage, self.over);
         let program = run.program;
         let step = program.graph.step(stage.node);
         let kept = reduced(program, stage.node, &laid.shape, over.axes.as_deref())?;
-        let cuts = Cuts::new(laid, &kept);
-        let (len, count) = (cuts.results(), cuts.reduced());
+        let mut shape = left(&laid.shape, &kept, over.keepdims);
+        let whole = Cuts::new(laid, &kept, None);
+        let part = match (&self.rows, shape.first_mut()) {
+            (Some(rows), Some(first)) => {
+                let start = rows.start.min(*first);
+                *first = rows.end.min(*first).saturating_sub(start);
+                // The axis that the first of the result is, where it is one.
+                let axis =
+                    (0..kept.len()).find(|&at| kept[at] || over.keepdims).filter(|&at| kept[at]);
+                axis.map(|axis| {
+                    for (n, pointer) in ins.iter_mut().enumerate() {
+                        let stride = laid.strides[n].get(axis).copied().unwrap_or(0);
+                        let size = code.sizes.get(n).copied().unwrap_or(1).cast_signed();
+                        *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
+                    }
+                    Cuts::new(laid, &kept, Some((axis, *first)))
+                })
+            }
+            _ => None,
+        };
+        let cuts = part.as_ref().unwrap_or(&whole);
+        let (len, count) = (shape.iter().product::<usize>(), cuts.reduced());
         if count == 0 && len > 0 && matches!(over.fold, Fold::Maximum | Fold::Minimum) {
             return Err(ProgramError::new(ProgramErrorKind::Empty(over.fold), step.span.clone()));
         }
@@ -111,7 +131,7 @@ impl Deal<'_, '_, '_, '_> {
                 let what = format!("the {} of {}", over.fold.name(), code.dtype);
                 ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
             })?;
-        let task = FoldTask { code, level, ins, cuts: &cuts, folding: &folding };
+        let task = FoldTask { code, level, ins, whole: &whole, cuts, folding: &folding };
         let mut write = |out: *mut u8| match (len, count) {
             (0, _) => {}
             // SAFETY: there is room for the results.
@@ -119,12 +139,7 @@ impl Deal<'_, '_, '_, '_> {
             // SAFETY: as above.
             _ => unsafe { task.go(out, run.threads) },
         };
-        let sizes = laid.shape.iter().zip(&kept);
-        let shape: Vec<usize> = match over.keepdims {
-            true => sizes.map(|(&size, &kept)| if kept { size } else { 1 }).collect(),
-            false => sizes.filter(|(_, kept)| **kept).map(|(&size, _)| size).collect(),
-        };
-        if let (Target::Into(out), None) = (&mut *self.target, &self.rows)
+        if let Target::Into(out) = &mut *self.target
             && out.shape() == shape
             && in_a_row(&shape, out.strides())
         {
@@ -134,7 +149,7 @@ impl Deal<'_, '_, '_, '_> {
         let made = fresh(dtype, &shape, len, &mut write);
         let refused = |refusal| BroadcastError::new(Rule::Exact, &[&shape[..]], refusal);
         made.map_err(refused)
-            .and_then(|made| deliver(made, self.target, self.rows.clone()))
+            .and_then(|made| given(made, self.target))
             .map_err(|error| run.refused(stage, error))
     }
 }
@@ -261,10 +276,12 @@ struct Cut {
 }
 
 impl<const N: usize> Cuts<N> {
-    fn new(laid: &Laid<N>, kept: &[bool]) -> Self {
+    /// Of all steps, or of some of one axis that is kept.
+    fn new(laid: &Laid<N>, kept: &[bool], part: Option<(usize, usize)>) -> Self {
         let axis = |at: usize| {
             let strides = std::array::from_fn(|n| laid.strides[n].get(at).copied().unwrap_or(0));
-            (laid.shape[at], strides)
+            let size = part.filter(|part| part.0 == at).map_or(laid.shape[at], |part| part.1);
+            (size, strides)
         };
         // Axes of size 1 take no part.
         let real = |&at: &usize| laid.shape[at] != 1;
@@ -291,6 +308,14 @@ impl<const N: usize> Cuts<N> {
 
     fn results(&self) -> usize {
         self.product(0..self.inner.start) * self.product(self.columns())
+    }
+
+    /// The columns that are folded at once, and how many they are at most.
+    fn wide(&self) -> (Cut, usize) {
+        let columns = self.columns();
+        let wide = self.cut(columns.clone(), COLUMNS);
+        let whole = self.is_whole(&columns, wide);
+        (wide, if whole { wide.whole } else { wide.steps * wide.whole })
     }
 
     /// Cuts axes into rectangles of at most `most` elements, where one step has as many at most.
@@ -356,6 +381,8 @@ struct FoldTask<'t, const N: usize> {
     code: &'t Code,
     level: Level,
     ins: [*const u8; N],
+    /// What is folded is a part of this, cut up as it would be in the whole.
+    whole: &'t Cuts<N>,
     cuts: &'t Cuts<N>,
     folding: &'t Folding,
 }
@@ -456,12 +483,14 @@ impl<const N: usize> FoldTask<'_, N> {
         let (cuts, folding, size) = (self.cuts, self.folding, self.folding.size);
         let (outer, inner, columns) = (0..cuts.inner.start, cuts.inner.clone(), cuts.columns());
         let units = cuts.product(outer.clone());
-        let wide = cuts.cut(columns.clone(), COLUMNS);
-        let widest =
-            if cuts.is_whole(&columns, wide) { wide.whole } else { wide.steps * wide.whole };
-        let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
+        let (wide, widest) = cuts.wide();
         let groups = units * wide.blocks;
-        let parts = if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) };
+        let (deep, parts) = {
+            let (wide, widest) = self.whole.wide();
+            let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
+            let groups = self.whole.product(outer.clone()) * wide.blocks;
+            (deep, if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) })
+        };
         let mut partial = Vec::new();
         if parts > 1 {
             partial.resize((groups * parts * widest * size).div_ceil(16), [0_u64; 2]);
@@ -557,7 +586,7 @@ impl<const N: usize> FoldTask<'_, N> {
     /// The room holds that many elements, and the other half as many, rounded up.
     unsafe fn down(&self, room: *mut u8, other: *mut u8, rows: usize, count: usize) -> *mut u8 {
         let size = self.code.dtype.size();
-        if count == 1 {
+        if self.whole.columns().is_empty() {
             // SAFETY: one row of `rows` elements into one place.
             unsafe { (self.folding.row)(other, room, 1, rows, rows) };
             return other;
