@@ -13,6 +13,7 @@ mod case;
 mod engines;
 mod floor;
 mod measure;
+mod model;
 mod peers;
 mod program;
 mod report;
