@@ -60,10 +60,10 @@ class Session:
         """How many nodes each program computes: chains of element-wise nodes are one."""
         return tuple(self._session.fused)
 
-    def run(self, inputs):
-        """The outputs by name, for arrays by name."""
+    def run(self, inputs, *, out=None):
+        """The outputs by name, for arrays by name; those that `out` names are written into its arrays."""
         arrays = {name: _np.asarray(array) for name, array in inputs.items()}
-        return dict(zip(self.outputs, map(_array, self._session.run(arrays))))
+        return dict(zip(self.outputs, map(_array, self._session.run(arrays, out))))
 
 
 def _array(result):

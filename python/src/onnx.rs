@@ -9,7 +9,7 @@ use simulcast_explain::TextOptions;
 use simulcast_onnx::{Check, CheckPolicy, Model, Outcome, RunError};
 
 use crate::operands::{Operand, views};
-use crate::results::to_numpy;
+use crate::results::{Target, into_numpy};
 
 /// A model from its bytes, or from a file, whose folder may hold data.
 fn load(source: &Bound<'_, PyAny>) -> PyResult<Model> {
@@ -84,11 +84,14 @@ impl OnnxSession {
         self.0.fused()
     }
 
-    /// The outputs in order: arrays, and for text a list of words with its shape.
+    /// The outputs in order: arrays, and for text a list of words with its shape. Those that `out`
+    /// names are written into its arrays.
+    #[pyo3(signature = (inputs, out=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyDict>,
+        out: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let names: Vec<String> = inputs.keys().extract()?;
         let objects: Vec<Bound<'py, PyAny>> = inputs.values().iter().collect();
@@ -97,16 +100,38 @@ impl OnnxSession {
             return Err(PyTypeError::new_err("a model runs on arrays, not on Dask's"));
         };
         let views = views(&operands)?;
+        let asked: Vec<(String, Bound<'py, PyAny>)> =
+            out.map_or(Ok(Vec::new()), |out| out.items().extract())?;
+        let targets = asked.iter().map(|(_, object)| Target::new(Some(object), None, None));
+        let targets = targets.collect::<PyResult<Vec<_>>>()?;
+        let (mut places, mut taken) = (Vec::with_capacity(asked.len()), views.clone());
+        for ((name, _), target) in asked.iter().zip(&targets) {
+            let Some(place) = target.place(&taken) else {
+                return Err(PyValueError::new_err(format!(
+                    "{name:?} cannot be written to its array, which holds no numbers as they lie in \
+                     memory, or shares it with an input or another output"
+                )));
+            };
+            places.push((name.as_str(), place));
+            taken.extend(target.view());
+        }
         let given: Vec<(&str, AnyView<'_>)> = names.iter().map(String::as_str).zip(views).collect();
-        let outputs = py.detach(|| self.0.run(&given)).map_err(|error| failed(py, &error))?;
+        let made = py.detach(|| self.0.run_into(&given, &mut places));
+        let mut made = made.map_err(|error| failed(py, &error))?.into_iter().peekable();
         let list = PyList::empty(py);
-        for (_, array) in &outputs {
+        for name in self.0.outputs() {
+            let Some((_, array)) = made.next_if(|(own, _)| own == name) else {
+                // It was written where it was asked for.
+                let place = asked.iter().find(|(own, _)| own == name);
+                list.append(place.map(|(_, object)| object))?;
+                continue;
+            };
             match array.typed::<String>() {
                 Some(words) => {
                     let words: Vec<&String> = words.iter().collect();
                     list.append((words, array.shape().to_vec()))?;
                 }
-                None => list.append(to_numpy(py, array)?)?,
+                None => list.append(into_numpy(py, array)?)?,
             }
         }
         Ok(list)

@@ -1,6 +1,6 @@
 //! A node as the code for its operator sees it: attributes with their defaults, inputs as values.
 
-use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, TypeError};
+use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, Run, TypeError};
 use simulcast_core::{Names, Rule, elements, resolve};
 
 use super::error::NodeError;
@@ -186,16 +186,12 @@ impl Allowed {
         }
     }
 
-    /// Runs a program.
-    pub(super) fn run(
-        &self,
-        program: &Program,
-        operands: &[AnyView<'_>],
-    ) -> Result<AnyArray, simulcast::ProgramError> {
+    /// A run of a program.
+    pub(super) fn on<'r>(&self, program: &'r Program, operands: &'r [AnyView<'r>]) -> Run<'r> {
         let run = program.on(operands);
         match self.threads {
-            Some(threads) => run.threads(threads).collect(),
-            None => run.collect(),
+            Some(threads) => run.threads(threads),
+            None => run,
         }
     }
 
@@ -214,6 +210,6 @@ impl Allowed {
         let root = steps(&mut build, &args)?;
         let program = build.finish(root)?;
         self.room(&program.on(operands).shape()?, program.dtype())?;
-        Ok(self.run(&program, operands)?)
+        Ok(self.on(&program, operands).collect()?)
     }
 }

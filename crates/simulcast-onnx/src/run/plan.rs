@@ -59,11 +59,20 @@ pub(super) struct Input {
     pub(super) slot: Slot,
 }
 
+/// An output of the model.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) name: String,
+    pub(super) slot: Slot,
+    /// Whether nobody but the caller reads it, so that it may be made in the caller's memory.
+    pub(super) alone: bool,
+}
+
 /// What a model becomes.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) inputs: Vec<Input>,
-    pub(super) outputs: Vec<(String, Slot)>,
+    pub(super) outputs: Vec<Output>,
     /// What the model carries, and the defaults of inputs.
     pub(super) constants: Vec<(Slot, Arc<AnyArray>)>,
     pub(super) block: Block,
@@ -151,14 +160,19 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
     if !planner.unsupported.is_empty() {
         return Err(RunError::Unsupported(planner.unsupported));
     }
-    let mut outputs = Vec::new();
+    let mut results: Vec<Slot> = Vec::new();
     for &id in &graph.outputs {
         let slot = planner.read(&mut scope, id)?;
-        let slot = slot.ok_or_else(|| RunError::Missing(graph.name_of(id).to_owned()))?;
-        outputs.push((graph.name_of(id).to_owned(), slot));
+        results.push(slot.ok_or_else(|| RunError::Missing(graph.name_of(id).to_owned()))?);
     }
-    let results: Vec<Slot> = outputs.iter().map(|(_, slot)| *slot).collect();
     let block = fuse(steps, &results, &planner.names, false);
+    let reads = block.reads();
+    let output = |(&id, &slot): (&ValueId, &Slot)| {
+        let once = results.iter().filter(|other| **other == slot).count() == 1;
+        let alone = once && !reads.contains(&slot);
+        Output { name: graph.name_of(id).to_owned(), slot, alone }
+    };
+    let outputs = graph.outputs.iter().zip(&results).map(output).collect();
     let slots = planner.names.len();
     Ok(Plan { inputs, outputs, constants: planner.constants, block, slots })
 }

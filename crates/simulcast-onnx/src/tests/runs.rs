@@ -1,7 +1,7 @@
 //! Models that run: chains become programs, rules hold, and what cannot be is said before or while.
 
 use ndarray::{Array, ArrayD, IxDyn, array};
-use simulcast::{AnyArray, AnyView};
+use simulcast::{AnyArray, AnyView, AnyViewMut};
 
 use super::build::{Build, Size, graph_attribute, int, ints, message, node, value_info};
 use crate::{NodeError, RunError, Session};
@@ -294,4 +294,52 @@ fn indices_and_sizes_that_are_not_there_are_errors() {
         let error = run(&session, &[("x", &counting(&[2, 3]))]).unwrap_err().to_string();
         assert!(error.starts_with(&format!("y ({op}): ")) && error.contains(said), "{error}");
     }
+}
+
+#[test]
+fn outputs_go_where_they_are_asked_for() {
+    let build = Build::new(17)
+        .input("x", &[2_i64, 3])
+        .node("Mul", &["x", "x"], &["a"], &[])
+        .node("Neg", &["a"], &["b"], &[])
+        .node("Transpose", &["x"], &["t"], &[]);
+    let outputs = ["a", "b", "t"].iter().fold(build, |build, name| build.bare_output(name));
+    let session = Session::new(&outputs.load()).unwrap();
+    let x = counting(&[2, 3]);
+    let expected: Vec<AnyArray> = run(&session, &[("x", &x)]).unwrap();
+    let inputs = [("x", AnyView::from(&x))];
+    // A value that a chain reads too, the last of a chain, and one that no chain makes.
+    for asked in [["a", "b", "t"], ["t", "a", "b"]] {
+        for count in 0..=3 {
+            let mut own: Vec<AnyArray> = Vec::new();
+            for name in &asked[..count] {
+                let shape = if *name == "t" { [3, 2] } else { [2, 3] };
+                own.push(ArrayD::from_elem(IxDyn(&shape), 7_f32).into());
+            }
+            let mut places: Vec<_> =
+                asked.iter().zip(&mut own).map(|(name, own)| (*name, own.view_mut())).collect();
+            let rest = session.run_into(&inputs, &mut places).unwrap();
+            drop(places);
+            let placed = asked.iter().map(ToString::to_string).zip(own);
+            let mut all: Vec<(String, AnyArray)> = placed.chain(rest).collect();
+            all.sort_by(|(a, _), (b, _)| a.cmp(b));
+            assert_eq!(all.into_iter().map(|(_, array)| array).collect::<Vec<_>>(), expected);
+        }
+    }
+    let refused = |names: &[&str], shape: &[usize]| {
+        let mut own: Vec<ArrayD<f32>> = names.iter().map(|_| ArrayD::zeros(shape)).collect();
+        let place = |own| AnyViewMut::from(own);
+        let each = own.iter_mut().map(|own| place(&mut **own));
+        let mut places: Vec<_> = names.iter().copied().zip(each).collect();
+        session.run_into(&inputs, &mut places).unwrap_err().to_string()
+    };
+    let said = "the output \"b\" is float32 (2, 3), its place float32 (1, 3)";
+    assert_eq!(refused(&["b"], &[1, 3]), said);
+    assert_eq!(
+        refused(&["t"], &[2, 3]).split(", its").next(),
+        Some("the output \"t\" is float32 (3, 2)")
+    );
+    let said = "is no output of the model, or has a place already; it has a, b, t";
+    assert_eq!(refused(&["x"], &[2, 3]), format!("\"x\" {said}"));
+    assert_eq!(refused(&["a", "a"], &[2, 3]), format!("\"a\" {said}"));
 }
