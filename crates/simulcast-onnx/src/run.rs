@@ -24,10 +24,12 @@
 //! ```
 //!
 //! Whatever there is no code for is named when the session is made; nothing has run by then. A value
-//! is kept only until its last reader has run. Before memory is asked for, the size of each value is
+//! is kept only until its last reader has run. Elements of float8, float4 and of less than 8 bits are
+//! moved and cast, as codes in bytes of an array of `u8`, see [`Session::codes`]. Before memory is asked for, the size of each value is
 //! compared with [`Session::limit`].
 
 mod call;
+mod codes;
 mod constant;
 mod cut;
 mod elementwise;
@@ -47,8 +49,8 @@ use std::collections::HashMap;
 
 use simulcast::{AnyArray, AnyView, AnyViewMut, DType};
 
-use crate::Model;
 use crate::model::{Declared, DeclaredDim};
+use crate::{ElementType, Model};
 use call::{Allowed, Inputs};
 pub use error::{NodeError, RunError, UnsupportedNode};
 use fuse::{Block, Chain, Work};
@@ -131,6 +133,14 @@ impl Session {
     /// The names of the outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
         self.plan.outputs.iter().map(|output| output.name.as_str())
+    }
+
+    /// The outputs that are held as codes, one in each byte, and the type that the codes are of.
+    pub fn codes(&self) -> impl Iterator<Item = (&str, ElementType)> {
+        self.plan.outputs.iter().filter_map(|output| {
+            let code = output.code?;
+            Some((output.name.as_str(), code))
+        })
     }
 
     /// How many nodes each program computes, in the order in which they run.
@@ -367,7 +377,7 @@ fn check<'p>(
     let Some(Declared::Tensor { element, dims }) = &input.declared else { return Ok(()) };
     let name = || input.name.clone();
     if let Some(element) = *element
-        && value::dtype(element) != Some(view.dtype())
+        && value::held(element) != view.dtype()
     {
         return Err(RunError::DType { name: name(), expected: element, given: view.dtype() });
     }

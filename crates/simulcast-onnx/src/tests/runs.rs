@@ -102,12 +102,12 @@ fn what_there_is_no_code_for_is_named_before_anything_runs() {
         .node("Relu", &["a"], &["b"], &[])
         .node("NoSuchOperator", &["b"], &["c"], &[])
         .node("Add", &["c"], &["d"], &[])
-        .node("Cast", &["c"], &["e"], &[int("to", 17)])
+        .node("EyeLike", &["c"], &["e"], &[int("dtype", 17)])
         .bare_output("e");
     let error = Session::new(&build.load()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no code for a (Conv); c (NoSuchOperator); d (Add): it has 1 inputs; e (Cast): \
+        "there is no code for a (Conv); c (NoSuchOperator); d (Add): it has 1 inputs; e (EyeLike): \
          float8e4m3fn cannot be computed with"
     );
 }
@@ -342,4 +342,62 @@ fn outputs_go_where_they_are_asked_for() {
     let said = "is no output of the model, or has a place already; it has a, b, t";
     assert_eq!(refused(&["x"], &[2, 3]), format!("\"x\" {said}"));
     assert_eq!(refused(&["a", "a"], &[2, 3]), format!("\"a\" {said}"));
+}
+
+#[test]
+fn codes_are_moved_and_cast_and_not_computed_with() {
+    let codes = |element: i64| {
+        let shape = [Size::from(2), Size::from(3)];
+        Build::new(25).field(11, &value_info("x", element, &shape))
+    };
+    let (e4m3, i4) = (17, 22);
+    let moved = codes(e4m3)
+        .int64s("rows", &[2], &[1, 0])
+        .int64s("two", &[2], &[2, 2])
+        .node("Transpose", &["x"], &["t"], &[])
+        .node("Concat", &["t", "t"], &["c"], &[int("axis", 1)])
+        .node("Gather", &["c", "rows"], &["g"], &[])
+        .node("Identity", &["g"], &["i"], &[])
+        .node("Tile", &["i", "two"], &["y"], &[])
+        .node("Cast", &["i"], &["n"], &[int("to", 1)])
+        .node("Shape", &["i"], &["s"], &[])
+        .bare_output("y")
+        .bare_output("n")
+        .bare_output("s");
+    let session = Session::new(&moved.load()).unwrap();
+    assert_eq!(session.codes().collect::<Vec<_>>(), [("y", crate::ElementType::F8E4M3FN)]);
+    // 0.5, 1.5, -2, the largest, NaN, -0.
+    let x = array![[0x30_u8, 0x3c, 0xc0], [0x7e, 0x7f, 0x80]];
+    let outputs = session.run(&[("x", AnyView::from(&x))]).unwrap();
+    let rows = [[0x3c_u8, 0x7f, 0x3c, 0x7f], [0x30, 0x7e, 0x30, 0x7e]];
+    let expected = ndarray::Array2::from_shape_fn((4, 8), |(row, at)| rows[row % 2][at % 4]);
+    assert_eq!(outputs[0].1, AnyArray::from(expected));
+    let n = outputs[1].1.typed::<f32>().unwrap().to_owned();
+    assert_eq!((n[[0, 0]], n[[1, 0]], n[[1, 1]]), (1.5, 0.5, 448.0));
+    assert!(n[[0, 1]].is_nan());
+    // Four bits, packed two in a byte, the first in the lowest.
+    let packed = message(|tensor| {
+        tensor.int(1, 3);
+        tensor.int(2, i4);
+        tensor.bytes(8, "k");
+        tensor.bytes(9, [0x8f_u8, 0x07]);
+    });
+    let constant = Build::new(25).field(5, &packed).node("Cast", &["k"], &["y"], &[int("to", 6)]);
+    let session = Session::new(&constant.bare_output("y").load()).unwrap();
+    let outputs = session.run(&[]).unwrap();
+    assert_eq!(outputs[0].1, AnyArray::from(array![-1_i32, -8, 7]));
+    // Neither arithmetic nor a mixture of types.
+    let refused = |op: &str, inputs: &[&str]| {
+        let mixed = codes(i4).input("z", &[2_i64, 3]).node(op, inputs, &["y"], &[int("axis", 0)]);
+        Session::new(&mixed.bare_output("y").load()).unwrap_err().to_string()
+    };
+    for (op, inputs) in [
+        ("Add", &["x", "x"][..]),
+        ("Relu", &["x"]),
+        ("Concat", &["x", "z"]),
+        ("Concat", &["z", "x"]),
+    ] {
+        let said = format!("there is no code for y ({op}): int4 cannot be computed with");
+        assert_eq!(refused(op, inputs), said);
+    }
 }
