@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use simulcast::AnyView;
 use simulcast_core::Action;
 use simulcast_explain::TextOptions;
-use simulcast_onnx::{Check, CheckPolicy, Model, Outcome, RunError};
+use simulcast_onnx::{Check, CheckPolicy, ElementType, Model, Outcome, RunError};
 
 use crate::operands::{Operand, views};
 use crate::results::{Target, into_numpy};
@@ -36,6 +36,21 @@ fn failed(py: Python<'_>, error: &RunError) -> PyErr {
         _ => "ModelError",
     };
     raised(py, class, &error.to_string())
+}
+
+/// The bytes of a model of opset 1 to 6, rewritten for opset 7.
+#[pyfunction]
+pub(crate) fn onnx_upgrade<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let py = source.py();
+    let made = match source.cast::<PyBytes>() {
+        Ok(bytes) => simulcast_onnx::upgrade(bytes.as_bytes(), None),
+        Err(_) => {
+            let path: std::path::PathBuf = source.extract()?;
+            simulcast_onnx::upgrade(&std::fs::read(&path)?, path.parent())
+        }
+    };
+    let made = made.map_err(|error| raised(py, "ModelError", &error.to_string()))?;
+    Ok(PyBytes::new(py, &made))
 }
 
 /// A model that is ready to run.
@@ -76,6 +91,17 @@ impl OnnxSession {
     #[getter]
     fn outputs(&self) -> Vec<String> {
         self.0.outputs().map(Into::into).collect()
+    }
+
+    /// The type that the model declares for an input, by ONNX's name.
+    fn input_type(&self, name: &str) -> Option<&'static str> {
+        self.0.input_type(name).map(ElementType::name)
+    }
+
+    /// The types of the outputs that are codes, one in each byte, by ONNX's names.
+    #[getter]
+    fn codes(&self) -> Vec<(String, &'static str)> {
+        self.0.codes().map(|(output, code)| (output.into(), code.name())).collect()
     }
 
     /// How many nodes each program computes.

@@ -130,6 +130,16 @@ impl Session {
         self.plan.inputs.iter().map(|input| input.name.as_str())
     }
 
+    /// The type that the model declares for an input.
+    #[must_use]
+    pub fn input_type(&self, name: &str) -> Option<ElementType> {
+        let input = self.plan.inputs.iter().find(|input| input.name == name)?;
+        match input.declared {
+            Some(Declared::Tensor { element, .. }) => element,
+            _ => None,
+        }
+    }
+
     /// The names of the outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
         self.plan.outputs.iter().map(|output| output.name.as_str())
