@@ -200,27 +200,27 @@ fn encode(element: ElementType, number: f64, how: How) -> u8 {
 
 /// A code of `float8e8m0`: only an exponent, from 2^-127 to 2^127.
 fn power_of_two(number: f64, how: How) -> u8 {
-    const NAN: u8 = u8::MAX;
-    let (least, most) = (2_f64.powi(-127), 2_f64.powi(127));
-    if number.is_nan() || number < 0.0 {
-        return NAN;
+    let nan = u8::MAX;
+    let beyond = |code: u8| if how.saturate { code } else { nan };
+    match number {
+        number if number.is_nan() || number < 0.0 => nan,
+        number if number < 2_f64.powi(-127) => beyond(0),
+        number if number >= 2_f64.powi(128) => beyond(254),
+        number => {
+            // Within these bounds the exponent of the `f64` is that of the number.
+            let below = (number.to_bits() >> 52) as i32 - 1023;
+            let share = number / 2_f64.powi(below);
+            let above = match how.round {
+                Round::Up => share > 1.0,
+                Round::Nearest => share >= 1.5,
+                Round::Down => false,
+            };
+            match below + i32::from(above) {
+                128 => beyond(254),
+                power => (power + 127) as u8,
+            }
+        }
     }
-    if number < least || number > most {
-        return match (how.saturate, number < least) {
-            (false, _) => NAN,
-            (true, true) => 0,
-            (true, false) => 254,
-        };
-    }
-    // Within these bounds the exponent of the `f64` is that of the number.
-    let below = (number.to_bits() >> 52) as i32 - 1023;
-    let share = number / 2_f64.powi(below);
-    let above = match how.round {
-        Round::Up => share > 1.0,
-        Round::Nearest => share >= 1.5,
-        Round::Down => false,
-    };
-    (below + i32::from(above) + 127) as u8
 }
 
 #[cfg(test)]
