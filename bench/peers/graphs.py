@@ -1,4 +1,5 @@
-"""onnxruntime and OpenVINO: the case as an ONNX model, inputs and outputs bound once."""
+"""onnxruntime, OpenVINO and, where it is installed, our own session: the case as an ONNX model, inputs and outputs
+bound once."""
 
 import ast
 import io
@@ -8,6 +9,11 @@ import onnx
 import onnxruntime
 import openvino
 from onnx import TensorProto, helper, numpy_helper
+
+try:
+    import simulcast.onnx
+except ImportError:
+    simulcast = None
 
 from peer import NAMES, THREADS, TYPES, serve, stored, summed_axes
 
@@ -88,7 +94,7 @@ class Model:
 
 
 def refused(case):
-    other = case["op"] in ("broadcast_shapes", "broadcast_to")
+    other = case["op"] in ("broadcast_shapes", "broadcast_to", "onnx_check")
     return other or case["compile"] or case["backwards"] or set(case["types"]) - set(ELEMENTS)
 
 
@@ -126,4 +132,14 @@ def openvino_call(case):
     return lambda inputs=inputs, out=out: request.infer()
 
 
-serve([("onnxruntime", THREADS, onnxruntime_call), ("openvino", THREADS, openvino_call)])
+def own_call(case):
+    if refused(case):
+        return None
+    model, out = Model(case).bytes()
+    session, inputs = simulcast.onnx.Session(model), dict(zip(NAMES, stored(case)))
+    out = None if case["fresh"] else {"result": out}
+    return lambda: session.run(inputs, out=out)
+
+
+OWN = [("simulcast-session", THREADS, own_call)] if simulcast else []
+serve([*OWN, ("onnxruntime", THREADS, onnxruntime_call), ("openvino", THREADS, openvino_call)])

@@ -16,11 +16,15 @@ use simulcast::{
 use crate::case::Case;
 use crate::floor;
 use crate::measure::Task;
+use crate::model;
 use crate::program;
 
 /// Every engine that has an answer to the case, the floor first where there is one.
 pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
     let mut all = Vec::new();
+    if case.op == "onnx_check" {
+        return vec![("ours-1", model::task(case))];
+    }
     if case.moves() {
         all.push(("floor", floor::of(case)));
     }

@@ -57,7 +57,7 @@ fn whose(engine: &str) -> Whose {
     match engine {
         "floor" => Whose::Floor,
         "hand" => Whose::ByHand,
-        "simulcast-python" => Whose::OursInPython,
+        "simulcast-python" | "simulcast-session" => Whose::OursInPython,
         _ if ["ours", "program", "operator"].iter().any(|own| engine.starts_with(own)) => {
             Whose::Ours
         }

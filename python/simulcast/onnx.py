@@ -1,4 +1,4 @@
-"""ONNX models: run, and every broadcast in them checked.
+"""ONNX models: run, every broadcast in them checked, and legacy ones upgraded.
 
 >>> import numpy as np, simulcast.onnx
 >>> session = simulcast.onnx.Session("loss.onnx")  # doctest: +SKIP
@@ -6,7 +6,9 @@
 >>> print(simulcast.onnx.check("loss.onnx", deny=["SC110"]))  # doctest: +SKIP
 
 A model is a path, its bytes, or an `onnx.ModelProto`. `Backend` is the interface of `onnx.backend.base`; it needs
-the package `onnx`, the rest does not. What there is no code for is named before anything runs.
+the package `onnx`, the rest does not. What there is no code for is named before anything runs. Arrays of `bfloat16`,
+float8, float4 and of less than 8 bits are those of the package `ml_dtypes`; without it the last three are codes, one in
+each byte of an array of `uint8`.
 """
 
 import json as _json
@@ -16,8 +18,9 @@ import numpy as _np
 
 from ._simulcast import OnnxCheck as _OnnxCheck
 from ._simulcast import OnnxSession as _OnnxSession
+from ._simulcast import onnx_upgrade as _upgrade
 
-__all__ = ["Backend", "BackendRep", "Check", "ModelError", "Session", "UnsupportedError", "check"]
+__all__ = ["Backend", "BackendRep", "Check", "ModelError", "Session", "UnsupportedError", "check", "upgrade"]
 
 
 class ModelError(ValueError):
@@ -60,10 +63,49 @@ class Session:
         """How many nodes each program computes: chains of element-wise nodes are one."""
         return tuple(self._session.fused)
 
-    def run(self, inputs):
-        """The outputs by name, for arrays by name."""
-        arrays = {name: _np.asarray(array) for name, array in inputs.items()}
-        return dict(zip(self.outputs, map(_array, self._session.run(arrays))))
+    def run(self, inputs, *, out=None):
+        """The outputs by name, for arrays by name; those that `out` names are written into its arrays."""
+        arrays = {name: self._codes(name, _np.asarray(array)) for name, array in inputs.items()}
+        results = dict(zip(self.outputs, map(_array, self._session.run(arrays, out))))
+        for name, element in self._session.codes:
+            if name not in (out or {}):
+                results[name] = _numbers(results[name], element)
+        return results
+
+    def _codes(self, name, array):
+        """An array of a type that nothing computes with, as its codes."""
+        element = _ELEMENTS.get(array.dtype.name)
+        if element is None:
+            return array
+        declared = self._session.input_type(name)
+        if declared not in (None, element):
+            raise ModelError(f"the input {name!r} is {declared}, not {element}")
+        return array.view(_np.uint8)
+
+
+# The names of ml_dtypes, and those of ONNX.
+_ELEMENTS = {
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+    "float8_e8m0fnu": "float8e8m0",
+    "float4_e2m1fn": "float4e2m1",
+    "uint4": "uint4",
+    "int4": "int4",
+    "uint2": "uint2",
+    "int2": "int2",
+}
+
+
+def _numbers(codes, element):
+    """Codes as an array of their type, where there is a package that has it."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return codes
+    name = next(name for name, own in _ELEMENTS.items() if own == element)
+    return codes.view(getattr(ml_dtypes, name))
 
 
 def _array(result):
@@ -107,6 +149,11 @@ def check(model, *, sizes=None, allow=(), deny=()):
     `allow` and `deny` name findings by their codes.
     """
     return Check(_OnnxCheck(_source(model), dict(sizes or {}), list(allow), list(deny)))
+
+
+def upgrade(model):
+    """The bytes of a model of opset 1 to 6, rewritten for opset 7: `broadcast` and `axis` become NumPy's rule."""
+    return _upgrade(_source(model))
 
 
 def __getattr__(name):

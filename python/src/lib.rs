@@ -58,7 +58,7 @@ mod _simulcast {
     #[pymodule_export]
     use crate::expressions::{Expression, compile, evaluate};
     #[pymodule_export]
-    use crate::onnx::{OnnxCheck, OnnxSession};
+    use crate::onnx::{OnnxCheck, OnnxSession, onnx_upgrade};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
     #[pymodule_export]

@@ -6,10 +6,10 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use simulcast::AnyView;
 use simulcast_core::Action;
 use simulcast_explain::TextOptions;
-use simulcast_onnx::{Check, CheckPolicy, Model, Outcome, RunError};
+use simulcast_onnx::{Check, CheckPolicy, ElementType, Model, Outcome, RunError};
 
 use crate::operands::{Operand, views};
-use crate::results::to_numpy;
+use crate::results::{Target, into_numpy};
 
 /// A model from its bytes, or from a file, whose folder may hold data.
 fn load(source: &Bound<'_, PyAny>) -> PyResult<Model> {
@@ -36,6 +36,21 @@ fn failed(py: Python<'_>, error: &RunError) -> PyErr {
         _ => "ModelError",
     };
     raised(py, class, &error.to_string())
+}
+
+/// The bytes of a model of opset 1 to 6, rewritten for opset 7.
+#[pyfunction]
+pub(crate) fn onnx_upgrade<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let py = source.py();
+    let made = match source.cast::<PyBytes>() {
+        Ok(bytes) => simulcast_onnx::upgrade(bytes.as_bytes(), None),
+        Err(_) => {
+            let path: std::path::PathBuf = source.extract()?;
+            simulcast_onnx::upgrade(&std::fs::read(&path)?, path.parent())
+        }
+    };
+    let made = made.map_err(|error| raised(py, "ModelError", &error.to_string()))?;
+    Ok(PyBytes::new(py, &made))
 }
 
 /// A model that is ready to run.
@@ -78,17 +93,31 @@ impl OnnxSession {
         self.0.outputs().map(Into::into).collect()
     }
 
+    /// The type that the model declares for an input, by ONNX's name.
+    fn input_type(&self, name: &str) -> Option<&'static str> {
+        self.0.input_type(name).map(ElementType::name)
+    }
+
+    /// The types of the outputs that are codes, one in each byte, by ONNX's names.
+    #[getter]
+    fn codes(&self) -> Vec<(String, &'static str)> {
+        self.0.codes().map(|(output, code)| (output.into(), code.name())).collect()
+    }
+
     /// How many nodes each program computes.
     #[getter]
     fn fused(&self) -> Vec<usize> {
         self.0.fused()
     }
 
-    /// The outputs in order: arrays, and for text a list of words with its shape.
+    /// The outputs in order: arrays, and for text a list of words with its shape. Those that `out`
+    /// names are written into its arrays.
+    #[pyo3(signature = (inputs, out=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyDict>,
+        out: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let names: Vec<String> = inputs.keys().extract()?;
         let objects: Vec<Bound<'py, PyAny>> = inputs.values().iter().collect();
@@ -97,16 +126,38 @@ impl OnnxSession {
             return Err(PyTypeError::new_err("a model runs on arrays, not on Dask's"));
         };
         let views = views(&operands)?;
+        let asked: Vec<(String, Bound<'py, PyAny>)> =
+            out.map_or(Ok(Vec::new()), |out| out.items().extract())?;
+        let targets = asked.iter().map(|(_, object)| Target::new(Some(object), None, None));
+        let targets = targets.collect::<PyResult<Vec<_>>>()?;
+        let (mut places, mut taken) = (Vec::with_capacity(asked.len()), views.clone());
+        for ((name, _), target) in asked.iter().zip(&targets) {
+            let Some(place) = target.place(&taken) else {
+                return Err(PyValueError::new_err(format!(
+                    "{name:?} cannot be written to its array, which holds no numbers as they lie in \
+                     memory, or shares it with an input or another output"
+                )));
+            };
+            places.push((name.as_str(), place));
+            taken.extend(target.view());
+        }
         let given: Vec<(&str, AnyView<'_>)> = names.iter().map(String::as_str).zip(views).collect();
-        let outputs = py.detach(|| self.0.run(&given)).map_err(|error| failed(py, &error))?;
+        let made = py.detach(|| self.0.run_into(&given, &mut places));
+        let mut made = made.map_err(|error| failed(py, &error))?.into_iter().peekable();
         let list = PyList::empty(py);
-        for (_, array) in &outputs {
+        for name in self.0.outputs() {
+            let Some((_, array)) = made.next_if(|(own, _)| own == name) else {
+                // It was written where it was asked for.
+                let place = asked.iter().find(|(own, _)| own == name);
+                list.append(place.map(|(_, object)| object))?;
+                continue;
+            };
             match array.typed::<String>() {
                 Some(words) => {
                     let words: Vec<&String> = words.iter().collect();
                     list.append((words, array.shape().to_vec()))?;
                 }
-                None => list.append(to_numpy(py, array)?)?,
+                None => list.append(into_numpy(py, array)?)?,
             }
         }
         Ok(list)

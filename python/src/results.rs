@@ -115,6 +115,17 @@ impl<'a, 'py> Target<'a, 'py> {
         }
     }
 
+    /// The memory of `out`, where results can be written there at once; none of it may be an
+    /// operand's.
+    pub(crate) fn place(&self, operands: &[AnyView<'_>]) -> Option<AnyViewMut<'_>> {
+        self.out.as_ref()?.place(self.dtype()?, operands)
+    }
+
+    /// What `out` holds, where it can be read as it lies.
+    pub(crate) fn view(&self) -> Option<AnyView<'_>> {
+        self.out.as_ref().and_then(|out| view(&out.array))
+    }
+
     /// Copies a result into `out`, where that may be cast.
     fn store(&self, result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let Some(out) = &self.out else { return Ok(result.clone()) };
@@ -254,6 +265,45 @@ pub(crate) fn to_numpy<'py>(py: Python<'py>, array: &AnyArray) -> PyResult<Bound
         std::ptr::copy_nonoverlapping(own.pointer(), to, rows);
     }
     returned(made)
+}
+
+/// An array of the engine's as one of NumPy's: a large one is not copied, NumPy takes its memory over.
+pub(crate) fn into_numpy(py: Python<'_>, mut array: AnyArray) -> PyResult<Bound<'_, PyAny>> {
+    let (dtype, shape) = (array.dtype(), array.shape().to_vec());
+    let large = array.view().len() > SMALL && dtype != DType::String && is_row_major(&array.view());
+    let Some(rank) = i32::try_from(shape.len()).ok().filter(|_| large) else {
+        return to_numpy(py, &array);
+    };
+    let data = array.view_mut().pointer();
+    let memory = Bound::new(py, Memory { _array: array })?;
+    let descriptor = dtypes::descriptor(py, dtype)?;
+    // SAFETY: NumPy takes over the reference to the descriptor and copies the sizes; the data are
+    // row-major, of that type and shape, and nobody but the array that is made gets at them while
+    // `memory` lives, which it keeps.
+    unsafe {
+        let made = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            get_type_object(py, NpyTypes::PyArray_Type),
+            descriptor,
+            rank,
+            shape.as_ptr().cast_mut().cast(),
+            std::ptr::null_mut(),
+            data.cast(),
+            NPY_ARRAY_WRITEABLE,
+            std::ptr::null_mut(),
+        );
+        let made = Bound::from_owned_ptr_or_err(py, made)?;
+        match PY_ARRAY_API.PyArray_SetBaseObject(py, made.as_ptr().cast(), memory.into_ptr()) {
+            0 => Ok(made),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
+}
+
+/// An array whose elements are NumPy's to use.
+#[pyclass(frozen, module = "simulcast._simulcast")]
+struct Memory {
+    _array: AnyArray,
 }
 
 fn is_row_major(view: &AnyView<'_>) -> bool {

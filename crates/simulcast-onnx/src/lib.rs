@@ -39,7 +39,8 @@
 //!   results are those that are declared.
 //! - Operators without a rule have the declared shapes, and are listed.
 //! - What runs are element-wise operators, shapes, casts, indices, reductions, softmax, products and
-//!   the normalizations made of them, on tensors of NumPy's types and `bfloat16`; `docs/onnx-backend.md`
+//!   the normalizations made of them, on tensors of NumPy's types and `bfloat16` (elements of float8,
+//!   float4 and of less than 8 bits are moved and cast, not computed with); `docs/onnx-backend.md`
 //!   lists the tests of the package onnx that ask for more. What there is no code for is named before
 //!   anything runs.
 

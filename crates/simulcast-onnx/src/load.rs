@@ -8,6 +8,7 @@ use crate::model::{
     Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, ValueId,
 };
 use crate::structure::Builder;
+use crate::tensor::Buffer;
 use crate::wire::{Field, Fields, WireError};
 use crate::{ElementType, LoadError, Tensor};
 
@@ -27,7 +28,7 @@ impl Model {
             why: error.to_string(),
         };
         let bytes = std::fs::read(path).map_err(failed)?;
-        Decoder { buffer: bytes.into(), folder: path.parent() }.model()
+        Decoder { buffer: Buffer::new(bytes), folder: path.parent() }.model()
     }
 
     /// Loads a model from memory. It has no folder, so data in other files are refused.
@@ -41,12 +42,12 @@ impl Model {
 
     /// Loads a model from memory; data in other files are looked for below that folder.
     pub(crate) fn from_bytes_in(bytes: &[u8], folder: Option<&Path>) -> Result<Self, LoadError> {
-        Decoder { buffer: bytes.into(), folder }.model()
+        Decoder { buffer: Buffer::new(bytes.to_vec()), folder }.model()
     }
 }
 
 struct Decoder<'f> {
-    buffer: Arc<[u8]>,
+    buffer: Buffer,
     folder: Option<&'f Path>,
 }
 

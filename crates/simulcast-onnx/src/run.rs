@@ -24,10 +24,12 @@
 //! ```
 //!
 //! Whatever there is no code for is named when the session is made; nothing has run by then. A value
-//! is kept only until its last reader has run. Before memory is asked for, the size of each value is
+//! is kept only until its last reader has run. Elements of float8, float4 and of less than 8 bits are
+//! moved and cast, as codes in bytes of an array of `u8`, see [`Session::codes`]. Before memory is asked for, the size of each value is
 //! compared with [`Session::limit`].
 
 mod call;
+mod codes;
 mod constant;
 mod cut;
 mod elementwise;
@@ -45,14 +47,14 @@ mod value;
 
 use std::collections::HashMap;
 
-use simulcast::{AnyArray, AnyView};
+use simulcast::{AnyArray, AnyView, AnyViewMut, DType};
 
-use crate::Model;
 use crate::model::{Declared, DeclaredDim};
+use crate::{ElementType, Model};
 use call::{Allowed, Inputs};
 pub use error::{NodeError, RunError, UnsupportedNode};
 use fuse::{Block, Chain, Work};
-use plan::{Input, Plan, Slot};
+use plan::{Input, Output, Plan, Slot};
 use value::Value;
 
 /// The most bytes of a value, unless said: 16 GiB.
@@ -128,9 +130,27 @@ impl Session {
         self.plan.inputs.iter().map(|input| input.name.as_str())
     }
 
+    /// The type that the model declares for an input.
+    #[must_use]
+    pub fn input_type(&self, name: &str) -> Option<ElementType> {
+        let input = self.plan.inputs.iter().find(|input| input.name == name)?;
+        match input.declared {
+            Some(Declared::Tensor { element, .. }) => element,
+            _ => None,
+        }
+    }
+
     /// The names of the outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
-        self.plan.outputs.iter().map(|(name, _)| name.as_str())
+        self.plan.outputs.iter().map(|output| output.name.as_str())
+    }
+
+    /// The outputs that are held as codes, one in each byte, and the type that the codes are of.
+    pub fn codes(&self) -> impl Iterator<Item = (&str, ElementType)> {
+        self.plan.outputs.iter().filter_map(|output| {
+            let code = output.code?;
+            Some((output.name.as_str(), code))
+        })
     }
 
     /// How many nodes each program computes, in the order in which they run.
@@ -157,19 +177,51 @@ impl Session {
     /// Inputs that are missing, or not what the model declares; the first node that cannot work on
     /// what it was given.
     pub fn run(&self, inputs: &[(&str, AnyView<'_>)]) -> Result<Vec<(String, AnyArray)>, RunError> {
+        self.run_into(inputs, &mut [])
+    }
+
+    /// As [`Session::run`]; outputs that have a place are written there, and only the others are
+    /// given back. What a chain computes goes there at once, so that no memory is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`], and where a place is not of an output's type and shape. What the places
+    /// hold then is not said.
+    pub fn run_into(
+        &self,
+        inputs: &[(&str, AnyView<'_>)],
+        places: &mut [(&str, AnyViewMut<'_>)],
+    ) -> Result<Vec<(String, AnyArray)>, RunError> {
+        let outputs = &self.plan.outputs;
+        let mut own: Vec<Place<'_, '_>> = outputs.iter().map(|_| Place::Fresh).collect();
+        for (name, place) in places {
+            let output = outputs.iter().position(|output| output.name == *name);
+            match output.and_then(|output| own.get_mut(output)) {
+                Some(own @ Place::Fresh) => *own = Place::Given(place),
+                _ => {
+                    let outputs = outputs.iter().map(|output| output.name.clone()).collect();
+                    return Err(RunError::NoOutput { name: (*name).to_owned(), outputs });
+                }
+            }
+        }
         let mut values: Vec<Option<Value<'_>>> = vec![None; self.plan.slots];
         for (slot, array) in &self.plan.constants {
             values[*slot] = Some(Value::Made(array.clone()));
         }
         self.bind(inputs, &mut values)?;
-        self.block(&self.plan.block, &mut values)?;
-        let results = self.plan.outputs.iter().enumerate().map(|(index, (name, slot))| {
-            let again = self.plan.outputs.iter().skip(index + 1).any(|(_, other)| other == slot);
+        self.block(&self.plan.block, &mut values, &mut own)?;
+        let mut results = Vec::new();
+        for (index, (Output { name, slot, .. }, place)) in outputs.iter().zip(own).enumerate() {
+            let again = outputs.iter().skip(index + 1).any(|other| other.slot == *slot);
             let value = if again { values[*slot].clone() } else { values[*slot].take() };
-            let value = value.ok_or_else(|| RunError::Missing(name.clone()))?;
-            Ok((name.clone(), value.into_array()))
-        });
-        results.collect()
+            let value = value.ok_or_else(|| RunError::Missing(name.clone()));
+            match place {
+                Place::Fresh => results.push((name.clone(), value?.into_array())),
+                Place::Given(place) => store(name, &value?.view(), place)?,
+                Place::Filled => {}
+            }
+        }
+        Ok(results)
     }
 
     /// Puts the inputs into their slots, held to what the model declares.
@@ -195,12 +247,23 @@ impl Session {
         missing.map_or(Ok(()), |input| Err(RunError::Missing(input.name.clone())))
     }
 
-    fn block<'a>(&self, block: &Block, values: &mut [Option<Value<'a>>]) -> Result<(), RunError> {
+    fn block<'a>(
+        &self,
+        block: &Block,
+        values: &mut [Option<Value<'a>>],
+        places: &mut [Place<'_, '_>],
+    ) -> Result<(), RunError> {
         for step in &block.steps {
             match &step.work {
                 Work::Chain(chain) => {
-                    let made = self.chain(chain, values)?;
-                    values[chain.output] = Some(made.into());
+                    let place =
+                        self.plan.outputs.iter().zip(&mut *places).find(|(output, place)| {
+                            output.slot == chain.output
+                                && output.alone
+                                && matches!(place, Place::Given(_))
+                        });
+                    let made = self.chain(chain, values, place)?;
+                    values[chain.output] = made.map(Value::from);
                 }
                 Work::Whole { call, code, inputs, outputs } => {
                     // The last reader gets the array itself, and may work in its place.
@@ -236,7 +299,7 @@ impl Session {
                         return Err(error("its condition is not one truth value"));
                     };
                     let branch = if taken { then } else { other };
-                    self.block(branch, values)?;
+                    self.block(branch, values, places)?;
                     for (slot, result) in outputs.iter().zip(&branch.results) {
                         let value = values[*result].clone();
                         if let Some(slot) = slot {
@@ -252,18 +315,67 @@ impl Session {
         Ok(())
     }
 
-    fn chain(&self, chain: &Chain, values: &[Option<Value<'_>>]) -> Result<AnyArray, RunError> {
+    /// The result of a chain, where it has no place.
+    fn chain(
+        &self,
+        chain: &Chain,
+        values: &[Option<Value<'_>>],
+        place: Option<(&Output, &mut Place<'_, '_>)>,
+    ) -> Result<Option<AnyArray>, RunError> {
         let view = |slot: &Slot| values[*slot].as_ref().map(Value::view);
         let operands: Option<Vec<AnyView<'_>>> = chain.operands.iter().map(view).collect();
         let operands = operands.ok_or_else(|| chain.error(0, "an operand is missing".into()))?;
         let dtypes: Vec<_> = operands.iter().map(AnyView::dtype).collect();
         chain.with(&dtypes, |program| {
             let shape = program.on(&operands).shape().map_err(|error| chain.failed(error))?;
+            let run = self.allowed.on(program, &operands);
+            if let Some((output, place)) = place
+                && let Place::Given(given) = std::mem::replace(place, Place::Filled)
+            {
+                fits(&output.name, (program.dtype(), &shape), given)?;
+                run.collect_into(given).map_err(|error| chain.failed(error))?;
+                return Ok(None);
+            }
             let room = self.allowed.room(&shape, program.dtype());
             room.map_err(|why| chain.error(usize::MAX, why))?;
-            self.allowed.run(program, &operands).map_err(|error| chain.failed(error))
+            run.collect().map(Some).map_err(|error| chain.failed(error))
         })
     }
+}
+
+/// Where an output goes.
+enum Place<'p, 'v> {
+    /// Into memory of its own.
+    Fresh,
+    /// Into the caller's.
+    Given(&'p mut AnyViewMut<'v>),
+    /// It is there.
+    Filled,
+}
+
+/// Holds a place to the output that goes there.
+fn fits(
+    name: &str,
+    (dtype, shape): (DType, &[usize]),
+    place: &AnyViewMut<'_>,
+) -> Result<(), RunError> {
+    if (dtype, shape) == (place.dtype(), place.shape()) {
+        return Ok(());
+    }
+    let (made, given) = ((dtype, shape.to_vec()), (place.dtype(), place.shape().to_vec()));
+    Err(RunError::Place { name: name.to_owned(), made, given })
+}
+
+/// Copies an output to its place.
+fn store(name: &str, value: &AnyView<'_>, place: &mut AnyViewMut<'_>) -> Result<(), RunError> {
+    fits(name, (value.dtype(), value.shape()), place)?;
+    let copied: Result<(), NodeError> = value::each!(value, typed => {
+        if let Some(mut place) = place.typed() {
+            place.assign(&typed);
+        }
+        Ok(())
+    });
+    copied.map_err(|why| RunError::Value { name: name.to_owned(), why: why.to_string() })
 }
 
 /// Holds an array to what the model declares of an input.
@@ -275,7 +387,7 @@ fn check<'p>(
     let Some(Declared::Tensor { element, dims }) = &input.declared else { return Ok(()) };
     let name = || input.name.clone();
     if let Some(element) = *element
-        && value::dtype(element) != Some(view.dtype())
+        && value::held(element) != view.dtype()
     {
         return Err(RunError::DType { name: name(), expected: element, given: view.dtype() });
     }

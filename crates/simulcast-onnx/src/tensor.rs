@@ -82,16 +82,19 @@ impl fmt::Display for TensorError {
 
 impl std::error::Error for TensorError {}
 
+/// A file in memory, which tensors share; a vector, so that what was read is not copied once more.
+pub(crate) type Buffer = Arc<Vec<u8>>;
+
 /// A part of a buffer that several tensors share.
 #[derive(Clone)]
 pub(crate) struct Bytes {
-    buffer: Arc<[u8]>,
+    buffer: Buffer,
     range: Range<usize>,
 }
 
 impl Bytes {
     /// `part` must be a part of `buffer`; otherwise it is copied.
-    pub(crate) fn of(buffer: &Arc<[u8]>, part: &[u8]) -> Self {
+    pub(crate) fn of(buffer: &Buffer, part: &[u8]) -> Self {
         let start = part.as_ptr().addr().wrapping_sub(buffer.as_ptr().addr());
         let range = start..start.saturating_add(part.len());
         match buffer.get(range.clone()) {
@@ -107,7 +110,7 @@ impl Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { range: 0..bytes.len(), buffer: bytes.into() }
+        Self { range: 0..bytes.len(), buffer: Buffer::new(bytes) }
     }
 }
 
@@ -219,7 +222,7 @@ impl Tensor {
     /// Reads a `TensorProto`.
     pub(crate) fn decode(
         message: &[u8],
-        buffer: &Arc<[u8]>,
+        buffer: &Buffer,
         folder: Option<&std::path::Path>,
     ) -> Result<Self, (String, TensorError)> {
         let mut parts = Parts::default();
@@ -262,7 +265,7 @@ impl<'a> Parts<'a> {
 
     fn tensor(
         &mut self,
-        buffer: &Arc<[u8]>,
+        buffer: &Buffer,
         folder: Option<&std::path::Path>,
     ) -> Result<Tensor, TensorError> {
         let code = i32::try_from(self.code).ok().and_then(ElementType::from_code);

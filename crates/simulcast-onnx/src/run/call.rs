@@ -1,6 +1,6 @@
 //! A node as the code for its operator sees it: attributes with their defaults, inputs as values.
 
-use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, TypeError};
+use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, Run, TypeError};
 use simulcast_core::{Names, Rule, elements, resolve};
 
 use super::error::NodeError;
@@ -19,6 +19,8 @@ pub(super) struct Call {
     pub(super) attributes: Vec<Attribute>,
     /// The names of the inputs.
     pub(super) inputs: Names,
+    /// The types of the inputs that a run holds as codes.
+    pub(super) codes: Vec<Option<ElementType>>,
     /// Which outputs are asked for.
     pub(super) outputs: Vec<bool>,
 }
@@ -68,16 +70,34 @@ impl Call {
     }
 
     /// The element type that an attribute names, by number or as opsets below 6 by name.
-    pub(super) fn element(&self, name: &str) -> Option<Result<DType, String>> {
-        let element = match self.attribute(name)? {
+    pub(super) fn element_type(&self, name: &str) -> Option<ElementType> {
+        match self.attribute(name)? {
             AttributeValue::Int(code) => i32::try_from(*code).ok().and_then(ElementType::from_code),
             AttributeValue::Text(_) => self.text(name).and_then(ElementType::from_legacy_name),
             _ => None,
-        };
-        let Some(element) = element else {
+        }
+    }
+
+    /// As [`Self::element_type`], of what can be computed with.
+    pub(super) fn element(&self, name: &str) -> Option<Result<DType, String>> {
+        self.attribute(name)?;
+        let Some(element) = self.element_type(name) else {
             return Some(Err(format!("{name} is no element type")));
         };
         Some(dtype(element).ok_or_else(|| format!("{element} cannot be computed with")))
+    }
+
+    /// The type of an input that is held as codes.
+    pub(super) fn code(&self, input: usize) -> Option<ElementType> {
+        self.codes.get(input).copied().flatten()
+    }
+
+    /// What a `Cast` or `CastLike` casts to, as far as that is known before it runs.
+    pub(super) fn target(&self) -> Option<ElementType> {
+        match self.op.as_str() {
+            "Cast" => self.element_type("to"),
+            _ => self.code(1),
+        }
     }
 
     /// Brings the inputs' shapes together; an error names the inputs.
@@ -186,16 +206,12 @@ impl Allowed {
         }
     }
 
-    /// Runs a program.
-    pub(super) fn run(
-        &self,
-        program: &Program,
-        operands: &[AnyView<'_>],
-    ) -> Result<AnyArray, simulcast::ProgramError> {
+    /// A run of a program.
+    pub(super) fn on<'r>(&self, program: &'r Program, operands: &'r [AnyView<'r>]) -> Run<'r> {
         let run = program.on(operands);
         match self.threads {
-            Some(threads) => run.threads(threads).collect(),
-            None => run.collect(),
+            Some(threads) => run.threads(threads),
+            None => run,
         }
     }
 
@@ -214,6 +230,6 @@ impl Allowed {
         let root = steps(&mut build, &args)?;
         let program = build.finish(root)?;
         self.room(&program.on(operands).shape()?, program.dtype())?;
-        Ok(self.run(&program, operands)?)
+        Ok(self.on(&program, operands).collect()?)
     }
 }

@@ -8,6 +8,7 @@ use super::call::{Allowed, Call, Inputs, axis, sizes};
 use super::error::{NodeError, RunError};
 use super::operators::{Found, Results, one};
 use super::value::{array, each, of_tensor};
+use crate::ElementType;
 use crate::model::AttributeValue;
 
 pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
@@ -24,7 +25,10 @@ pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
 }
 
 /// The value of a `Constant`; the inner error says which kinds there is no code for.
-pub(super) fn constant(call: &Call, name: &str) -> Result<Result<AnyArray, String>, RunError> {
+pub(super) fn constant(
+    call: &Call,
+    name: &str,
+) -> Result<Result<(AnyArray, ElementType), String>, RunError> {
     let text = |text: &[u8]| {
         let why =
             || RunError::Value { name: name.to_owned(), why: "a text that is not UTF-8".into() };
@@ -33,19 +37,20 @@ pub(super) fn constant(call: &Call, name: &str) -> Result<Result<AnyArray, Strin
     let Some(attribute) = call.attributes.iter().find(|a| a.name.starts_with("value")) else {
         return Ok(Err("it has no value".into()));
     };
+    use ElementType as E;
     Ok(Ok(match &attribute.value {
         AttributeValue::Tensor(tensor) => match of_tensor(tensor, name) {
             Err(RunError::Value { why, .. }) => return Ok(Err(why)),
-            other => other?,
+            other => (other?, tensor.element()),
         },
-        AttributeValue::Float(value) => AnyArray::scalar(*value),
-        AttributeValue::Int(value) => AnyArray::scalar(*value),
-        AttributeValue::Text(value) => AnyArray::scalar(text(value)?),
-        AttributeValue::Floats(values) => Array1::from_vec(values.clone()).into(),
-        AttributeValue::Ints(values) => Array1::from_vec(values.clone()).into(),
+        AttributeValue::Float(value) => (AnyArray::scalar(*value), E::F32),
+        AttributeValue::Int(value) => (AnyArray::scalar(*value), E::I64),
+        AttributeValue::Text(value) => (AnyArray::scalar(text(value)?), E::String),
+        AttributeValue::Floats(values) => (Array1::from_vec(values.clone()).into(), E::F32),
+        AttributeValue::Ints(values) => (Array1::from_vec(values.clone()).into(), E::I64),
         AttributeValue::Texts(values) => {
             let values = values.iter().map(|value| text(value)).collect::<Result<Vec<_>, _>>()?;
-            Array1::from_vec(values).into()
+            (Array1::from_vec(values).into(), E::String)
         }
         _ => return Ok(Err("it has no tensor".into())),
     }))

@@ -66,6 +66,22 @@ pub enum RunError {
         /// The input that has the second one.
         name: String,
     },
+    /// A place for an output that the model does not have, or for one that has a place already.
+    NoOutput {
+        /// The name that was given.
+        name: String,
+        /// The names of the model's outputs.
+        outputs: Vec<String>,
+    },
+    /// A place of another type or shape than the output has.
+    Place {
+        /// The output.
+        name: String,
+        /// Its type and sizes.
+        made: (DType, Vec<usize>),
+        /// Those of the place.
+        given: (DType, Vec<usize>),
+    },
     /// A size for a symbol that no input has.
     NoSymbol(String),
     /// A node that cannot work on what it was given.
@@ -205,6 +221,17 @@ impl fmt::Display for RunError {
             Self::Symbol { symbol, sizes: [one, other], name } => {
                 write!(f, "{symbol} is {one} and, in the input {name:?}, {other}")
             }
+            Self::NoOutput { name, outputs } => write!(
+                f,
+                "{name:?} is no output of the model, or has a place already; it has {}",
+                outputs.join(", ")
+            ),
+            Self::Place { name, made: (dtype, shape), given: (other, sizes) } => write!(
+                f,
+                "the output {name:?} is {dtype} {}, its place {other} {}",
+                tuple(shape),
+                tuple(sizes)
+            ),
             Self::NoSymbol(symbol) => write!(f, "no input of the model has a symbol {symbol:?}"),
             Self::Node { node, op, why } => write!(f, "{node} ({op}): {why}"),
         }

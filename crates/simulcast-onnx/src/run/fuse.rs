@@ -25,6 +25,15 @@ pub(super) struct Block {
     pub(super) results: Vec<Slot>,
 }
 
+impl Block {
+    /// The values that its steps read.
+    pub(super) fn reads(&self) -> HashSet<Slot> {
+        let mut reads = Vec::new();
+        self.steps.iter().for_each(|step| step.work.reads(&mut reads));
+        reads.into_iter().collect()
+    }
+}
+
 /// A step of a run.
 #[derive(Debug)]
 pub(super) struct Step {

@@ -3,7 +3,7 @@
 //! Every value of every graph becomes a slot of one list, so that a branch or a function reads what
 //! is around it without ado. What there is no code for is collected, and named before anything runs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use simulcast::AnyArray;
@@ -14,9 +14,9 @@ use super::elementwise::{self, Steps};
 use super::error::{RunError, UnsupportedNode};
 use super::fuse::{Block, fuse};
 use super::operators::{self, Whole};
-use super::{constant, lay, value};
-use crate::Model;
+use super::{codes, constant, lay, value};
 use crate::model::{Attribute, AttributeValue, Declared, Function, Graph, Node, Producer, ValueId};
+use crate::{ElementType, Model, Tensor};
 
 /// A place for a value.
 pub(super) type Slot = usize;
@@ -59,11 +59,22 @@ pub(super) struct Input {
     pub(super) slot: Slot,
 }
 
+/// An output of the model.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) name: String,
+    pub(super) slot: Slot,
+    /// Whether nobody but the caller reads it, so that it may be made in the caller's memory.
+    pub(super) alone: bool,
+    /// Its type, where it is held as codes.
+    pub(super) code: Option<ElementType>,
+}
+
 /// What a model becomes.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) inputs: Vec<Input>,
-    pub(super) outputs: Vec<(String, Slot)>,
+    pub(super) outputs: Vec<Output>,
     /// What the model carries, and the defaults of inputs.
     pub(super) constants: Vec<(Slot, Arc<AnyArray>)>,
     pub(super) block: Block,
@@ -83,8 +94,8 @@ struct Scope<'m> {
 struct Planner<'m> {
     functions: HashMap<(&'m str, &'m str, &'m str), &'m Function>,
     constants: Vec<(Slot, Arc<AnyArray>)>,
-    /// Values of strings, as far as their types are known here.
-    strings: HashSet<Slot>,
+    /// Values that are strings or codes, as far as their types are known here.
+    kinds: HashMap<Slot, ElementType>,
     names: Vec<String>,
     unsupported: Vec<UnsupportedNode>,
     budget: usize,
@@ -99,7 +110,7 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
             .map(|f| ((f.domain.as_str(), f.name.as_str(), f.overload.as_str()), f))
             .collect(),
         constants: Vec::new(),
-        strings: HashSet::new(),
+        kinds: HashMap::new(),
         names: Vec::new(),
         unsupported: Vec::new(),
         budget: BUDGET,
@@ -120,7 +131,7 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
         scope.slots[id.index()] = Some(slot);
         if let Some(tensor) = &own.tensor {
             let default = value::of_tensor(tensor, &own.name)?;
-            planner.constant(slot, default);
+            planner.constant(slot, default, tensor.element());
             // Before IR 4 initializers had to be inputs too.
             if model.ir_version < 4 {
                 continue;
@@ -133,32 +144,26 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
             }
             None => None,
         };
-        if let Some(element) = element {
-            match value::dtype(element) {
-                None => {
-                    return Err(RunError::Value {
-                        name: own.name.clone(),
-                        why: element.to_string(),
-                    });
-                }
-                Some(simulcast::DType::String) => drop(planner.strings.insert(slot)),
-                Some(_) => {}
-            }
-        }
+        planner.note(slot, element);
         inputs.push(Input { name: own.name.clone(), declared: own.declared.clone(), slot });
     }
     let steps = planner.graph(&mut scope)?;
     if !planner.unsupported.is_empty() {
         return Err(RunError::Unsupported(planner.unsupported));
     }
-    let mut outputs = Vec::new();
+    let mut results: Vec<Slot> = Vec::new();
     for &id in &graph.outputs {
         let slot = planner.read(&mut scope, id)?;
-        let slot = slot.ok_or_else(|| RunError::Missing(graph.name_of(id).to_owned()))?;
-        outputs.push((graph.name_of(id).to_owned(), slot));
+        results.push(slot.ok_or_else(|| RunError::Missing(graph.name_of(id).to_owned()))?);
     }
-    let results: Vec<Slot> = outputs.iter().map(|(_, slot)| *slot).collect();
     let block = fuse(steps, &results, &planner.names, false);
+    let reads = block.reads();
+    let output = |(&id, &slot): (&ValueId, &Slot)| {
+        let once = results.iter().filter(|other| **other == slot).count() == 1;
+        let alone = once && !reads.contains(&slot);
+        Output { name: graph.name_of(id).to_owned(), slot, alone, code: planner.code(slot) }
+    };
+    let outputs = graph.outputs.iter().zip(&results).map(output).collect();
     let slots = planner.names.len();
     Ok(Plan { inputs, outputs, constants: planner.constants, block, slots })
 }
@@ -169,11 +174,16 @@ impl<'m> Planner<'m> {
         self.names.len() - 1
     }
 
-    fn constant(&mut self, slot: Slot, array: AnyArray) {
-        if array.dtype() == simulcast::DType::String {
-            self.strings.insert(slot);
-        }
+    fn constant(&mut self, slot: Slot, array: AnyArray, element: ElementType) {
+        self.note(slot, Some(element));
         self.constants.push((slot, Arc::new(array)));
+    }
+
+    /// Notes what a value is, where that decides the code of who reads it.
+    fn note(&mut self, slot: Slot, element: Option<ElementType>) {
+        if let Some(element) = element.filter(|e| *e == ElementType::String || codes::is_code(*e)) {
+            self.kinds.insert(slot, element);
+        }
     }
 
     /// The slot of a value; an initializer gets one when it is first read.
@@ -184,7 +194,7 @@ impl<'m> Planner<'m> {
             (None, Some(tensor)) if own.producer == Producer::Initializer => {
                 let array = value::of_tensor(tensor, &own.name)?;
                 let slot = self.slot(&own.name);
-                self.constant(slot, array);
+                self.constant(slot, array, tensor.element());
                 scope.slots[id.index()] = Some(slot);
                 Ok(Some(slot))
             }
@@ -240,11 +250,12 @@ impl<'m> Planner<'m> {
             attributes: resolved(scope, node),
             inputs: Names::of(node.inputs.iter().map(|id| id.map_or("", |id| graph.name_of(id)))),
             outputs: node.outputs.iter().map(Option::is_some).collect(),
+            codes: inputs.iter().map(|slot| self.code((*slot)?)).collect(),
         };
         if !node.domain.is_empty() {
             let op = format!("{}.{}", node.domain, node.op);
             self.unsupported.push(UnsupportedNode { node: call.node, op, why: None });
-            self.outputs(scope, node, false);
+            self.outputs(scope, node, None);
             return Ok(());
         }
         match (node.op.as_str(), inputs.as_slice()) {
@@ -258,16 +269,16 @@ impl<'m> Planner<'m> {
             ("Constant", []) => {
                 let name = graph.node_name(index);
                 match constant::constant(&call, &name)? {
-                    Ok(array) => {
+                    Ok((array, element)) => {
                         let slot = self.slot(&name);
-                        self.constant(slot, array);
+                        self.constant(slot, array, element);
                         if let Some(Some(output)) = node.outputs.first() {
                             scope.slots[output.index()] = Some(slot);
                         }
                     }
                     Err(why) => {
                         self.refuse(call, Some(why));
-                        self.outputs(scope, node, false);
+                        self.outputs(scope, node, None);
                     }
                 }
                 return Ok(());
@@ -277,23 +288,35 @@ impl<'m> Planner<'m> {
             }
             _ => {}
         }
-        let text = inputs.iter().flatten().any(|slot| self.strings.contains(slot));
+        let text = inputs.iter().flatten().any(|slot| self.is_text(*slot));
         let code = match code(&call, inputs.len(), text) {
             Ok(code) => code,
             Err(why) => {
                 self.refuse(call, why);
                 // What reads its results is looked at all the same.
-                self.outputs(scope, node, false);
+                self.outputs(scope, node, None);
                 return Ok(());
             }
         };
         if matches!(code, Code::Steps(_)) && lay::is_needed(&call) {
             inputs = self.laid(call.clone(), inputs, steps);
         }
-        let text = text && operators::keeps_text(&call.op);
-        let outputs = self.outputs(scope, node, text);
+        let element = match text && operators::keeps_text(&call.op) {
+            true => Some(ElementType::String),
+            false => given(&call),
+        };
+        let outputs = self.outputs(scope, node, element);
         steps.push(Raw::Node { call, code, inputs, outputs });
         Ok(())
+    }
+
+    fn is_text(&self, slot: Slot) -> bool {
+        self.kinds.get(&slot) == Some(&ElementType::String)
+    }
+
+    /// The type of a value that is held as codes.
+    fn code(&self, slot: Slot) -> Option<ElementType> {
+        self.kinds.get(&slot).copied().filter(|element| codes::is_code(*element))
     }
 
     fn refuse(&mut self, call: Call, why: Option<String>) {
@@ -301,14 +324,17 @@ impl<'m> Planner<'m> {
     }
 
     /// Slots for the outputs of a node.
-    fn outputs(&mut self, scope: &mut Scope<'m>, node: &Node, text: bool) -> Vec<Option<Slot>> {
+    fn outputs(
+        &mut self,
+        scope: &mut Scope<'m>,
+        node: &Node,
+        element: Option<ElementType>,
+    ) -> Vec<Option<Slot>> {
         let mut slot = |id: &Option<ValueId>| {
             let id = (*id)?;
             let slot = self.slot(scope.graph.name_of(id));
             scope.slots[id.index()] = Some(slot);
-            if text {
-                self.strings.insert(slot);
-            }
+            self.note(slot, element);
             Some(slot)
         };
         node.outputs.iter().map(&mut slot).collect()
@@ -378,7 +404,7 @@ impl<'m> Planner<'m> {
         };
         let (Some(then), Some(other)) = (graph("then_branch"), graph("else_branch")) else {
             self.refuse(call, Some("it has not two branches".into()));
-            self.outputs(scope, node, false);
+            self.outputs(scope, node, None);
             return Ok(());
         };
         let constant = self.constants.iter().find(|(slot, _)| *slot == condition);
@@ -397,7 +423,16 @@ impl<'m> Planner<'m> {
             return Ok(());
         }
         let branches = [self.branch(scope, &call, then)?, self.branch(scope, &call, other)?];
-        let outputs = self.outputs(scope, node, false);
+        let outputs = self.outputs(scope, node, None);
+        for (n, output) in outputs.iter().enumerate() {
+            let result = |(_, results): &(_, Vec<Slot>)| self.kinds.get(results.get(n)?).copied();
+            if let (Some(output), [Some(one), Some(other)]) =
+                (output, branches.each_ref().map(result))
+                && one == other
+            {
+                self.kinds.insert(*output, one);
+            }
+        }
         steps.push(Raw::If { call, condition, branches, outputs });
         Ok(())
     }
@@ -446,16 +481,44 @@ fn resolved(scope: &Scope<'_>, node: &Node) -> Vec<Attribute> {
     node.attributes.iter().filter_map(resolve).collect()
 }
 
+/// The type of a node's results, where they are codes.
+fn given(call: &Call) -> Option<ElementType> {
+    match call.op.as_str() {
+        "Cast" | "CastLike" => call.target(),
+        "ConstantOfShape" => call.tensor("value").map(Tensor::element),
+        _ => codes::moved(call, call.codes.len())?.first().and_then(|input| call.code(*input)),
+    }
+}
+
 /// The code for a node, or why there is none.
 fn code(call: &Call, inputs: usize, text: bool) -> Result<Code, Option<String>> {
-    let found = match elementwise::find(&call.op) {
-        Some((steps, takes)) if !operators::casts_text(call, text) => {
+    let is_cast = matches!(call.op.as_str(), "Cast" | "CastLike");
+    let coded = call.codes.iter().flatten().next().copied();
+    let to_codes = call.target().filter(|element| is_cast && codes::is_code(*element));
+    let found = match (coded.or(to_codes), elementwise::find(&call.op)) {
+        (Some(element), _) if is_cast && operators::casts_text(call, text) => {
+            return Err(Some(format!("there is no text of {element}")));
+        }
+        (Some(_), Some((_, takes))) if is_cast => Some((Code::Whole(codes::cast), takes)),
+        (None, Some((steps, takes))) if !operators::casts_text(call, text) => {
             Some((Code::Steps(steps), takes))
+        }
+        (Some(element), steps) => {
+            let from = codes::moved(call, inputs).unwrap_or_default();
+            let alike = !from.is_empty() && from.iter().all(|n| call.code(*n) == Some(element));
+            let asks = matches!(call.op.as_str(), "Shape" | "Size");
+            if !alike && !asks {
+                return Err(Some(format!("{element} cannot be computed with")));
+            }
+            match steps {
+                Some((steps, takes)) => Some((Code::Steps(steps), takes)),
+                None => operators::find(call)?.map(|(whole, takes)| (Code::Whole(whole), takes)),
+            }
         }
         _ => operators::find(call)?.map(|(whole, takes)| (Code::Whole(whole), takes)),
     };
     let (code, takes) = found.ok_or(None)?;
-    if let Some(Err(why)) = call.element("to").filter(|_| call.op == "Cast") {
+    if let Some(Err(why)) = call.element("to").filter(|_| call.op == "Cast" && to_codes.is_none()) {
         return Err(Some(why));
     }
     match takes.contains(&inputs) {

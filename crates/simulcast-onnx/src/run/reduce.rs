@@ -310,7 +310,10 @@ fn top_k<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
         for (lane, mut out) in all.lanes(Axis(at)).into_iter().zip(found.lanes_mut(Axis(at))) {
             let mut order: Vec<usize> = (0..lane.len()).collect();
             order.sort_by(|a, b| {
-                let order = lane[*a].partial_cmp(&lane[*b]).unwrap_or(std::cmp::Ordering::Equal);
+                // NaN, as in NumPy, is larger than every number.
+                let is_nan = |place: usize| lane[place].partial_cmp(&lane[place]).is_none();
+                let order = lane[*a].partial_cmp(&lane[*b]);
+                let order = order.unwrap_or_else(|| is_nan(*a).cmp(&is_nan(*b)));
                 let order = if largest { order.reverse() } else { order };
                 order.then(a.cmp(b))
             });

@@ -110,6 +110,11 @@ pub(super) const fn dtype(element: ElementType) -> Option<DType> {
     })
 }
 
+/// The type that a run holds elements as: codes, where nothing computes with them.
+pub(super) fn held(element: ElementType) -> DType {
+    dtype(element).unwrap_or(DType::U8)
+}
+
 /// The array of a shape and its elements, row after row.
 pub(super) fn array<T>(shape: &[usize], elements: Vec<T>) -> Result<ArrayD<T>, NodeError> {
     ArrayD::from_shape_vec(IxDyn(shape), elements).map_err(|error| error.to_string().into())
@@ -119,9 +124,7 @@ pub(super) fn array<T>(shape: &[usize], elements: Vec<T>) -> Result<ArrayD<T>, N
 pub(super) fn of_tensor(tensor: &Tensor, name: &str) -> Result<AnyArray, RunError> {
     let name = || if tensor.name().is_empty() { name } else { tensor.name() }.to_owned();
     let other = |why: String| RunError::Value { name: name(), why };
-    let Some(dtype) = dtype(tensor.element()) else {
-        return Err(other(tensor.describe()));
-    };
+    let dtype = held(tensor.element());
     let shape = tensor.shape();
     if dtype == DType::String {
         let texts = tensor.strings().unwrap_or_default().iter().map(|text| {
@@ -131,6 +134,13 @@ pub(super) fn of_tensor(tensor: &Tensor, name: &str) -> Result<AnyArray, RunErro
         return array(shape, texts).map(AnyArray::from).map_err(|why| other(why.to_string()));
     }
     let bytes = tensor.bytes().map_err(|why| RunError::Tensor { name: name(), why })?;
+    if let Some(bits @ ..8) = tensor.element().bits() {
+        let (in_each, mask) = (8 / bits, (1_u8 << bits) - 1);
+        let code =
+            |n: usize| bytes.get(n / in_each).map(|byte| byte >> (n % in_each * bits) & mask);
+        let codes: Vec<u8> = (0..tensor.elements()).filter_map(code).collect();
+        return array(shape, codes).map(AnyArray::from).map_err(|why| other(why.to_string()));
+    }
     macro_rules! read {
         ($size:literal, $of:expr) => {{
             let elements = bytes.as_chunks::<$size>().0.iter().map(|&chunk| $of(chunk)).collect();

@@ -1,7 +1,7 @@
 //! Models that run: chains become programs, rules hold, and what cannot be is said before or while.
 
 use ndarray::{Array, ArrayD, IxDyn, array};
-use simulcast::{AnyArray, AnyView};
+use simulcast::{AnyArray, AnyView, AnyViewMut};
 
 use super::build::{Build, Size, graph_attribute, int, ints, message, node, value_info};
 use crate::{NodeError, RunError, Session};
@@ -102,12 +102,12 @@ fn what_there_is_no_code_for_is_named_before_anything_runs() {
         .node("Relu", &["a"], &["b"], &[])
         .node("NoSuchOperator", &["b"], &["c"], &[])
         .node("Add", &["c"], &["d"], &[])
-        .node("Cast", &["c"], &["e"], &[int("to", 17)])
+        .node("EyeLike", &["c"], &["e"], &[int("dtype", 17)])
         .bare_output("e");
     let error = Session::new(&build.load()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no code for a (Conv); c (NoSuchOperator); d (Add): it has 1 inputs; e (Cast): \
+        "there is no code for a (Conv); c (NoSuchOperator); d (Add): it has 1 inputs; e (EyeLike): \
          float8e4m3fn cannot be computed with"
     );
 }
@@ -293,5 +293,111 @@ fn indices_and_sizes_that_are_not_there_are_errors() {
         let session = Session::new(&build.load()).unwrap();
         let error = run(&session, &[("x", &counting(&[2, 3]))]).unwrap_err().to_string();
         assert!(error.starts_with(&format!("y ({op}): ")) && error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn outputs_go_where_they_are_asked_for() {
+    let build = Build::new(17)
+        .input("x", &[2_i64, 3])
+        .node("Mul", &["x", "x"], &["a"], &[])
+        .node("Neg", &["a"], &["b"], &[])
+        .node("Transpose", &["x"], &["t"], &[]);
+    let outputs = ["a", "b", "t"].iter().fold(build, |build, name| build.bare_output(name));
+    let session = Session::new(&outputs.load()).unwrap();
+    let x = counting(&[2, 3]);
+    let expected: Vec<AnyArray> = run(&session, &[("x", &x)]).unwrap();
+    let inputs = [("x", AnyView::from(&x))];
+    // A value that a chain reads too, the last of a chain, and one that no chain makes.
+    for asked in [["a", "b", "t"], ["t", "a", "b"]] {
+        for count in 0..=3 {
+            let mut own: Vec<AnyArray> = Vec::new();
+            for name in &asked[..count] {
+                let shape = if *name == "t" { [3, 2] } else { [2, 3] };
+                own.push(ArrayD::from_elem(IxDyn(&shape), 7_f32).into());
+            }
+            let mut places: Vec<_> =
+                asked.iter().zip(&mut own).map(|(name, own)| (*name, own.view_mut())).collect();
+            let rest = session.run_into(&inputs, &mut places).unwrap();
+            drop(places);
+            let placed = asked.iter().map(ToString::to_string).zip(own);
+            let mut all: Vec<(String, AnyArray)> = placed.chain(rest).collect();
+            all.sort_by(|(a, _), (b, _)| a.cmp(b));
+            assert_eq!(all.into_iter().map(|(_, array)| array).collect::<Vec<_>>(), expected);
+        }
+    }
+    let refused = |names: &[&str], shape: &[usize]| {
+        let mut own: Vec<ArrayD<f32>> = names.iter().map(|_| ArrayD::zeros(shape)).collect();
+        let place = |own| AnyViewMut::from(own);
+        let each = own.iter_mut().map(|own| place(&mut **own));
+        let mut places: Vec<_> = names.iter().copied().zip(each).collect();
+        session.run_into(&inputs, &mut places).unwrap_err().to_string()
+    };
+    let said = "the output \"b\" is float32 (2, 3), its place float32 (1, 3)";
+    assert_eq!(refused(&["b"], &[1, 3]), said);
+    assert_eq!(
+        refused(&["t"], &[2, 3]).split(", its").next(),
+        Some("the output \"t\" is float32 (3, 2)")
+    );
+    let said = "is no output of the model, or has a place already; it has a, b, t";
+    assert_eq!(refused(&["x"], &[2, 3]), format!("\"x\" {said}"));
+    assert_eq!(refused(&["a", "a"], &[2, 3]), format!("\"a\" {said}"));
+}
+
+#[test]
+fn codes_are_moved_and_cast_and_not_computed_with() {
+    let codes = |element: i64| {
+        let shape = [Size::from(2), Size::from(3)];
+        Build::new(25).field(11, &value_info("x", element, &shape))
+    };
+    let (e4m3, i4) = (17, 22);
+    let moved = codes(e4m3)
+        .int64s("rows", &[2], &[1, 0])
+        .int64s("two", &[2], &[2, 2])
+        .node("Transpose", &["x"], &["t"], &[])
+        .node("Concat", &["t", "t"], &["c"], &[int("axis", 1)])
+        .node("Gather", &["c", "rows"], &["g"], &[])
+        .node("Identity", &["g"], &["i"], &[])
+        .node("Tile", &["i", "two"], &["y"], &[])
+        .node("Cast", &["i"], &["n"], &[int("to", 1)])
+        .node("Shape", &["i"], &["s"], &[])
+        .bare_output("y")
+        .bare_output("n")
+        .bare_output("s");
+    let session = Session::new(&moved.load()).unwrap();
+    assert_eq!(session.codes().collect::<Vec<_>>(), [("y", crate::ElementType::F8E4M3FN)]);
+    // 0.5, 1.5, -2, the largest, NaN, -0.
+    let x = array![[0x30_u8, 0x3c, 0xc0], [0x7e, 0x7f, 0x80]];
+    let outputs = session.run(&[("x", AnyView::from(&x))]).unwrap();
+    let rows = [[0x3c_u8, 0x7f, 0x3c, 0x7f], [0x30, 0x7e, 0x30, 0x7e]];
+    let expected = ndarray::Array2::from_shape_fn((4, 8), |(row, at)| rows[row % 2][at % 4]);
+    assert_eq!(outputs[0].1, AnyArray::from(expected));
+    let n = outputs[1].1.typed::<f32>().unwrap().to_owned();
+    assert_eq!((n[[0, 0]], n[[1, 0]], n[[1, 1]]), (1.5, 0.5, 448.0));
+    assert!(n[[0, 1]].is_nan());
+    // Four bits, packed two in a byte, the first in the lowest.
+    let packed = message(|tensor| {
+        tensor.int(1, 3);
+        tensor.int(2, i4);
+        tensor.bytes(8, "k");
+        tensor.bytes(9, [0x8f_u8, 0x07]);
+    });
+    let constant = Build::new(25).field(5, &packed).node("Cast", &["k"], &["y"], &[int("to", 6)]);
+    let session = Session::new(&constant.bare_output("y").load()).unwrap();
+    let outputs = session.run(&[]).unwrap();
+    assert_eq!(outputs[0].1, AnyArray::from(array![-1_i32, -8, 7]));
+    // Neither arithmetic nor a mixture of types.
+    let refused = |op: &str, inputs: &[&str]| {
+        let mixed = codes(i4).input("z", &[2_i64, 3]).node(op, inputs, &["y"], &[int("axis", 0)]);
+        Session::new(&mixed.bare_output("y").load()).unwrap_err().to_string()
+    };
+    for (op, inputs) in [
+        ("Add", &["x", "x"][..]),
+        ("Relu", &["x"]),
+        ("Concat", &["x", "z"]),
+        ("Concat", &["z", "x"]),
+    ] {
+        let said = format!("there is no code for y ({op}): int4 cannot be computed with");
+        assert_eq!(refused(op, inputs), said);
     }
 }
