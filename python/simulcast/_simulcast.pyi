@@ -1,7 +1,7 @@
 """The extension module: what is here is exported by `simulcast`, save for what starts with an underscore."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, final
 
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
@@ -10,10 +10,11 @@ _Sizes: TypeAlias = int | Sequence[int | None]
 _Rule: TypeAlias = str | Rule
 _Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
+@final
 class Rule:
-    def __init__(self, text: str) -> None: ...
+    def __new__(cls, text: str) -> Rule: ...
     def __hash__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
 
 def pdpd(axis: int | None = None) -> Rule: ...
 def legacy(axis: int | None = None) -> Rule: ...
@@ -31,8 +32,11 @@ def sum_to(
     x: ArrayLike, /, shape: _Shape, *, rule: _Rule = "numpy", threads: int | None = None
 ) -> NDArray[Any]: ...
 
+@final
 class Expression:
-    def __init__(self, expr: str) -> None: ...
+    def __new__(cls, expr: str, fast_math: bool = False) -> Expression: ...
+    @property
+    def fast_math(self) -> bool: ...
     @property
     def operands(self) -> tuple[str, ...]: ...
     @property
@@ -49,7 +53,7 @@ class Expression:
         **operands: ArrayLike,
     ) -> Any: ...
 
-def compile(expr: str, /) -> Expression: ...
+def compile(expr: str, /, *, fast_math: bool = False) -> Expression: ...
 def evaluate(
     expr: str,
     /,
@@ -60,6 +64,7 @@ def evaluate(
     rule: _Rule = "numpy",
     threads: int | None = None,
     local_dict: Mapping[str, ArrayLike] | None = None,
+    fast_math: bool = False,
     **operands: ArrayLike,
 ) -> Any: ...
 def vjp(
@@ -360,6 +365,7 @@ def multiply_add(
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 
+@final
 class Finding:
     code: Final[str]
     message: Final[str]
@@ -367,6 +373,7 @@ class Finding:
     axes: Final[list[int]]
     suggestions: Final[list[str]]
 
+@final
 class Explanation:
     @property
     def shape(self) -> tuple[int | str | None, ...] | None: ...
@@ -381,9 +388,10 @@ class Explanation:
 
 def explain(*operands: object, names: Sequence[str] | None = None, rule: _Rule = "numpy") -> Explanation: ...
 
+@final
 class Policy:
-    def __init__(self, text: str = "", /, **settings: object) -> None: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __new__(cls, text: str = "", /, **settings: object) -> Policy: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def _judge(
         self, operands: tuple[object, ...], rule: _Rule | None = None, names: Sequence[str] | None = None
     ) -> tuple[tuple[int | str | None, ...] | None, Exception | None, list[Finding]]: ...
@@ -392,3 +400,7 @@ def _activate() -> None: ...
 def _layout(
     rule: _Rule, *shapes: _Shape, target: _Shape | None = None
 ) -> tuple[tuple[int, ...], list[list[int | None]]]: ...
+
+# What `simulcast.onnx` is made of.
+OnnxCheck: Any
+OnnxSession: Any

@@ -1,7 +1,9 @@
 """Expressions: what NumPy computes of the same text, and errors that point into it."""
 
+import os
 import pickle
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -188,6 +190,44 @@ def test_compiled_expressions():
         product(a=1)
     with pytest.raises(simulcast.ExpressionError):
         simulcast.compile("a *")
+
+
+def test_what_has_the_name_of_a_constant_is_what_is_given():
+    x = np.array([1.0, 2.0])
+    assert (simulcast.evaluate("e * pi", e=x) == x * np.pi).all()
+    assert (simulcast.evaluate("e * pi", pi=x) == np.e * x).all()
+    assert (simulcast.evaluate("e * pi", e=x, pi=x) == x * x).all()
+    assert simulcast.evaluate("e * pi") == np.e * np.pi
+
+
+def rounded_once(a, b, c):
+    """`a * b + c` in float32, of the exact value."""
+    exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist())]
+    near = np.array([float(own) for own in exact], "f4")
+    around = [near, np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(-np.inf))]
+    distance = np.array([[abs(Fraction(x) - own) for x, own in zip(other.tolist(), exact)] for other in around])
+    return np.choose(distance.argmin(0), around)
+
+
+@pytest.mark.parametrize("count", [3, 1000, 100_000])
+def test_sums_of_products_are_rounded_twice_unless_said(count):
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.normal(size=count).astype("f4") for _ in range(3))
+    c[: count // 2] = -(a * b)[: count // 2]  # what is left is the error of the product
+    few = slice(0, 1000)
+    twice, once = a * b + c, rounded_once(a[few], b[few], c[few])
+    assert (once != twice[few]).any()
+    text, own = "a * b + c", {"a": a, "b": b, "c": c}
+    for plain in [simulcast.evaluate(text, **own), simulcast.compile(text)(**own), simulcast.evaluate(text, fast_math=False, **own)]:
+        assert (plain == twice).all()
+    fast = simulcast.compile(text, fast_math=True)
+    for expression in [fast, pickle.loads(pickle.dumps(fast)), eval(repr(fast))]:
+        assert expression.fast_math and (expression(**own) == simulcast.evaluate(text, fast_math=True, **own)).all()
+    ours = fast(**own)[few]
+    assert ((ours == once) | (ours == twice[few])).all()
+    if np._core._multiarray_umath.__cpu_features__.get("FMA3") and "SIMULCAST_LEVEL" not in os.environ:
+        assert (ours == once).all()
+    assert not simulcast.compile(text).fast_math and simulcast.compile(text) is simulcast.compile(text)
 
 
 def test_threads_share_an_expression():
