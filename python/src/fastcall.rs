@@ -70,7 +70,7 @@ unsafe extern "C" fn evaluate(
         let called = AssertUnwindSafe(|| {
             // SAFETY: by the condition of this function.
             let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
-            let names = names.map(|names| names.cast_into::<PyTuple>()).transpose()?;
+            let names = names.map(Bound::cast_into::<PyTuple>).transpose()?;
             // SAFETY: as above; nobody asks for more than there are.
             let arg = |n: usize| unsafe { Bound::from_borrowed_ptr(py, *args.add(n)) };
             read(count.cast_unsigned(), arg, names.as_ref())
@@ -108,14 +108,10 @@ fn read<'py>(
     };
     let (mut out, mut casting, mut dtype, mut rule) = (None, None, None, None);
     let (mut threads, mut local_dict, mut fast_math) = (None, None, None);
-    let named = names.map_or(0, |names| names.len());
-    // Whether each is an option is seen first: one of them decides which expression it is.
-    let mut operands = Vec::with_capacity(named);
-    for n in 0..named {
-        let key = match names {
-            Some(names) => names.get_item(n)?.cast_into::<PyString>()?,
-            None => break,
-        };
+    // Which of them are options is seen first: one decides which expression it is.
+    let mut operands = Vec::new();
+    for (n, key) in names.into_iter().flatten().enumerate() {
+        let key = key.cast_into::<PyString>()?;
         let place = match key.to_str()? {
             "out" => &mut out,
             "casting" => &mut casting,

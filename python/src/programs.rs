@@ -51,18 +51,26 @@ impl From<Type> for Part {
     }
 }
 
-/// The programs of one expression that were made: for what each name was, and for the result's type
-/// where it was asked for. They are few, so that they are found faster than a hash is made.
+/// The programs of one expression that were made. They are few, so that they are found faster than a
+/// hash is made.
 #[derive(Default)]
-pub(crate) struct Programs(Mutex<Vec<(Vec<Part>, Option<DType>, Arc<Compiled>)>>);
+pub(crate) struct Programs(Mutex<Vec<Kept>>);
+
+/// One of them, and what it was made for.
+struct Kept {
+    parts: Vec<Part>,
+    /// The type that was asked for.
+    dtype: Option<DType>,
+    compiled: Arc<Compiled>,
+}
 
 impl Programs {
     /// The program that was made for these.
     #[inline]
     pub(crate) fn known(&self, parts: &[Part], dtype: Option<DType>) -> Option<Arc<Compiled>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.iter().find(|(own, gives, _)| own == parts && *gives == dtype);
-        known.map(|(.., compiled)| Arc::clone(compiled))
+        let known = kept.iter().find(|own| own.parts == parts && own.dtype == dtype);
+        known.map(|own| Arc::clone(&own.compiled))
     }
 
     /// The program for these types, made where it is not kept.
@@ -82,7 +90,7 @@ impl Programs {
                 if kept.len() >= KEPT {
                     kept.clear();
                 }
-                kept.push((parts, dtype, Arc::clone(&compiled)));
+                kept.push(Kept { parts, dtype, compiled: Arc::clone(&compiled) });
                 compiled
             }
         };
