@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, final
 
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
@@ -11,10 +11,11 @@ _Sizes: TypeAlias = int | Sequence[int | None]
 _Rule: TypeAlias = str | Rule
 _Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
+@final
 class Rule:
-    def __init__(self, text: str) -> None: ...
+    def __new__(cls, text: str) -> Rule: ...
     def __hash__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
 
 def pdpd(axis: int | None = None) -> Rule: ...
 def legacy(axis: int | None = None) -> Rule: ...
@@ -32,8 +33,11 @@ def sum_to(
     x: ArrayLike, /, shape: _Shape, *, rule: _Rule = "numpy", threads: int | None = None
 ) -> NDArray[Any]: ...
 
+@final
 class Expression:
-    def __init__(self, expr: str) -> None: ...
+    def __new__(cls, expr: str, fast_math: bool = False) -> Expression: ...
+    @property
+    def fast_math(self) -> bool: ...
     @property
     def operands(self) -> tuple[str, ...]: ...
     @property
@@ -50,7 +54,7 @@ class Expression:
         **operands: ArrayLike,
     ) -> Any: ...
 
-def compile(expr: str, /) -> Expression: ...
+def compile(expr: str, /, *, fast_math: bool = False) -> Expression: ...
 def evaluate(
     expr: str,
     /,
@@ -61,6 +65,7 @@ def evaluate(
     rule: _Rule = "numpy",
     threads: int | None = None,
     local_dict: Mapping[str, ArrayLike] | None = None,
+    fast_math: bool = False,
     **operands: ArrayLike,
 ) -> Any: ...
 def vjp(
@@ -361,6 +366,7 @@ def multiply_add(
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 
+@final
 class Finding:
     code: Final[str]
     message: Final[str]
@@ -368,6 +374,7 @@ class Finding:
     axes: Final[list[int]]
     suggestions: Final[list[str]]
 
+@final
 class Explanation:
     @property
     def shape(self) -> tuple[int | str | None, ...] | None: ...
@@ -382,18 +389,20 @@ class Explanation:
 
 def explain(*operands: object, names: Sequence[str] | None = None, rule: _Rule = "numpy") -> Explanation: ...
 
+@final
 class Policy:
-    def __init__(self, text: str = "", /, **settings: object) -> None: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __new__(cls, text: str = "", /, **settings: object) -> Policy: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def _judge(
         self, operands: tuple[object, ...], rule: _Rule | None = None, names: Sequence[str] | None = None
     ) -> tuple[tuple[int | str | None, ...] | None, Exception | None, list[Finding]]: ...
 
-def _activate() -> None: ...
+def _activate(active: bool = True) -> None: ...
 def _layout(
     rule: _Rule, *shapes: _Shape, target: _Shape | None = None
 ) -> tuple[tuple[int, ...], list[list[int | None]]]: ...
 
+@final
 class OnnxSession:
     def __init__(self, model: bytes | str | PathLike[str], threads: int | None, limit: int | None) -> None: ...
     @property
@@ -409,6 +418,7 @@ class OnnxSession:
         self, inputs: dict[str, NDArray[Any]], out: dict[str, NDArray[Any]] | None = None
     ) -> list[NDArray[Any] | tuple[list[str], list[int]]]: ...
 
+@final
 class OnnxCheck:
     def __init__(
         self, model: bytes | str | PathLike[str], sizes: dict[str, int], allow: list[str], deny: list[str]

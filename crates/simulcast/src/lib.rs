@@ -73,7 +73,7 @@ pub use copy::{
     try_copy_to_by,
 };
 pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
-pub use gradient::{vjp, vjp_by, vjp_clip, vjp_prelu};
+pub use gradient::{Laying, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
 pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};

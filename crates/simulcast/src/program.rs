@@ -159,7 +159,7 @@ impl Program {
     /// Results from operands whose elements lie side by side: the short way for small arrays.
     ///
     /// The bits of `single` say which operands have one element, which repeats. False, and nothing is
-    /// done, where the program is not of one element-wise stage over three operands at most.
+    /// done, where the program is not of one element-wise stage over eight operands at most.
     ///
     /// # Safety
     ///
@@ -175,7 +175,7 @@ impl Program {
         len: usize,
     ) -> bool {
         let [Stage { work: Work::Map(code), leaves, .. }] = &self.stages[..] else { return false };
-        let (mut ins, mut splat) = ([map::dangling(); 3], 0);
+        let (mut ins, mut splat) = ([map::dangling(); 8], 0);
         if leaves.len() > ins.len() || operands.len() != self.operands.len() {
             return false;
         }
@@ -188,9 +188,9 @@ impl Program {
                 _ => return false,
             }
         }
-        // SAFETY: there are no more leaves than three, and each is an operand as it is, of the type
+        // SAFETY: there are no more leaves than eight, and each is an operand as it is, of the type
         // that the code reads; the rest is promised.
-        unsafe { Interpreter::<3>::new(code).dense(out, ins, splat, len) };
+        unsafe { Interpreter::<8>::new(code).dense(out, ins, splat, len) };
         true
     }
 
