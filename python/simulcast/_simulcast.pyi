@@ -404,7 +404,9 @@ def _layout(
 
 @final
 class OnnxSession:
-    def __init__(self, model: bytes | str | PathLike[str], threads: int | None, limit: int | None) -> None: ...
+    def __new__(
+        cls, model: bytes | str | PathLike[str], threads: int | None, limit: int | None
+    ) -> OnnxSession: ...
     @property
     def inputs(self) -> list[str]: ...
     @property
@@ -420,9 +422,9 @@ class OnnxSession:
 
 @final
 class OnnxCheck:
-    def __init__(
-        self, model: bytes | str | PathLike[str], sizes: dict[str, int], allow: list[str], deny: list[str]
-    ) -> None: ...
+    def __new__(
+        cls, model: bytes | str | PathLike[str], sizes: dict[str, int], allow: list[str], deny: list[str]
+    ) -> OnnxCheck: ...
     @property
     def errors(self) -> list[str]: ...
     def json(self) -> str: ...
