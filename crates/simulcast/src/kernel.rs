@@ -37,6 +37,13 @@ pub(crate) trait Body<const N: usize> {
         1
     }
 
+    /// Whether one loop does all, and takes longer than memory does: then reading and writing go on
+    /// beside it, and moving results out at once would hold it up.
+    #[inline(always)]
+    fn spreads(&self) -> bool {
+        false
+    }
+
     /// The bytes of each operand's elements.
     fn sizes(&self) -> [usize; N];
 

@@ -44,11 +44,28 @@ pub(crate) use pair::pair;
 /// pattern is one element. It is called under the invariant of this module.
 pub(crate) type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize);
 
+/// The loops of an operation, one for each pattern of repeated operands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loops {
+    each: &'static [Kernel],
+    /// Whether an element takes longer than memory takes to bring it.
+    pub(crate) slow: bool,
+}
+
+impl std::ops::Deref for Loops {
+    type Target = [Kernel];
+
+    #[inline]
+    fn deref(&self) -> &[Kernel] {
+        self.each
+    }
+}
+
 /// The loops of an operation on operands of `dtype` (of `where`: the second and third, the first is
 /// `bool`), one for each pattern of repeated operands but the last, in which all are: then one
 /// element is computed, and repeated. Bit k of a pattern stands for operand k. None where the
 /// operation is not defined on the type.
-pub(crate) fn kernels(op: Op, dtype: DType, level: Level) -> Option<&'static [Kernel]> {
+pub(crate) fn kernels(op: Op, dtype: DType, level: Level) -> Option<Loops> {
     if op == Op::Where {
         return select::select(dtype, level);
     }
@@ -146,7 +163,7 @@ macro_rules! bodies {
         pub(super) fn $table<$T: $bound>(
             op: $crate::Op,
             level: $crate::Level,
-        ) -> Option<&'static [$crate::kernels::Kernel]> {
+        ) -> Option<$crate::kernels::Loops> {
             $(
                 struct $op<$T>(std::marker::PhantomData<$T>);
                 impl<$T: $bound> $crate::kernels::Body for $op<$T> {
@@ -193,7 +210,7 @@ macro_rules! body {
 use {bodies, body};
 
 /// The loops of a body, one a pattern.
-fn table<B: Body>(level: Level) -> &'static [Kernel] {
+fn table<B: Body>(level: Level) -> Loops {
     macro_rules! patterns {
         ($shim:ident) => {
             const {
@@ -213,7 +230,7 @@ fn table<B: Body>(level: Level) -> &'static [Kernel] {
             }
         };
     }
-    match (B::WEIGHT, level.kind()) {
+    let each = match (B::WEIGHT, level.kind()) {
         (Weight::Heavy, _) => patterns!(heavy),
         (Weight::Light, Kind::Baseline) => patterns!(light_baseline),
         (Weight::Tiled, Kind::Baseline) => patterns!(tiled_baseline),
@@ -225,7 +242,8 @@ fn table<B: Body>(level: Level) -> &'static [Kernel] {
         (Weight::Light, Kind::Avx512) => patterns!(light_avx512),
         #[cfg(target_arch = "x86_64")]
         (Weight::Tiled, Kind::Avx512) => patterns!(tiled_avx512),
-    }
+    };
+    Loops { each, slow: B::WEIGHT != Weight::Light }
 }
 
 /// Writes the shims: the same loops, compiled for each level.

@@ -184,13 +184,16 @@ impl<'z, const N: usize> Source<'z, N> {
             }
         }
         let nest = Nest::new(self.shape, strides, self.strides);
-        let unit = match &work {
-            Work::Here(body) => body.unit(),
-            Work::Parts(make, _) => make().unit(),
+        let (unit, spreads) = match &work {
+            Work::Here(body) => (body.unit(), body.spreads()),
+            Work::Parts(make, _) => {
+                let body = make();
+                (body.unit(), body.spreads())
+            }
         };
         let bytes = self.len.saturating_mul(size_of::<B::Out>() * unit);
         // Moved as vectors, which only numbers are: no padding, no pointers.
-        let stream = is_plain::<B::Out>() && bytes >= STREAM_FROM;
+        let stream = is_plain::<B::Out>() && bytes >= STREAM_FROM && !spreads;
         match work {
             Work::Here(body) => {
                 let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };

@@ -3,7 +3,7 @@
 //! Addition and `maximum` are or, multiplication and `minimum` are and, as in NumPy; subtraction and
 //! negation are not defined.
 
-use super::{Kernel, bodies};
+use super::{Loops, bodies};
 use crate::{Level, Op};
 
 /// What a truth value is in memory; sealed to the byte, so that the table is generic as the others.
@@ -12,7 +12,7 @@ pub(super) trait Truth: Copy + Into<u8> + From<u8> {}
 impl Truth for u8 {}
 
 /// The loops of an operation on `bool`.
-pub(super) fn boolean(op: Op, level: Level) -> Option<&'static [Kernel]> {
+pub(super) fn boolean(op: Op, level: Level) -> Option<Loops> {
     let alike = match op {
         Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Conjugate | Op::Real => Op::Absolute,
         Op::BitwiseNot => Op::LogicalNot,

@@ -7,7 +7,7 @@ use num_complex::Complex;
 
 use super::analytic;
 use super::float::Float;
-use super::{Kernel, bodies};
+use super::{Loops, bodies};
 use crate::math::Real;
 use crate::{Level, Op};
 
@@ -37,7 +37,7 @@ impl<T: Float> Number for Complex<T> {
 }
 
 /// The loops of an operation on complex numbers with such parts.
-pub(super) fn complex<T: Float>(op: Op, level: Level) -> Option<&'static [Kernel]> {
+pub(super) fn complex<T: Float>(op: Op, level: Level) -> Option<Loops> {
     number::<Complex<T>>(op, level)
 }
 

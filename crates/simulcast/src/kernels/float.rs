@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use super::{Body, Kernel, TILE, Weight, bodies, table};
+use super::{Body, Loops, TILE, Weight, bodies, table};
 use crate::math::Real;
 use crate::{Level, Op};
 
@@ -84,7 +84,7 @@ macro_rules! float {
 float!(f32 f64);
 
 /// The loops of an operation on floating-point numbers.
-pub(super) fn float<T: Float>(op: Op, level: Level) -> Option<&'static [Kernel]> {
+pub(super) fn float<T: Float>(op: Op, level: Level) -> Option<Loops> {
     match op {
         Op::Sin => Some(table::<Sin<T>>(level)),
         Op::Cos => Some(table::<Cos<T>>(level)),

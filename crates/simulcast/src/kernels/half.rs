@@ -8,7 +8,7 @@ use std::hint::select_unpredictable;
 use half::{bf16, f16};
 
 use super::float::{maximum, minimum};
-use super::{Kernel, bodies};
+use super::{Kernel, Loops, bodies};
 use crate::level::Kind;
 use crate::math::half::{bf16_from_f32, f16_from_f32};
 use crate::{Addend, DType, Level, Op};
@@ -17,7 +17,7 @@ use crate::{Addend, DType, Level, Op};
 const LANES: usize = 16;
 
 /// The loops of an operation on halves, whose result is a half too; none but for the most common.
-pub(crate) fn half(op: Op, dtype: DType, level: Level) -> Option<&'static [Kernel]> {
+pub(crate) fn half(op: Op, dtype: DType, level: Level) -> Option<Loops> {
     match dtype {
         DType::F16 => of(op, level),
         DType::Bf16 => brain::<bf16>(op, level),
@@ -70,7 +70,7 @@ macro_rules! each {
             }
         )*
 
-        fn of(op: Op, level: Level) -> Option<&'static [Kernel]> {
+        fn of(op: Op, level: Level) -> Option<Loops> {
             match op {
                 $(Op::$op => Some(table::<$op>(level)),)*
                 _ => None,
@@ -92,7 +92,7 @@ each! {
 }
 
 /// The loops for each pattern of repeated operands.
-fn table<E: Each>(level: Level) -> &'static [Kernel] {
+fn table<E: Each>(level: Level) -> Loops {
     macro_rules! patterns {
         ($shim:ident) => {
             const {
@@ -103,11 +103,12 @@ fn table<E: Each>(level: Level) -> &'static [Kernel] {
             }
         };
     }
-    match level.kind() {
+    let each = match level.kind() {
         Kind::Baseline => patterns!(baseline),
         #[cfg(target_arch = "x86_64")]
         Kind::Avx2 | Kind::Avx512 => patterns!(wide),
-    }
+    };
+    Loops { each, slow: false }
 }
 
 /// # Safety

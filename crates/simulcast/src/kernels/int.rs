@@ -3,7 +3,7 @@
 //! Addition, multiplication, equality and bits are the same for signed and unsigned integers of one
 //! width, so they are looked for among the unsigned first.
 
-use super::{Kernel, bodies};
+use super::{Loops, bodies};
 use crate::{Level, Op};
 
 /// An integer.
@@ -98,13 +98,13 @@ fn alike(op: Op) -> Op {
 }
 
 /// The loops of an operation on signed integers.
-pub(super) fn signed<T: Int>(op: Op, level: Level) -> Option<&'static [Kernel]> {
+pub(super) fn signed<T: Int>(op: Op, level: Level) -> Option<Loops> {
     let op = alike(op);
     bits::<T::Bits>(op, level).or_else(|| with_sign::<T>(op, level)).or_else(|| int::<T>(op, level))
 }
 
 /// The loops of an operation on unsigned integers.
-pub(super) fn unsigned<T: Int>(op: Op, level: Level) -> Option<&'static [Kernel]> {
+pub(super) fn unsigned<T: Int>(op: Op, level: Level) -> Option<Loops> {
     let op = alike(op);
     bits::<T>(op, level).or_else(|| without_sign::<T>(op, level)).or_else(|| int::<T>(op, level))
 }

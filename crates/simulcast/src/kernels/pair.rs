@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 
 use super::float::Float;
-use super::{Body, Kernel, body, table};
+use super::{Body, Loops, body, table};
 use crate::{DType, Level, Op};
 
 /// The loops of `second`, whose operand number `place` is `first`. They read the operands of the
@@ -17,7 +17,7 @@ pub(crate) fn pair(
     place: usize,
     dtype: DType,
     level: Level,
-) -> Option<&'static [Kernel]> {
+) -> Option<Loops> {
     match dtype {
         DType::F32 => of::<f32>(first, second, place, level),
         DType::F64 => of::<f64>(first, second, place, level),
@@ -39,7 +39,7 @@ macro_rules! pairs {
             second: Op,
             place: usize,
             level: Level,
-        ) -> Option<&'static [Kernel]> {
+        ) -> Option<Loops> {
             match (first, second, place) {
                 $((Op::$first, Op::$second, $place) => Some(table::<$name<T>>(level)),)*
                 _ => None,

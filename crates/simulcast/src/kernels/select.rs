@@ -3,7 +3,7 @@
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
-use super::{Body, Kernel, body, table};
+use super::{Body, Loops, body, table};
 use crate::{DType, Level};
 
 /// A choice, not a branch: both are read whatever is chosen, so that loads need no masks.
@@ -14,7 +14,7 @@ impl<T: Copy> Body for Where<T> {
 }
 
 /// The loops of `where`. The halves of 16 bytes are aligned as the parts of a complex number.
-pub(super) fn select(dtype: DType, level: Level) -> Option<&'static [Kernel]> {
+pub(super) fn select(dtype: DType, level: Level) -> Option<Loops> {
     if dtype == DType::String {
         return None;
     }

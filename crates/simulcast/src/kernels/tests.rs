@@ -359,15 +359,15 @@ fn pairs_round_as_two_steps_do() {
                     out
                 };
                 let [a, b, c] = [0, 1, 2].map(|n| operands[n].slice().as_ptr());
-                let between = run(kernels(first, dtype, level).unwrap(), [a, b, std::ptr::null()]);
+                let between = run(&kernels(first, dtype, level).unwrap(), [a, b, std::ptr::null()]);
                 let between = between.slice().as_ptr();
                 let ins = if place == 0 {
                     [between, c, std::ptr::null()]
                 } else {
                     [c, between, std::ptr::null()]
                 };
-                let apart = run(kernels(second, dtype, level).unwrap(), ins);
-                let joined = run(both, [a, b, c]);
+                let apart = run(&kernels(second, dtype, level).unwrap(), ins);
+                let joined = run(&both, [a, b, c]);
                 for (ours, theirs) in joined.slice().chunks(size).zip(apart.slice().chunks(size)) {
                     assert!(
                         close(ours, theirs, dtype, 0),

@@ -14,7 +14,7 @@
 use super::build::widened;
 use super::graph::Bytes;
 use crate::dtype::DType;
-use crate::kernels::{self, Kernel};
+use crate::kernels::{self, Kernel, Loops};
 use crate::level::Level;
 use crate::op::Op;
 
@@ -56,7 +56,7 @@ pub(crate) struct Instruction {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kernels {
     /// For each pattern of repeated operands.
-    Table(&'static [Kernel]),
+    Table(Loops),
     /// For all.
     One(Kernel),
 }
@@ -101,6 +101,8 @@ pub(crate) struct Code {
     pub(crate) tile: usize,
     /// The bytes of a register.
     pub(crate) stride: usize,
+    /// Whether it is one slow loop.
+    pub(crate) spreads: bool,
 }
 
 /// Code under construction.
@@ -157,7 +159,7 @@ enum Part {
     /// By the step that reads it.
     First,
     /// With the step that it reads: the loops for both, and what they read.
-    Both(&'static [Kernel], [usize; 3], usize),
+    Both(Loops, [usize; 3], usize),
 }
 
 /// How each step is done.
@@ -282,7 +284,10 @@ impl Code {
             registers: 0,
             tile: 0,
             stride: 0,
+            spreads: false,
         };
+        let slow = |one: &Instruction| matches!(one.kernels, Kernels::Table(loops) if loops.slow);
+        code.spreads = matches!(&code.instructions[..], [one] if slow(one));
         code.allocate();
         code
     }

@@ -42,6 +42,11 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     }
 
     #[inline(always)]
+    fn spreads(&self) -> bool {
+        self.code.spreads
+    }
+
+    #[inline(always)]
     fn sizes(&self) -> [usize; N] {
         std::array::from_fn(|n| self.code.sizes.get(n).copied().unwrap_or(1))
     }
