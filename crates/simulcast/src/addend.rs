@@ -4,6 +4,9 @@ use half::{bf16, f16};
 
 use crate::dtype::Complex;
 
+/// How many neighbours are widened together: two vectors of halves.
+pub(crate) const TOGETHER: usize = 16;
+
 /// An element that can be summed.
 ///
 /// Implemented for the numbers: floats and complex numbers in their own type, `f16` and `bf16` in
@@ -22,6 +25,18 @@ pub trait Addend: Copy + Send + Sync {
     /// The element as a sum.
     #[must_use]
     fn widen(self) -> Self::Sum;
+
+    /// Sixteen neighbours as sums.
+    ///
+    /// # Safety
+    ///
+    /// `from` reaches sixteen elements; with `WIDE`, the caller is compiled for F16C.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn widen_all<const WIDE: bool>(from: *const Self) -> [Self::Sum; TOGETHER] {
+        // SAFETY: by the condition of this function.
+        unsafe { from.cast::<[Self; TOGETHER]>().read() }.map(Self::widen)
+    }
 
     /// The sum of two sums.
     #[must_use]
@@ -83,6 +98,25 @@ impl Addend for f16 {
         let moved = f32::from_bits(rest << 13) * f32::from_bits((127 + 112) << 23);
         let special = if rest >= 0x7c00 { 0x7f80_0000 } else { 0 };
         f32::from_bits(sign | moved.to_bits() | special)
+    }
+
+    #[inline(always)]
+    unsafe fn widen_all<const WIDE: bool>(from: *const Self) -> [f32; TOGETHER] {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if WIDE {
+            use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps, _mm256_storeu_ps};
+            let mut sums = [0.0; TOGETHER];
+            // SAFETY: sixteen elements are two vectors, and the caller has the instructions.
+            unsafe {
+                let low = _mm256_cvtph_ps(_mm_loadu_si128(from.cast()));
+                let high = _mm256_cvtph_ps(_mm_loadu_si128(from.add(8).cast()));
+                _mm256_storeu_ps(sums.as_mut_ptr(), low);
+                _mm256_storeu_ps(sums.as_mut_ptr().add(8), high);
+            }
+            return sums;
+        }
+        // SAFETY: by the condition of this function.
+        unsafe { from.cast::<[Self; TOGETHER]>().read() }.map(Self::widen)
     }
 
     #[inline(always)]

@@ -32,7 +32,9 @@ fn laid_to<A: Operand, I: IntoDimension>(
     array: A,
     shape: I,
 ) -> Result<Zip<(A,), I::Dim>, BroadcastError> {
-    laid(Rule::To { target: shape.into_dimension().slice() }, (array,))
+    let zip = laid(Rule::To { target: shape.into_dimension().slice() }, (array,))?;
+    // SAFETY: one operand, and here it is only cloned.
+    Ok(unsafe { zip.moving() })
 }
 
 // Implements E_BROADCAST_ANY_FUNC_3020.
@@ -80,7 +82,8 @@ pub fn try_copy_to_by<A: Operand<Elem: Clone>>(
     rule: Rule<'_>,
     array: A,
 ) -> Result<ArrayD<A::Elem>, BroadcastError> {
-    try_zip_by(rule, (array,))?.try_map(Clone::clone)
+    // SAFETY: one operand, and it is cloned.
+    unsafe { try_zip_by(rule, (array,))?.moving() }.try_map(Clone::clone)
 }
 
 /// The array into `out`, to whose shape it stretches.

@@ -23,7 +23,7 @@ use crate::inline::{INLINE, Inline};
 use crate::kernel::Body;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
-use crate::pack::{pack, prefetch_near};
+use crate::pack::{pack, prefetch, prefetch_near, square};
 use crate::stream;
 
 /// An innermost loop shorter than this is joined with the loops around it.
@@ -32,6 +32,10 @@ const SHORT: usize = 128;
 /// The bytes of one operand's part of a tile: with those of the others and the results it stays in
 /// the first-level cache.
 const STRETCH: usize = 4096;
+
+/// The bytes of an operand that is packed for many tiles at once: the second-level cache has room for
+/// several.
+const BLOCK: usize = 32768;
 
 /// The bytes of one operand's square: they stay in the second-level cache.
 const SQUARE: usize = 65536;
@@ -369,33 +373,53 @@ impl WholeLines {
 
 /// What to ask for while results are written.
 struct Ahead<const N: usize> {
-    /// How many operands, which, and how many bytes of each go into a line of results; negative
-    /// where the operand is read backwards.
+    /// How many operands, which, and how many bytes of each go into a line of results.
     count: usize,
     which: [usize; N],
-    bytes: [isize; N],
+    bytes: [usize; N],
 }
 
 impl<const N: usize> Ahead<N> {
     /// Where each of them is read after that many bytes of results.
     #[inline(always)]
     fn next<R>(&self, at: &At<R, N>, bytes: usize) -> [*const u8; N] {
-        let lines = bytes.div_ceil(stream::LINE).cast_signed();
-        let next = |n: usize| at.ins[self.which[n]].wrapping_offset(lines * self.bytes[n]);
-        std::array::from_fn(next)
+        let lines = bytes.div_ceil(stream::LINE);
+        std::array::from_fn(|n| at.ins[self.which[n]].wrapping_add(lines * self.bytes[n]))
     }
 
     /// Asks for what goes into the line of results at an offset.
     #[inline(always)]
     fn ask(&self, next: &[*const u8; N], offset: usize) {
-        let line = (offset / stream::LINE).cast_signed();
+        let line = offset / stream::LINE;
         for (next, &bytes) in next.iter().zip(&self.bytes).take(self.count) {
-            let from = next.wrapping_offset(line * bytes);
-            for more in (0..bytes.unsigned_abs()).step_by(stream::LINE) {
+            let from = next.wrapping_add(line * bytes);
+            for more in (0..bytes).step_by(stream::LINE) {
                 prefetch_near(from.wrapping_add(more));
             }
         }
     }
+}
+
+/// Where the results of a run are: in the room, or where the operand is that they are.
+///
+/// # Safety
+///
+/// As [`Body::dense`], for results that fit in the room.
+#[inline(always)]
+unsafe fn made<B: Body<N>, const N: usize>(
+    body: &mut B,
+    room: &mut Room,
+    ins: [*const u8; N],
+    splat: usize,
+    len: usize,
+) -> *const u8 {
+    if body.moves() && splat == 0 {
+        return ins[0];
+    }
+    let to = room.0.as_mut_ptr();
+    // SAFETY: the caller keeps the conditions.
+    unsafe { body.dense(to.cast(), ins, splat, len) };
+    to.cast_const().cast()
 }
 
 /// Stretches of the output, with the awkward operands packed beside them.
@@ -439,18 +463,27 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let steps = if buffered { (stretch / widest / inner).max(1) } else { first.len };
     let whole = WholeLines::new(inner * size);
     let steps = if job.stream { whole.fit(steps) } else { steps };
-    // The operands that are read on and on: worth asking for ahead of time.
+    // The operands that are read on and on: worth asking for ahead of time, but for those that are
+    // read backwards, which the hardware does better on its own.
     let mut ahead = Ahead { count: 0, which: [0; N], bytes: [0; N] };
     for (operand, own) in sizes.into_iter().enumerate() {
-        let step = first.ins[operand].unsigned_abs();
-        if step != 0 && step <= inner && outer.iter().all(|one| one.ins[operand] != 0) {
-            let bytes = stream::LINE * own / size.max(1);
+        let step = first.ins[operand];
+        if step > 0 && step.unsigned_abs() <= inner && outer.iter().all(|one| one.ins[operand] != 0)
+        {
             ahead.which[ahead.count] = operand;
-            ahead.bytes[ahead.count] = bytes.cast_signed() * first.ins[operand].signum();
+            ahead.bytes[ahead.count] = stream::LINE * own / size.max(1);
             ahead.count += 1;
         }
     }
 
+    // An operand that the loop around repeats is packed for a whole round of the group, once, where a
+    // near cache has room for that.
+    let mut blocks: [Vec<Line>; N] = std::array::from_fn(|n| {
+        let bytes = first.len.saturating_mul(inner * sizes[n]);
+        let again = outer.last().is_some_and(|one| one.ins[n] == 0);
+        let whole = lies[n] == Lie::Packed && again && first.len > steps && bytes <= BLOCK;
+        Vec::with_capacity(if whole { bytes.div_ceil(size_of::<Line>()) } else { 0 })
+    });
     let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
     let mut results = Room([MaybeUninit::uninit(); STRETCH]);
     // What each room holds: the operand's pointer, and for how many steps.
@@ -479,29 +512,32 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                 if lies[operand] != Lie::Packed {
                     continue;
                 }
-                let room = rooms[operand].0.as_mut_ptr().cast::<u8>();
-                let (pointer, have) = held[operand];
-                if pointer != ins[operand] || have < count {
-                    packing[operand][0].0 = count;
-                    // SAFETY: `count * inner` elements of at most `widest` bytes fit in the room,
-                    // the nest stays within the operand, and `tileable` saw that it is plain.
-                    unsafe {
-                        pack(sizes[operand], room, ins[operand], &packing[operand][..depth]);
-                    }
-                    held[operand] = (ins[operand], count);
+                let (room, pointer, own, skip) = if blocks[operand].capacity() == 0 {
+                    (rooms[operand].0.as_mut_ptr().cast::<u8>(), ins[operand], count, 0)
+                } else {
+                    let room = blocks[operand].as_mut_ptr().cast::<u8>();
+                    (room, walk.at.ins[operand], first.len, done * inner * sizes[operand])
+                };
+                let (before, have) = held[operand];
+                if before != pointer || have < own {
+                    packing[operand][0].0 = own;
+                    // SAFETY: `own * inner` elements, `count` of them of at most `widest` bytes,
+                    // fit in the room, the nest stays within the operand, and `tileable` saw that
+                    // it is plain.
+                    unsafe { pack(sizes[operand], room, pointer, &packing[operand][..depth]) };
+                    held[operand] = (pointer, own);
                 }
-                ins[operand] = room;
+                ins[operand] = room.wrapping_add(skip);
             }
             let len = count * inner;
             if job.stream {
-                let to = results.0.as_mut_ptr();
                 // SAFETY: `len` results fit in the room; operands are contiguous there or in their
                 // arrays, or repeat. Results that need no drop are moved by their bytes.
                 unsafe {
-                    body.dense(to.cast(), ins, splat, len);
+                    let made = made(body, &mut results, ins, splat, len);
                     let bytes = len * size;
                     let next = ahead.next(&at, bytes);
-                    stream::copy::<WIDE>(at.out.cast(), to.cast(), bytes, |at| {
+                    stream::copy::<WIDE>(at.out.cast(), made, bytes, |at| {
                         ahead.ask(&next, at);
                     });
                 }
@@ -551,23 +587,39 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     let rows = (COLUMN / widest).clamp(16, 128);
     let columns = SQUARE / widest / rows;
 
-    let most = rows.min(side.len) * columns.min(inner.len);
+    // Rows that are a line longer than they need be: those of a power of two would all fall on a few
+    // sets of the cache.
+    let pitches = sizes.map(|own| columns.min(inner.len) + stream::LINE / own.max(1));
     let mut rooms: [Vec<Line>; N] = std::array::from_fn(|n| {
-        let bytes = if packed[n] { most * sizes[n] } else { 0 };
+        let bytes = if packed[n] { rows.min(side.len) * pitches[n] * sizes[n] } else { 0 };
         Vec::with_capacity(bytes.div_ceil(size_of::<Line>()))
     });
     let mut results = Room([MaybeUninit::uninit(); STRETCH]);
     // Whole squares across, and as many rows as there are.
     let across = (ACROSS / columns).max(1) * columns;
-    let blocks = Loop { len: inner.len.div_ceil(across), ..Loop::default() };
+    let start = At::start(job, sizes);
+    // As if the output began at a line, so that blocks end at lines too.
+    let before = if job.stream { start.out.addr() % stream::LINE / size.max(1) } else { 0 };
+    let blocks = Loop { len: (inner.len + before).div_ceil(across), ..Loop::default() };
     let mut first = 0;
     outer.push(blocks);
-    let mut walk = Walk::new(&outer, At::start(job, sizes));
+    let mut walk = Walk::new(&outer, start);
     loop {
-        let end = (first + across).min(inner.len);
+        let end = if first == 0 { across - before } else { first + across }.min(inner.len);
+        // End the first rows at a line of the transposed operand, so that all others read whole lines.
+        let over = (0..N).filter(|&n| packed[n]).find_map(|n| {
+            let in_line = walk.at.ins[n].addr() % stream::LINE / sizes[n].max(1);
+            match side.ins[n] {
+                1 => Some(in_line),
+                -1 => Some((stream::LINE / sizes[n].max(1)).saturating_sub(in_line + 1)),
+                _ => None,
+            }
+        });
+        let over = over.map_or(0, |over| over.min(rows - 1));
         let mut row = 0;
         while row < side.len {
-            let high = rows.min(side.len - row);
+            let most = if row == 0 { rows - over } else { rows };
+            let high = most.min(side.len - row);
             let line = walk.at.moved(&side, row.cast_signed(), sizes);
             let mut column = first;
             while column < end {
@@ -578,28 +630,47 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                     wide = wide.min(columns.saturating_sub(over).max(1));
                 }
                 for operand in (0..N).filter(|&operand| packed[operand]) {
-                    let loops = [(high, side.ins[operand]), (wide, inner.ins[operand])];
-                    // SAFETY: `high * wide` elements of at most `widest` bytes fit in the room, the
-                    // nest stays within the operand, and `tileable` saw that it is plain.
+                    let down = (high, side.ins[operand]);
+                    let across = (wide, inner.ins[operand]);
+                    // SAFETY: `high` rows of `wide` elements fit in the room, the nest stays within
+                    // the operand, and `tileable` saw that it is plain.
                     unsafe {
-                        let room = rooms[operand].as_mut_ptr().cast();
-                        pack(sizes[operand], room, at.ins[operand], &loops);
+                        let (room, pitch) = (rooms[operand].as_mut_ptr().cast(), pitches[operand]);
+                        square::<WIDE>(sizes[operand], room, pitch, at.ins[operand], down, across);
                     }
                 }
+                // Columns of a transposed operand are far apart, and no hardware guesses them: ask
+                // for those of the next square while this one is written.
+                let next = if column + wide < end {
+                    at.moved(inner, wide.cast_signed(), sizes)
+                } else {
+                    let line = walk.at.moved(&side, (row + high).cast_signed(), sizes);
+                    line.moved(inner, first.cast_signed(), sizes)
+                };
                 for r in 0..high {
                     let mut at = at.moved(&side, r.cast_signed(), sizes);
                     for operand in (0..N).filter(|&operand| packed[operand]) {
-                        let bytes = r * wide * sizes[operand];
-                        at.ins[operand] = rooms[operand].as_ptr().cast::<u8>().wrapping_add(bytes);
+                        let (own, room) = (sizes[operand].cast_signed(), rooms[operand].as_ptr());
+                        let bytes = r * pitches[operand] * sizes[operand];
+                        at.ins[operand] = room.cast::<u8>().wrapping_add(bytes);
+                        if side.ins[operand].unsigned_abs() != 1 {
+                            continue;
+                        }
+                        for c in r * wide / high..(r + 1) * wide / high {
+                            let column = c.cast_signed() * inner.ins[operand] * own;
+                            let from = next.ins[operand].wrapping_offset(column);
+                            for line in (0..high * sizes[operand]).step_by(stream::LINE) {
+                                let down = line.cast_signed() * side.ins[operand];
+                                prefetch(from.wrapping_offset(down));
+                            }
+                        }
                     }
                     // SAFETY: a row of `wide` elements, in the rooms or in the arrays; the results
                     // of one row fit in their room.
                     unsafe {
                         if job.stream {
-                            let to = results.0.as_mut_ptr();
-                            body.dense(to.cast(), at.ins, splat, wide);
-                            let bytes = wide * size;
-                            stream::copy::<WIDE>(at.out.cast(), to.cast(), bytes, |_| {});
+                            let made = made(body, &mut results, at.ins, splat, wide);
+                            stream::copy::<WIDE>(at.out.cast(), made, wide * size, |_| {});
                         } else {
                             body.dense(at.out, at.ins, splat, wide);
                         }

@@ -44,6 +44,12 @@ pub(crate) trait Body<const N: usize> {
         false
     }
 
+    /// Whether results are the elements of the first operand, as they are.
+    #[inline(always)]
+    fn moves(&self) -> bool {
+        false
+    }
+
     /// The bytes of each operand's elements.
     fn sizes(&self) -> [usize; N];
 
@@ -80,6 +86,8 @@ pub(crate) struct Map<F, T, R> {
     f: F,
     /// Whether the output holds values already, which are to be dropped.
     assign: bool,
+    /// Whether the closure clones its only operand.
+    moves: bool,
     /// How many results were written, counted where they need to be dropped.
     done: usize,
     types: PhantomData<fn(T) -> R>,
@@ -87,8 +95,8 @@ pub(crate) struct Map<F, T, R> {
 
 impl<F, T, R> Map<F, T, R> {
     #[inline(always)]
-    pub(crate) fn new(f: F, assign: bool) -> Self {
-        Self { f, assign, done: 0, types: PhantomData }
+    pub(crate) fn new(f: F, assign: bool, moves: bool) -> Self {
+        Self { f, assign, moves, done: 0, types: PhantomData }
     }
 }
 
@@ -174,6 +182,11 @@ macro_rules! body {
             impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> Body<$count> for Map<Func, ($($name,)*), R> {
                 type Out = R;
                 const PATTERNS: bool = $patterns;
+
+                #[inline(always)]
+                fn moves(&self) -> bool {
+                    $count == 1 && self.moves
+                }
 
                 #[inline(always)]
                 fn sizes(&self) -> [usize; $count] {

@@ -1,8 +1,8 @@
 //! Operands laid onto a result: its shape, and every operand's strides along it.
 //!
-//! The rules live in the core. The common one is asked for axis by axis here, with the core's
-//! [`join`], so that tiny arrays stay cheap: nothing is allocated where there are no more than eight
-//! axes. Every other rule, and every error, comes from a plan.
+//! The rules live in the core. The two common ones, NumPy's and that to a shape, are asked for axis
+//! by axis here, with the core's [`join`], so that tiny arrays stay cheap: nothing is allocated where
+//! there are no more than eight axes. Every other rule, and every error, comes from a plan.
 
 use ndarray::Dimension;
 use simulcast_core::{BroadcastError, Plan, Refusal, Rule, join, resolve};

@@ -111,7 +111,6 @@ pub trait CommonDim: Operands {
 
 macro_rules! operands {
     ($count:literal: $($name:ident $index:tt),*) => {
-        #[allow(non_snake_case, reason = "one name for a type and its value")]
         impl<$($name: Operand),*> Sealed for ($($name,)*) {}
         impl<$($name: Operand),*> Operands for ($($name,)*) {
             type Laid = Laid<$count>;
@@ -129,6 +128,7 @@ macro_rules! operands {
             }
 
             #[inline]
+            #[expect(non_snake_case, reason = "one name for a type and its value")]
             fn views<Dim: Dimension>(
                 self,
                 rule: Rule<'_>,

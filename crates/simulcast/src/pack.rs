@@ -34,6 +34,93 @@ pub(crate) unsafe fn pack(size: usize, dst: *mut u8, src: *const u8, loops: Loop
     }
 }
 
+/// Copies the elements of a square, row by row, to rows of `dst` that are `pitch` elements apart; of
+/// plain data.
+///
+/// # Safety
+///
+/// The invariant of this module, with room for `pitch` elements a row; `size` is the size of an
+/// element: 1, 2, 4, 8 or 16. With `WIDE`, the machine has AVX2.
+pub(crate) unsafe fn square<const WIDE: bool>(
+    size: usize,
+    dst: *mut u8,
+    pitch: usize,
+    src: *const u8,
+    rows: (usize, isize),
+    columns: (usize, isize),
+) {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn avx2(
+        size: usize,
+        dst: *mut u8,
+        pitch: usize,
+        src: *const u8,
+        rows: (usize, isize),
+        columns: (usize, isize),
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { sized::<true>(size, dst, pitch, src, rows, columns) }
+    }
+    // SAFETY: the caller keeps the conditions.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if WIDE {
+            return avx2(size, dst, pitch, src, rows, columns);
+        }
+        sized::<false>(size, dst, pitch, src, rows, columns);
+    }
+}
+
+/// # Safety
+///
+/// As [`square`]; with `WIDE`, the caller is compiled for AVX2.
+#[inline(always)]
+unsafe fn sized<const WIDE: bool>(
+    size: usize,
+    dst: *mut u8,
+    pitch: usize,
+    src: *const u8,
+    rows: (usize, isize),
+    columns: (usize, isize),
+) {
+    // SAFETY: the caller keeps the invariant; for the types, see `pack`.
+    unsafe {
+        match size {
+            1 => squared::<u8, WIDE>(dst, pitch, src, rows, columns),
+            2 => squared::<u16, WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
+            4 => squared::<u32, WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
+            8 if (dst.addr() | src.addr()).is_multiple_of(align_of::<u64>()) => {
+                squared::<u64, WIDE>(dst.cast(), pitch, src.cast(), rows, columns);
+            }
+            8 => squared::<[u32; 2], WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
+            _ => squared::<[u64; 2], WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`sized`].
+#[inline(always)]
+unsafe fn squared<T: Copy, const WIDE: bool>(
+    dst: *mut T,
+    pitch: usize,
+    src: *const T,
+    (rows, stride): (usize, isize),
+    (columns, step): (usize, isize),
+) {
+    // SAFETY: the caller keeps the conditions.
+    unsafe {
+        if stride.unsigned_abs() < step.unsigned_abs() {
+            return turned::<T, WIDE>(dst, pitch, src, (rows, stride), (columns, step));
+        }
+        for row in 0..rows {
+            line(dst.add(row * pitch), src.offset(row.cast_signed() * stride), columns, step);
+        }
+    }
+}
+
 /// # Safety
 ///
 /// The invariant of this module.
@@ -53,7 +140,7 @@ unsafe fn nested<T: Copy>(dst: *mut T, src: *const T, loops: Loops<'_>) -> usize
         match inside {
             [] => line(dst, src, len, stride),
             &[(columns, step)] if stride.unsigned_abs() < step.unsigned_abs() => {
-                turned(dst, src, (len, stride), (columns, step));
+                turned::<T, false>(dst, columns, src, (len, stride), (columns, step));
             }
             _ => {
                 let mut written = 0;
@@ -96,10 +183,11 @@ unsafe fn line<T: Copy>(dst: *mut T, src: *const T, len: usize, stride: isize) {
 ///
 /// # Safety
 ///
-/// The invariant of this module.
+/// The invariant of this module; with `WIDE`, the caller is compiled for AVX2.
 #[inline(always)]
-unsafe fn turned<T: Copy>(
+unsafe fn turned<T: Copy, const WIDE: bool>(
     dst: *mut T,
+    pitch: usize,
     src: *const T,
     (rows, stride): (usize, isize),
     (columns, step): (usize, isize),
@@ -112,23 +200,21 @@ unsafe fn turned<T: Copy>(
     let from = |row: usize, column: usize| {
         src.wrapping_offset(row.cast_signed() * stride + column.cast_signed() * step)
     };
-    let lines = (rows * size_of::<T>()).div_ceil(64);
     // SAFETY: rows and columns stay below their numbers.
     unsafe {
         for column in (0..whole_columns).step_by(SIDE) {
-            // Columns are far apart, and no hardware guesses them: ask for later ones now.
-            for ahead in column + 4 * SIDE..column + 5 * SIDE {
-                for line in 0..lines {
-                    prefetch(from(line * (64 / size_of::<T>()).max(1), ahead));
-                }
-            }
             for row in (0..whole_rows).step_by(SIDE) {
-                let to = dst.add(row * columns + column);
+                let to = dst.add(row * pitch + column);
+                #[cfg(target_arch = "x86_64")]
+                if WIDE && stride == 1 && size_of::<T>() == 4 {
+                    eight(to.cast(), pitch, from(row, column).cast(), step);
+                    continue;
+                }
                 if stride == 1 && size_of::<T>() == 4 {
                     for half in 0..4 {
                         let (r, c) = (half / 2 * 4, half % 2 * 4);
                         let from = from(row + r, column + c);
-                        four(to.add(r * columns + c).cast(), columns, from.cast(), step);
+                        four(to.add(r * pitch + c).cast(), pitch, from.cast(), step);
                     }
                     continue;
                 }
@@ -146,16 +232,16 @@ unsafe fn turned<T: Copy>(
                 let turned: [[T; SIDE]; SIDE] =
                     std::array::from_fn(|r| std::array::from_fn(|c| square[c][r]));
                 for (r, line) in turned.into_iter().enumerate() {
-                    to.add(r * columns).cast::<[T; SIDE]>().write(line);
+                    to.add(r * pitch).cast::<[T; SIDE]>().write(line);
                 }
             }
             for row in whole_rows..rows {
-                line(dst.add(row * columns + column), from(row, column), SIDE, step);
+                line(dst.add(row * pitch + column), from(row, column), SIDE, step);
             }
         }
         for row in 0..rows {
             let rest = columns - whole_columns;
-            line(dst.add(row * columns + whole_columns), from(row, whole_columns), rest, step);
+            line(dst.add(row * pitch + whole_columns), from(row, whole_columns), rest, step);
         }
     }
 }
@@ -191,6 +277,47 @@ unsafe fn four(dst: *mut u32, columns: usize, src: *const u32, step: isize) {
             unsafe {
                 dst.add(r * columns + c).write(src.offset(c.cast_signed() * step).add(r).read())
             };
+        }
+    }
+}
+
+/// Turns a square of eight by eight words over.
+///
+/// # Safety
+///
+/// Eight rows of `dst`, `columns` apart, and eight of `src`, `step` apart, have eight words each; the
+/// caller is compiled for AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn eight(dst: *mut f32, columns: usize, src: *const f32, step: isize) {
+    use std::arch::x86_64::{
+        __m256, _mm256_castpd_ps, _mm256_castps_pd, _mm256_loadu_ps, _mm256_permute2f128_ps,
+        _mm256_storeu_ps, _mm256_unpackhi_pd, _mm256_unpackhi_ps, _mm256_unpacklo_pd,
+        _mm256_unpacklo_ps,
+    };
+    // SAFETY: the places are valid and the instructions are there by the conditions of this function.
+    unsafe {
+        let load = |row: isize| _mm256_loadu_ps(src.offset(row * step));
+        let low = |a: __m256, b: __m256| {
+            _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
+        };
+        let high = |a: __m256, b: __m256| {
+            _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
+        };
+        // Four rows of a half each, as in `four`, then halves are brought together.
+        let turn = |row: isize| {
+            let (a, b, c, d) = (load(row), load(row + 1), load(row + 2), load(row + 3));
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ba, dc) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            [low(ab, cd), high(ab, cd), low(ba, dc), high(ba, dc)]
+        };
+        let (left, right) = (turn(0), turn(4));
+        for (row, (left, right)) in left.into_iter().zip(right).enumerate() {
+            let to = dst.add(row * columns);
+            _mm256_storeu_ps(to, _mm256_permute2f128_ps::<0x20>(left, right));
+            let both = _mm256_permute2f128_ps::<0x31>(left, right);
+            _mm256_storeu_ps(to.add(4 * columns), both);
         }
     }
 }
@@ -278,6 +405,43 @@ mod tests {
                     }
                     let expected: Vec<$type> = expected.iter().map(|&at| at as $type).collect();
                     prop_assert_eq!(packed, expected);
+                })* };
+            }
+            check!(u8 u16 u32 u64 u128);
+        }
+
+        // [E_BROADCAST_ANY_FUNC_3020]
+        #[test]
+        fn squares_are_packed_row_by_row(
+            rows in 1_usize..40,
+            columns in 1_usize..40,
+            stride in prop::sample::select(vec![-41_isize, -1, 0, 1, 2, 50]),
+            step in prop::sample::select(vec![-45_isize, -1, 1, 3, 44]),
+        ) {
+            let reach = stride.abs() * (rows as isize - 1) + step.abs() * (columns as isize - 1);
+            let at = |r: usize, c: usize| reach + r as isize * stride + c as isize * step;
+            let pitch = columns + 5;
+            macro_rules! check {
+                ($($type:ty)*) => { $(for wide in [false, crate::Level::avx2().is_some()] {
+                    let source: Vec<$type> = (0..=2 * reach as u64).map(|v| v as $type).collect();
+                    let mut packed: Vec<$type> = vec![0; rows * pitch];
+                    let (size, to) = (size_of::<$type>(), packed.as_mut_ptr().cast());
+                    let from = source.as_ptr().wrapping_add(reach as usize).cast();
+                    let (down, across) = ((rows, stride), (columns, step));
+                    // SAFETY: the source reaches `reach` to both sides, the destination has rows of
+                    // `pitch`; wide only where the machine has AVX2.
+                    unsafe {
+                        if wide {
+                            square::<true>(size, to, pitch, from, down, across);
+                        } else {
+                            square::<false>(size, to, pitch, from, down, across);
+                        }
+                    }
+                    for r in 0..rows {
+                        let expected: Vec<$type> = (0..columns).map(|c| at(r, c) as $type).collect();
+                        prop_assert_eq!(&packed[r * pitch..r * pitch + columns], &expected);
+                        prop_assert!(packed[r * pitch + columns..(r + 1) * pitch].iter().all(|&x| x == 0));
+                    }
                 })* };
             }
             check!(u8 u16 u32 u64 u128);

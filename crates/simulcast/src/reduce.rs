@@ -18,6 +18,7 @@
 use std::ops::Range;
 
 use crate::Addend;
+use crate::addend::TOGETHER;
 use crate::inline::Inline;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
@@ -304,7 +305,7 @@ impl<T: Addend> Work<T> {
         // SAFETY: the caller keeps the invariant; a `Level` exists only where the machine has it.
         unsafe {
             match level.kind() {
-                Kind::Baseline => self.plain(reduction, grad, unit, leaves),
+                Kind::Baseline => self.plain::<false>(reduction, grad, unit, leaves),
                 #[cfg(target_arch = "x86_64")]
                 Kind::Avx2 => self.avx2(reduction, grad, unit, leaves),
                 #[cfg(target_arch = "x86_64")]
@@ -325,15 +326,15 @@ impl<T: Addend> Work<T> {
             leaves: Range<usize>,
         ) {
             // SAFETY: the caller keeps the conditions.
-            unsafe { self.plain(reduction, grad, unit, leaves) }
+            unsafe { self.plain::<true>(reduction, grad, unit, leaves) }
         }
     }
 
     /// # Safety
     ///
-    /// The invariant of this module.
+    /// The invariant of this module; with `WIDE`, the caller is compiled for AVX2 and F16C.
     #[inline(always)]
-    unsafe fn plain(
+    unsafe fn plain<const WIDE: bool>(
         &mut self,
         reduction: &Reduction,
         grad: *const T,
@@ -353,7 +354,9 @@ impl<T: Addend> Work<T> {
                 let (offset, _) = offsets(summed, leaf / pieces);
                 let at = from + offset + start.cast_signed() * inner.out;
                 // SAFETY: the run lies within the gradient.
-                let sum = unsafe { run(grad.offset(at), RUN.min(inner.len - start), inner.out) };
+                let sum = unsafe {
+                    run::<T, WIDE>(grad.offset(at), RUN.min(inner.len - start), inner.out)
+                };
                 self.tree.add(&mut [sum], T::plus);
             }
         } else {
@@ -363,7 +366,10 @@ impl<T: Addend> Work<T> {
                 self.leaf.resize(width, T::NEUTRAL);
                 let rows = leaf * ROWS..all.min((leaf + 1) * ROWS);
                 // SAFETY: the rows lie within the gradient.
-                unsafe { across::<T>(&mut self.leaf, grad.offset(from), summed, rows, inner.out) };
+                unsafe {
+                    let from = grad.offset(from);
+                    across::<T, WIDE>(&mut self.leaf, from, summed, rows, inner.out);
+                }
                 self.tree.add(&mut self.leaf, T::plus);
             }
         }
@@ -375,17 +381,20 @@ impl<T: Addend> Work<T> {
 ///
 /// # Safety
 ///
-/// `from` reaches `len` elements with that stride.
+/// `from` reaches `len` elements with that stride; with `WIDE`, the caller is compiled for AVX2 and
+/// F16C.
 #[inline(always)]
-unsafe fn run<T: Addend>(from: *const T, len: usize, stride: isize) -> T::Sum {
+unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
     let mut lanes = [T::NEUTRAL; LANES];
     let whole = len / LANES * LANES;
     if stride == 1 {
-        // SAFETY: by the condition of this function.
-        let elements = unsafe { std::slice::from_raw_parts(from, whole) };
-        for chunk in elements.chunks_exact(LANES) {
-            for (lane, &element) in lanes.iter_mut().zip(chunk) {
-                *lane = T::plus(*lane, element.widen());
+        for at in (0..whole).step_by(LANES) {
+            for (part, lanes) in lanes.chunks_exact_mut(TOGETHER).enumerate() {
+                // SAFETY: by the conditions of this function.
+                let own = unsafe { T::widen_all::<WIDE>(from.add(at + part * TOGETHER)) };
+                for (lane, own) in lanes.iter_mut().zip(own) {
+                    *lane = T::plus(*lane, own);
+                }
             }
         }
     } else {
@@ -410,13 +419,23 @@ unsafe fn run<T: Addend>(from: *const T, len: usize, stride: isize) -> T::Sum {
     lanes[0]
 }
 
+/// Sums of neighbours, added.
+#[inline(always)]
+fn both<T: Addend>(mut a: [T::Sum; TOGETHER], b: [T::Sum; TOGETHER]) -> [T::Sum; TOGETHER] {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = T::plus(*a, b);
+    }
+    a
+}
+
 /// Adds rows to sums, eight rows at a time.
 ///
 /// # Safety
 ///
-/// From `from`, every row of the loops reaches as many elements as there are sums, with that stride.
+/// From `from`, every row of the loops reaches as many elements as there are sums, with that stride;
+/// with `WIDE`, the caller is compiled for AVX2 and F16C.
 #[inline(always)]
-unsafe fn across<T: Addend>(
+unsafe fn across<T: Addend, const WIDE: bool>(
     sums: &mut [T::Sum],
     from: *const T,
     loops: &[Loop<1>],
@@ -434,22 +453,35 @@ unsafe fn across<T: Addend>(
         let next: [*const T; 8] =
             std::array::from_fn(|r| from.wrapping_offset(offsets(loops, row + 8 + r).0));
         // A few neighbours at a time, in registers.
-        const STEP: usize = 16;
-        let whole = sums.len() / STEP * STEP;
-        for (block, sums) in sums.chunks_exact_mut(STEP).enumerate() {
-            next.iter().for_each(|next| prefetch(next.wrapping_add(block * STEP)));
-            let mut rows = [T::NEUTRAL; STEP];
-            for (n, sum) in rows.iter_mut().enumerate() {
-                let at = block * STEP + n;
-                // SAFETY: the rows are as long as the sums.
-                let pair = |x: &[T], y: &[T]| unsafe {
-                    T::plus(x.get_unchecked(at).widen(), y.get_unchecked(at).widen())
-                };
-                let (left, right) =
-                    (T::plus(pair(a, b), pair(c, d)), T::plus(pair(e, f), pair(g, h)));
-                *sum = T::plus(left, right);
-            }
-            for (sum, row) in sums.iter_mut().zip(rows) {
+        let whole = sums.len() / TOGETHER * TOGETHER;
+        for (block, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
+            let at = block * TOGETHER;
+            next.iter().for_each(|next| prefetch(next.wrapping_add(at)));
+            // SAFETY: the rows are as long as the sums, and the caller has the instructions.
+            let eight = unsafe {
+                let left = both::<T>(
+                    both::<T>(
+                        T::widen_all::<WIDE>(a.as_ptr().add(at)),
+                        T::widen_all::<WIDE>(b.as_ptr().add(at)),
+                    ),
+                    both::<T>(
+                        T::widen_all::<WIDE>(c.as_ptr().add(at)),
+                        T::widen_all::<WIDE>(d.as_ptr().add(at)),
+                    ),
+                );
+                let right = both::<T>(
+                    both::<T>(
+                        T::widen_all::<WIDE>(e.as_ptr().add(at)),
+                        T::widen_all::<WIDE>(f.as_ptr().add(at)),
+                    ),
+                    both::<T>(
+                        T::widen_all::<WIDE>(g.as_ptr().add(at)),
+                        T::widen_all::<WIDE>(h.as_ptr().add(at)),
+                    ),
+                );
+                both::<T>(left, right)
+            };
+            for (sum, row) in sums.iter_mut().zip(eight) {
                 *sum = T::plus(*sum, row);
             }
         }
@@ -472,6 +504,8 @@ unsafe fn across<T: Addend>(
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
+
     use super::*;
 
     // [E_BROADCAST_ANY_FUNC_3040] [E_BROADCAST_ANY_FUNC_3050]
@@ -501,6 +535,32 @@ mod tests {
                 for parallel in [false, !cfg!(miri)] {
                     assert_eq!(run(level, parallel), once, "{} {parallel} {kept:b}", level.name());
                 }
+            }
+        }
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3040] [E_BROADCAST_ANY_FUNC_3050]
+    #[test]
+    fn halves_are_summed_as_the_floats_that_they_are() {
+        // Rows and columns of more than whole vectors; sums that a half can hold.
+        let shape = [41_usize, 2071];
+        let len = shape[0] * shape[1];
+        let halves: Vec<f16> =
+            (0..len).map(|n| f16::from_f32((n * 7919 % 10_007) as f32 / 100_000.0)).collect();
+        let floats: Vec<f32> = halves.iter().map(|half| half.to_f32()).collect();
+        for (result, all) in [([0, 1], shape[1]), ([1, 0], shape[0]), ([0, 0], 1)] {
+            let strides = [shape[1].cast_signed(), 1];
+            let reduction = Reduction::new(&shape, &strides, &result);
+            let mut expected = vec![0.0_f32; all];
+            // SAFETY: the strides are row-major in vectors of these sizes.
+            unsafe { reduce(Level::BASELINE, &reduction, floats.as_ptr(), &mut expected, false) };
+            let expected: Vec<f16> = expected.into_iter().map(f16::from_f32).collect();
+            assert!(expected.iter().all(|sum| sum.is_finite()));
+            for level in Level::available() {
+                let mut sums = vec![f16::ZERO; all];
+                // SAFETY: as above.
+                unsafe { reduce(level, &reduction, halves.as_ptr(), &mut sums, false) };
+                assert_eq!(sums, expected, "{}", level.name());
             }
         }
     }

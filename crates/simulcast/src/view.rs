@@ -44,6 +44,7 @@ pub fn broadcast_to<A: Operand, I: IntoDimension>(array: A, shape: I) -> A::View
 /// # Errors
 ///
 /// Where the array does not broadcast to the shape.
+#[expect(clippy::needless_pass_by_value, reason = "operands are references, or views")]
 pub fn try_broadcast_to<A: Operand, I: IntoDimension>(
     array: A,
     shape: I,

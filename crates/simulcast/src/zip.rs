@@ -17,8 +17,8 @@
 //! ```
 //!
 //! - Operands are never expanded: one that repeats is read where it is stored. Beyond the output
-//!   a thread needs 4 KiB of the stack for each operand and for the result, and 64 KiB for each
-//!   operand that is transposed.
+//!   a thread needs 4 KiB of the stack for each operand and for the result, and at most 72 KiB for
+//!   each operand that is transposed or whose short runs repeat.
 //! - A fresh output is row-major and written once, without a zero fill. An output of the caller's
 //!   may have any strides. The result stretches to it where it must; the output never does.
 //! - An output cannot overlap an operand: it is borrowed for writing while they are borrowed for
@@ -47,6 +47,8 @@ pub struct Zip<T: Operands, D> {
     laid: T::Laid,
     /// Whether all operands have one shape: then they lie as they are, and `laid` says nothing.
     alike: bool,
+    /// Whether the closure to come clones its only operand.
+    moves: bool,
     level: Level,
     threads: Option<usize>,
     dim: PhantomData<D>,
@@ -135,13 +137,23 @@ impl<T: Operands, D> Zip<T, D> {
     #[inline(always)]
     fn new(operands: T) -> Self {
         let (level, laid) = (Level::best(), T::Laid::default());
-        Self { operands, laid, alike: false, level, threads: None, dim: PhantomData }
+        Self { operands, laid, alike: false, moves: false, level, threads: None, dim: PhantomData }
     }
 
     #[inline(always)]
     fn lay(&mut self, rule: Rule<'_>) -> Result<(), BroadcastError> {
         self.alike = rule == Rule::Numpy && self.operands.alike();
         if self.alike { Ok(()) } else { self.operands.lay(rule, &mut self.laid) }
+    }
+
+    /// Promises what closures will be, so that plain data moves as bytes.
+    ///
+    /// # Safety
+    ///
+    /// There is one operand, and every closure clones its elements.
+    pub(crate) unsafe fn moving(mut self) -> Self {
+        self.moves = true;
+        self
     }
 
     /// Uses at most that many threads in the `par_…` calls: 1 keeps the work on this one.
@@ -207,7 +219,7 @@ macro_rules! zips {
                 &self,
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<Array<R, Dim>, BroadcastError> {
-                let body = Map::<_, ($($name::Elem,)*), R>::new(f, false);
+                let body = Map::<_, ($($name::Elem,)*), R>::new(f, false, self.moves);
                 self.source().collect(Work::<_, Never<_>>::Here(body))
             }
 
@@ -237,13 +249,13 @@ macro_rules! zips {
                 out: &mut ArrayRef<R, E>,
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<(), BroadcastError> {
-                let body = Map::<_, ($($name::Elem,)*), R>::new(f, true);
+                let body = Map::<_, ($($name::Elem,)*), R>::new(f, true, self.moves);
                 self.source().assign(Work::<_, Never<_>>::Here(body), out)
             }
 
             /// Calls the closure for every element of the result, in any order.
             pub fn for_each(&self, f: impl FnMut($(&$name::Elem),*)) {
-                let body = Map::<_, ($($name::Elem,)*), ()>::new(f, false);
+                let body = Map::<_, ($($name::Elem,)*), ()>::new(f, false, false);
                 self.source().effects(Work::<_, Never<_>>::Here(body), true);
             }
 
@@ -255,7 +267,7 @@ macro_rules! zips {
                     // Never `None`, but where the closure panicked.
                     value = value.take().map(|value| f(value, $($name),*));
                 };
-                let body = Map::<_, ($($name::Elem,)*), ()>::new(step, false);
+                let body = Map::<_, ($($name::Elem,)*), ()>::new(step, false, false);
                 self.source().effects(Work::<_, Never<_>>::Here(body), false);
                 match value {
                     Some(value) => value,
@@ -284,7 +296,8 @@ macro_rules! zips {
                 &self,
                 f: impl Fn($(&$name::Elem),*) -> R + Sync,
             ) -> Result<Array<R, Dim>, BroadcastError> {
-                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, false);
+                let moves = self.moves;
+                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, false, moves);
                 self.source().collect(Work::Parts(make, self.threads))
             }
 
@@ -312,13 +325,14 @@ macro_rules! zips {
                 out: &mut ArrayRef<R, E>,
                 f: impl Fn($(&$name::Elem),*) -> R + Sync,
             ) -> Result<(), BroadcastError> {
-                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, true);
+                let moves = self.moves;
+                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, true, moves);
                 self.source().assign(Work::Parts(make, self.threads), out)
             }
 
             /// [`for_each`](Self::for_each) on several threads.
             pub fn par_for_each(&self, f: impl Fn($(&$name::Elem),*) + Sync) {
-                let make = || Map::<_, ($($name::Elem,)*), ()>::new(&f, false);
+                let make = || Map::<_, ($($name::Elem,)*), ()>::new(&f, false, false);
                 self.source().effects(Work::Parts(make, self.threads), true);
             }
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{shapes, shown, size, stored};
-use ndarray::{Array1, Array2, ArrayD, Dimension as _, Ix2, array, aview0};
+use ndarray::{Array1, Array2, Array4, ArrayD, Axis, Dimension as _, Ix2, array, aview0, s};
 use proptest::prelude::*;
 use simulcast::{
     NamedAxes, Rule, broadcast_all, broadcast_to, broadcast_views, copy_into, copy_to, copy_to_by,
@@ -131,6 +131,23 @@ fn large_copies_of_plain_data_and_of_strings() {
     let expected = Array2::from_shape_fn((2000, 2503), |(_, j)| j as f32);
     assert_eq!(copy_to(&row, (2000, 2503)), expected);
     assert_eq!(par_copy_to(&row, (2000, 2503)), expected);
+    // Awkward operands, from odd places to odd places.
+    let all = Array2::from_shape_fn((2111, 2203), |(i, j)| (i * 2203 + j) as u32);
+    let (turned, back) = (all.slice(s![1.., 3..]).reversed_axes(), all.slice(s![1.., ..;-1]));
+    for operand in
+        [turned, back, turned.slice_move(s![.., ..;-1]), turned.slice_move(s![..;-1, ..])]
+    {
+        let (high, wide) = operand.dim();
+        let mut out = Array2::zeros((high, wide + 3));
+        copy_into(operand, &mut out.slice_mut(s![.., 2..wide + 2]));
+        assert_eq!(out.slice(s![.., 2..wide + 2]), operand);
+        assert_eq!(copy_to(operand, (high, wide)), operand);
+        assert_eq!(par_copy_to(operand, (high, wide)), operand);
+    }
+    let few = all.slice(s![..9, ..70]).insert_axis(Axis(1)).insert_axis(Axis(3));
+    let many = Array4::from_shape_fn((9, 63, 70, 110), |at| all[[at.0, at.2]]);
+    assert_eq!(copy_to(few, many.dim()), many);
+    assert_eq!(par_copy_to(few, many.dim()), many);
     let turned = copy_to(expected.t(), (2503, 2000));
     assert_eq!(turned, expected.t());
     let words = array![["a".to_owned()], ["b".to_owned()]];

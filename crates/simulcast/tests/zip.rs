@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
 use common::{Stored, shapes, shown, stored};
 use ndarray::{
-    Array1, Array2, Array3, ArrayBase, ArrayD, Axis, Dimension as _, Ix1, Ix2, Zip as NdZip, array,
-    aview0, s,
+    Array1, Array2, Array3, Array4, ArrayBase, ArrayD, Axis, Dimension as _, Ix1, Ix2,
+    Zip as NdZip, array, aview0, s,
 };
 use proptest::prelude::*;
 use simulcast::{Level, NamedAxes, Rule, try_zip, try_zip_by, zip, zip_by};
@@ -137,6 +137,7 @@ fn large_results_are_the_same_serial_parallel_and_at_every_level() {
     let turned = Array2::from_shape_fn((2111, 2053), |(i, j)| (i * 3 + j * 5) as f32);
     let rgb = Array3::from_shape_fn((1201, 1203, 3), |(i, j, k)| (i + 2 * j + 5 * k) as f32);
     let mean = array![1.0_f32, 2.0, 3.0];
+    let (few, short) = (a.slice(s![..9, ..70]), a.slice(s![..63, ..110]));
     let naive =
         |f: &dyn Fn(usize, usize) -> f32| Array2::from_shape_fn((2053, 2111), |(i, j)| f(i, j));
     for level in Level::available() {
@@ -161,6 +162,13 @@ fn large_results_are_the_same_serial_parallel_and_at_every_level() {
         let expected = Array3::from_shape_fn((1201, 1203, 3), |at| rgb[at] - mean[at.2]);
         assert_eq!(zip((&rgb, &mean)).level(level).map(|x, m| x - m), expected);
         assert_eq!(zip((&rgb, &mean)).level(level).par_map(|x, m| x - m), expected);
+        // Short runs of both, over and over.
+        let (few_by, short_by) = (few.insert_axis(Axis(1)), short.insert_axis(Axis(1)));
+        let many = zip((few_by.insert_axis(Axis(3)), short_by)).level(level);
+        let expected =
+            Array4::from_shape_fn((9, 63, 70, 110), |at| few[[at.0, at.2]] - short[[at.1, at.3]]);
+        assert_eq!(many.map(|few, short| few - short), expected);
+        assert_eq!(many.par_map(|few, short| few - short), expected);
         let counted = AtomicUsize::new(0);
         zip((&a, &row)).level(level).par_for_each(|_, _| {
             counted.fetch_add(1, Ordering::Relaxed);
