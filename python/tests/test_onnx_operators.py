@@ -204,7 +204,7 @@ def drawn(seed, shape, name, bounds=ANY):
 
 
 SEED = st.integers(0, 2**32)
-BY_TYPE = settings(max_examples=5)
+BY_TYPE = settings(max_examples=10)
 
 
 @pytest.mark.parametrize("op, name", [(op, name) for op in UNARY for name in types(op)])
@@ -466,7 +466,7 @@ PLAIN = [name for name in types("Cast") if name not in ("string", "complex64", "
 
 
 @pytest.mark.parametrize("source, target", [(source, target) for source in PLAIN for target in PLAIN])
-@settings(max_examples=2)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_casts(source, target, data):
     (shape,) = data.draw(shapes(1))
