@@ -34,7 +34,7 @@ def types(op, number=0, opset=OPSET):
     constraints = {own.type_param_str: own.allowed_type_strs for own in schema.type_constraints}
     names = [own.removeprefix("tensor(").removesuffix(")") for own in constraints[parameter] if own.startswith("tensor")]
     names = [NAMES.get(name, name) for name in names]
-    return sorted(name for name in names if not name.startswith(("float8", "float4", "int4", "uint4", "int2", "uint2")))
+    return sorted(name for name in names if not re.match("float[468]e|u?int[24]$", name))
 
 
 @dataclass(frozen=True)
