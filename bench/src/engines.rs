@@ -1,11 +1,13 @@
 //! Engines in this process: ours on one and on all threads, as closures and as
 //! programs, `ndarray`'s `Zip` and its parallel form,
-//! candle, loops written by hand for the case, and the floor.
+//! candle, the vector functions of rten, loops written by hand for the case, and the floor.
 
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 use half::{bf16, f16};
 use ndarray::{Array, Array2, ArrayD, ArrayView1, Axis, Dimension, Ix2, Ix4, LinalgScalar, Zip};
+use rten_simd::SimdUnaryOp;
 use simulcast::{
     Addend, broadcast_shapes, broadcast_to, copy_into, par_copy_into, par_sum_to_shape,
     sum_to_shape, zip,
@@ -28,6 +30,7 @@ pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
     }
     all.extend(zips(case));
     all.extend(program::tasks(case));
+    all.extend(rten(case).map(|task| ("rten-1", task)));
     #[cfg(feature = "candle")]
     all.extend(crate::candle::task(case).map(|task| ("candle", task)));
     all
@@ -72,6 +75,23 @@ fn zips(case: &Case) -> Vec<(&'static str, Task)> {
         ("copy", "u8") => copy::<u8>(case),
         ("copy", "string") => copy::<String>(case),
         _ => Vec::new(),
+    }
+}
+
+/// The functions of `rten-vecmath`, on one thread.
+fn rten(case: &Case) -> Option<Task> {
+    fn of(case: &Case, op: impl SimdUnaryOp<f32> + 'static) -> Task {
+        let from: Vec<f32> = stored(case, 0).into_iter().collect();
+        let mut to = vec![MaybeUninit::uninit(); from.len()];
+        Box::new(move || {
+            op.map(&from, &mut to);
+            black_box(to.as_ptr());
+        })
+    }
+    match (case.op.as_str(), case.element.as_str()) {
+        ("exp(a)", "f32") => Some(of(case, rten_vecmath::Exp {})),
+        ("tanh(a)", "f32") => Some(of(case, rten_vecmath::Tanh {})),
+        _ => None,
     }
 }
 

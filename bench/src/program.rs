@@ -11,9 +11,6 @@ use crate::case::Case;
 use crate::engines::stored;
 use crate::measure::Task;
 
-/// The most operands of a case.
-const MOST: usize = 5;
-
 /// The case's expression as programs; nothing for what is no expression.
 pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
     if ["copy", "sum_to", "broadcast_shapes", "broadcast_to"].contains(&case.op.as_str()) {
@@ -37,13 +34,12 @@ pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
     ];
     // A call by name looks its program up; that is seen where there is little to do.
     if let Some(op) = single(&expr).filter(|_| case.elements() < 100) {
-        let mut out = program.run(&views(&operands)[..operands.len()]).expect("a result");
+        let held = Held::new(&operands);
+        let mut out = program.run(&held.views).expect("a result");
         all.push((
             "operator-1",
             Box::new(move || {
-                let views = views(&operands);
-                let done = op.apply_into(&views[..operands.len()], &mut out.view_mut());
-                black_box(done.is_ok());
+                black_box(op.apply_into(&held.views, &mut out.view_mut()).is_ok());
             }),
         ));
     }
@@ -69,11 +65,10 @@ fn run(
     operands: &Rc<Vec<AnyArray>>,
     threads: Option<usize>,
 ) -> Task {
-    let (program, operands, fresh) = (Rc::clone(program), Rc::clone(operands), case.fresh);
-    let mut out = program.run(&views(&operands)[..operands.len()]).expect("a result");
+    let (program, held, fresh) = (Rc::clone(program), Held::new(operands), case.fresh);
+    let mut out = program.run(&held.views).expect("a result");
     Box::new(move || {
-        let views = views(&operands);
-        let mut run = program.on(&views[..operands.len()]);
+        let mut run = program.on(&held.views);
         if let Some(threads) = threads {
             run = run.threads(threads);
         }
@@ -85,9 +80,18 @@ fn run(
     })
 }
 
-/// The operands, and the last of them in the places that are left.
-fn views(operands: &[AnyArray]) -> [AnyView<'_>; MOST] {
-    std::array::from_fn(|n| operands[n.min(operands.len() - 1)].view())
+/// Views of operands, made once as a caller would, beside the arrays that they show.
+struct Held {
+    views: Vec<AnyView<'static>>,
+    _arrays: Rc<Vec<AnyArray>>,
+}
+
+impl Held {
+    fn new(arrays: &Rc<Vec<AnyArray>>) -> Self {
+        // SAFETY: the arrays are kept as long as the views, and nobody changes or moves them.
+        let shown: &'static [AnyArray] = unsafe { &*std::ptr::from_ref(arrays.as_slice()) };
+        Self { views: shown.iter().map(AnyArray::view).collect(), _arrays: Rc::clone(arrays) }
+    }
 }
 
 fn array(case: &Case, n: usize, element: &str) -> AnyArray {

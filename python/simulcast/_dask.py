@@ -67,21 +67,14 @@ def rechunked(x, chunks):
     return x.rechunk({k: own for k, own in enumerate(chunks) if x.shape[k] != 1})
 
 
-def blockwise(function, operands, rule, name, *, dtype, **options):
+def blockwise(function, operands, rule, name, *, dtype, asked=False, **options):
     """`function` of blocks of the operands, which have the result's rank and NumPy's sizes.
 
-    Numbers of Python's are operands too. `function` is one of a module, so that it pickles.
+    Numbers of Python's are operands too. `function` is one of a module, so that it pickles. The policy is asked, unless
+    it was `asked` before.
     """
     operands = [x if _is_number(x) else operand(x) for x in operands]
-    kind = str(rule).partition(":")[0]
-    # Numbers fit everywhere, but where each operand has names.
-    laid = [x for x in operands if kind in ("numpy", "named") or not _is_number(x)]
-    if len(laid) < len(operands) and len(laid) == 1 and kind in ("pdpd", "legacy", "paddle"):
-        rule = "numpy"
-    shapes = tuple(np.shape(x) for x in laid)
-    _policy.observe(name, shapes, rule)
-    shape, feeds = _layout(rule, *shapes)
-    feeds = feeds if len(laid) == len(operands) else _places(operands, feeds)
+    shape, feeds = _laid(operands, [_is_number(x) for x in operands], rule, None if asked else name)
     aligned = [x if _is_number(x) else align(x, own, len(shape)) for x, own in zip(operands, feeds)]
     arrays = [x for x in aligned if not _is_number(x)]
     chunks = chunks_of(arrays, shape, np.dtype(dtype).itemsize)
@@ -96,10 +89,23 @@ def blockwise(function, operands, rule, name, *, dtype, **options):
     return da.blockwise(function, axes, *pairs, dtype=dtype, token=f"simulcast-{name}", **options)
 
 
-def _places(operands, feeds):
-    """The layout of every operand, where numbers have none."""
-    feeds = iter(feeds)
-    return [None if _is_number(x) else next(feeds) for x in operands]
+def _laid(operands, numbers, rule, name):
+    """The result's shape, and where the axes of each operand go; numbers have none, and fit everywhere.
+
+    The policy is asked of the function that has a name.
+    """
+    kind = str(rule).partition(":")[0]
+    # Numbers fit everywhere, but where each operand has names.
+    laid = [np.shape(x) for x, number in zip(operands, numbers) if kind in ("numpy", "named") or not number]
+    if len(laid) < len(operands) and len(laid) < 2 and kind in ("pdpd", "legacy", "paddle"):
+        rule = "numpy"
+    if name is not None:
+        _policy.observe(name, tuple(laid), rule)
+    shape, feeds = _layout(rule, *laid)
+    if len(laid) < len(operands):
+        feeds = iter(feeds)
+        feeds = [[] if number else next(feeds) for number in numbers]
+    return shape, feeds
 
 
 def broadcast_to(x, shape, rule):
@@ -129,6 +135,11 @@ def sum_to(x, shape, rule):
     x = operand(x)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     _, [feeds] = _layout(rule, shape, target=x.shape)
+    return _summed(x, shape, feeds)
+
+
+def _summed(x, shape, feeds):
+    """The sums to an operand of that shape, whose axis k fed axis `feeds[k]`."""
     dtype = x.dtype
     if dtype.itemsize == 2 and dtype.kind not in "iu":
         # Sums of blocks are kept in float32, as within a block.
@@ -267,9 +278,12 @@ def _vjp_block(*blocks, called, given, place):
 
 def vjp(name, operands, grad, rule):
     """The gradients, each summed back lazily."""
-    operands = [x if x is None or isinstance(x, da.Array) else plain(x) for x in operands]
+    numbers = [_is_number(x) for x in operands if x is not None]
+    operands = [x if x is None or _is_number(x) or isinstance(x, da.Array) else plain(x) for x in operands]
+    types = [x.dtype for x in operands if hasattr(x, "dtype")]
+    operands = [np.asarray(x, np.result_type(x, *types)) if _is_number(x) else x for x in operands]
     given = [x for x in operands if x is not None]
-    shape, feeds = _layout(rule, *[x.shape for x in given])
+    shape, feeds = _laid(given, numbers, rule, name)
     grad = operand(grad)
     if grad.shape != shape:
         raise ValueError(f"the gradient is {grad.shape}, the result {shape}")
@@ -277,17 +291,15 @@ def vjp(name, operands, grad, rule):
     wide = [operand(x).astype(np.float32) if _is_half(x) else operand(x) for x in given]
     aligned = [align(x, own, len(shape)) for x, own in zip(wide, feeds)]
     there = tuple(x is not None for x in operands)
-    gradients, dtypes = [], iter([x.dtype for x in wide])
+    gradients, each = [], iter(zip(wide, feeds))
     for place, x in enumerate(operands):
-        dtype = None if x is None else next(dtypes)
+        like, own = (None, None) if x is None else next(each)
         if x is None or x.dtype.kind not in "fV" or name == "where" and place == 0:
             gradients.append(None)
             continue
-        options = {"called": name, "given": there, "place": place}
-        own = blockwise(
-            _vjp_block, [*aligned, grad], "numpy", f"vjp-{name}", dtype=dtype, meta=np.empty((), dtype), **options
-        )
-        gradients.append(sum_to(own, x.shape, rule).astype(x.dtype))
+        options = {"called": name, "given": there, "place": place, "dtype": like.dtype, "meta": np.empty((), like.dtype)}
+        made = blockwise(_vjp_block, [*aligned, grad], "numpy", f"vjp-{name}", asked=True, **options)
+        gradients.append(_summed(made, x.shape, own).astype(x.dtype))
     return tuple(gradients)
 
 

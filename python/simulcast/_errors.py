@@ -4,6 +4,10 @@ All that an error holds goes through its arguments, so that it pickles, which is
 report it.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class BroadcastError(ValueError):
     """Shapes do not broadcast, or a policy refuses that they do.
@@ -16,26 +20,26 @@ class BroadcastError(ValueError):
     E1 1 ((2, 3, 4), (2, 4)) B[:, None, :] is (2, 1, 4), result (2, 3, 4)
     """
 
-    def __init__(self, message, data=None):
+    def __init__(self, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message, data)
         data = data or {}
-        self.code = data.get("code")
+        self.code: str | None = data.get("code")
         """`E1` for sizes that clash, another code of the command, or that of a finding (`SC102`)."""
-        self.axis = data.get("axis")
+        self.axis: int | None = data.get("axis")
         """The first result axis concerned, counted from 0, or `None`."""
-        self.operands = data.get("operands", ())
+        self.operands: tuple[int, ...] = data.get("operands", ())
         """The operands concerned, counted from 0."""
-        self.shapes = data.get("shapes", ())
+        self.shapes: tuple[tuple[int | str | None, ...] | None, ...] = data.get("shapes", ())
         """The shapes of all operands."""
-        self.names = data.get("names", ())
+        self.names: tuple[str, ...] = data.get("names", ())
         """What the operands are called."""
-        self.rule = data.get("rule")
+        self.rule: str | None = data.get("rule")
         """The rule, as text."""
-        self.suggestions = data.get("suggestions", ())
+        self.suggestions: tuple[str, ...] = data.get("suggestions", ())
         """Changes that make the shapes broadcast; each was checked to work."""
 
-    def __str__(self):
-        return self.args[0]
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ExpressionError(ValueError):
@@ -49,15 +53,15 @@ class ExpressionError(ValueError):
     x +* y (3, 4)
     """
 
-    def __init__(self, message, expression="", span=(0, 0)):
+    def __init__(self, message: str, expression: str = "", span: tuple[int, int] = (0, 0)) -> None:
         super().__init__(message, expression, span)
         self.expression = expression
         """The text."""
         self.span = span
         """The part of it that is wrong, in bytes of UTF-8."""
 
-    def __str__(self):
-        return self.args[0]
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ExpressionTypeError(ExpressionError, TypeError):

@@ -5,17 +5,30 @@ a task does not disturb another. `SIMULCAST_POLICY` sets the one that holds from
 ask through `observe`; a view in a shape that was asked for by name is recorded, and never refused.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings
 from contextlib import ContextDecorator
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from ._errors import BroadcastWarning
 from ._simulcast import Policy, _activate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ._simulcast import Rule
+
+_Value = TypeVar("_Value")
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 _NUMPY = "numpy"
 
@@ -34,40 +47,57 @@ class Broadcast(NamedTuple):
     """A broadcast that happened, as `record` lists it."""
 
     function: str
-    shapes: tuple
-    result: tuple
+    shapes: tuple[tuple[int, ...], ...]
+    result: tuple[int, ...]
     rule: str
-    findings: tuple
+    findings: tuple[str, ...]
     file: str
     line: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         shapes = ", ".join(map(str, self.shapes))
         found = "".join(f" {code}" for code in self.findings)
         return f"{self.file}:{self.line}: {self.function} {shapes} -> {self.result}{found}"
 
 
-class _Setting(ContextDecorator):
+class _Setting(ContextDecorator, Generic[_Value]):
     """A context variable that has another value within a block or a function."""
 
-    def __init__(self, variable, value):
+    def __init__(self, variable: ContextVar[Any], value: Callable[[], _Value]) -> None:
         self._variable, self._make = variable, value
-        self._tokens = []
+        self._tokens: list[Any] = []
 
-    def __enter__(self):
+    def __enter__(self) -> _Value:
         _activate()
         value = self._make()
         self._tokens.append(self._variable.set(value))
         return value
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._variable.reset(self._tokens.pop())
 
-    def _recreate_cm(self):
+    def _recreate_cm(self) -> _Setting[_Value]:
         return _Setting(self._variable, self._make)
 
+    def __call__(self, func: _Function) -> _Function:
+        """The function under the setting; that of a coroutine too, which runs after it was called."""
+        import functools
+        import inspect
 
-def using(policy):
+        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+            raise TypeError(f"{func.__name__} yields, and its caller would be held too: use `with` inside of it")
+        if not inspect.iscoroutinefunction(func):
+            return super().__call__(func)
+
+        @functools.wraps(func)
+        async def held(*args: Any, **options: Any) -> Any:
+            with self._recreate_cm():
+                return await func(*args, **options)
+
+        return cast("_Function", held)
+
+
+def using(policy: str | Policy) -> _Setting[Policy]:
     """Within a block or a function, `policy` holds: a `Policy`, or its text.
 
     >>> import simulcast
@@ -80,7 +110,7 @@ def using(policy):
     return _Setting(_policy, lambda: policy)
 
 
-def strict(level="same-rank", **actions):
+def strict(level: str = "same-rank", **actions: object) -> _Setting[Policy]:
     """Within a block or a function, only sizes of 1 that are written out stretch, and scalars.
 
     `level` can be `"exact"` (nothing repeats) or `"scalar-only"` too; `actions` are further settings of
@@ -101,7 +131,7 @@ def strict(level="same-rank", **actions):
     return using(Policy("strict", level=level, **actions))
 
 
-def record():
+def record() -> _Setting[list[Broadcast]]:
     """Within a block or a function, every broadcast is listed, with the file and line that made it.
 
     >>> import simulcast
@@ -113,7 +143,12 @@ def record():
     return _Setting(_record, list)
 
 
-def check(*operands, policy=None, rule=_NUMPY, names=None):
+def check(
+    *operands: object,
+    policy: str | Policy | None = None,
+    rule: str | Rule = _NUMPY,
+    names: Sequence[str] | None = None,
+) -> tuple[int | str | None, ...] | None:
     """The shape that operands broadcast to, if a policy (by default the one that holds) allows it.
 
     Operands are whatever `explain` takes. What the policy warns of is a `BroadcastWarning`.
@@ -212,7 +247,7 @@ def _guarded(result, given):
     return result.view(_Guarded) if isinstance(result, np.ndarray) else result
 
 
-def guard(x):
+def guard(x: ArrayLike) -> NDArray[Any]:
     """A view of an array whose NumPy operators ask the policy: for code that is written already.
 
     >>> import numpy as np, simulcast

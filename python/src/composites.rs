@@ -7,9 +7,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use simulcast::{
-    AnyView, Builder, DType, Literal, Op, Program, ProgramError, Promotion, Type, compose,
-    literal_as, signature, vjp_by, vjp_clip,
+    AnyView, Builder, DType, Laying, Literal, Op, Program, ProgramError, Promotion, Type, compose,
+    literal_as, signature, vjp_by, vjp_clip_by,
 };
+use simulcast_core::RuleKind;
 
 use crate::dtypes;
 use crate::errors::{failed, mistyped};
@@ -176,9 +177,6 @@ pub(crate) fn vjp<'py>(
             .parse()
             .map_err(|error: simulcast::UnknownOp| PyValueError::new_err(error.to_string()))?,
     };
-    if name == "clip" && rule != Rule::NUMPY {
-        return Err(PyValueError::new_err("the gradients of clip are those under rule numpy"));
-    }
     if name != "clip" && read.len() != op.arity() {
         return Err(PyTypeError::new_err(format!(
             "`{name}` takes {} operands, not {}",
@@ -189,16 +187,24 @@ pub(crate) fn vjp<'py>(
     strengthen(op, &mut read)?;
     settle(op, &mut read)?;
     let (views, grads) = (views(&read)?, views(&grad)?);
-    let shapes: Vec<&[usize]> = views.iter().map(AnyView::shape).collect();
-    policies::observe(py, &name, &rule, &shapes)?;
+    // Numbers fit everywhere, but where each operand has names.
+    let named = rule.owned.kind == RuleKind::Named;
+    let is_number = |n: usize| !named && matches!(read[n], Operand::Scalar(..));
+    let numbers = (0..read.len()).fold(0, |bits, n| bits | usize::from(is_number(n)) << n);
+    let laid = (0..read.len()).filter(|&n| rule == Rule::NUMPY || !is_number(n));
+    let shapes: Vec<&[usize]> = laid.map(|n| views[n].shape()).collect();
+    if shapes.len() > 1 || numbers == 0 {
+        policies::observe(py, &name, &rule, &shapes)?;
+    }
     let rule = rule.positional()?;
+    let laying = Laying { rule: rule.rule(), numbers };
     let low = objects.get(1).is_some_and(|own| !own.is_none());
     let made = py.detach(|| match name.as_str() {
         "clip" => {
             let hi = views.get(1 + usize::from(low));
-            vjp_clip(&views[0], views.get(1).filter(|_| low), hi, &grads[0])
+            vjp_clip_by(laying, &views[0], views.get(1).filter(|_| low), hi, &grads[0])
         }
-        _ => vjp_by(rule.rule(), op, &views, &grads[0]),
+        _ => vjp_by(laying, op, &views, &grads[0]),
     });
     let made = made.map_err(|error| failed(py, &error))?;
     let each = |own: &Option<_>| match own {

@@ -2,7 +2,7 @@
 //!
 //! For three elements all the time goes into finding out what to do. Here nothing is laid out, no
 //! strides are read and nothing is allocated but the result; whatever is not quite so (another layout,
-//! a policy, an option) takes the long way.
+//! a policy, an option, an expression that is new) takes the long way.
 
 use std::ops::Range;
 
@@ -12,12 +12,14 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
-use simulcast::{DType, Op, Promotion};
+use simulcast::{DType, Op, Program, Promotion, Type};
 
 use crate::arrays::plain;
 use crate::dtypes;
 use crate::functions::Options;
+use crate::operands::number;
 use crate::policies;
+use crate::programs::{Part, Programs};
 use crate::results::{SMALL, fresh, meets, returned};
 
 /// An array whose elements lie side by side, in C's order.
@@ -61,6 +63,94 @@ impl Flat<'_> {
     }
 }
 
+/// Operands side by side, all of one shape but for those of a single element.
+struct Side<'a, const N: usize> {
+    pointers: [*const u8; N],
+    dtypes: [DType; N],
+    count: usize,
+    /// The shape of those that have more than one element.
+    shape: &'a [usize],
+    /// The bits of those that have one.
+    single: usize,
+}
+
+impl<'a, const N: usize> Side<'a, N> {
+    const EMPTY: Self = Self {
+        pointers: [std::ptr::null(); N],
+        dtypes: [DType::Bool; N],
+        count: 0,
+        shape: &[],
+        single: 0,
+    };
+
+    /// One more operand, which repeats.
+    #[inline]
+    const fn push_one(&mut self, pointer: *const u8, dtype: DType) {
+        self.single |= 1 << self.count;
+        (self.pointers[self.count], self.dtypes[self.count]) = (pointer, dtype);
+        self.count += 1;
+    }
+
+    /// One more operand; its type, where it fits those that are there.
+    #[inline]
+    fn push(&mut self, array: &'a Bound<'_, PyUntypedArray>) -> Option<DType> {
+        let own = flat(array)?;
+        if own.shape.is_empty() {
+            self.push_one(own.pointer, own.dtype);
+            return Some(own.dtype);
+        }
+        if self.shape.is_empty() {
+            self.shape = own.shape;
+        } else if self.shape != own.shape {
+            return None;
+        }
+        (self.pointers[self.count], self.dtypes[self.count]) = (own.pointer, own.dtype);
+        self.count += 1;
+        Some(own.dtype)
+    }
+
+    /// Runs a program of these operands, where it can go this way.
+    #[inline]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        program: &Program,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (pointers, single) = (&self.pointers[..self.count], self.single);
+        let result = program.dtype();
+        let Some(out) = out.filter(|out| !out.is_none()) else {
+            let made = fresh(py, result, self.shape, &[])?;
+            let Some(place) = flat(&made) else { return Ok(None) };
+            // SAFETY: aligned elements side by side, as was looked at; the result is new.
+            let done = unsafe { program.run_dense(place.pointer, pointers, single, place.len) };
+            return if done { returned(made).map(Some) } else { Ok(None) };
+        };
+        let Some(place) = plain(out).and_then(flat) else { return Ok(None) };
+        let bytes = place.bytes();
+        let apart = |(n, pointer): (usize, &*const u8)| {
+            let len = if single >> n & 1 == 1 { 1 } else { place.len };
+            let start = pointer.addr();
+            !meets(&bytes, &(start..start + len * self.dtypes[n].size()))
+        };
+        let fits = place.flags & NPY_ARRAY_WRITEABLE != 0
+            && place.dtype == result
+            && place.shape == self.shape
+            && pointers.iter().enumerate().all(apart);
+        // SAFETY: as above, and the result shares no memory with an operand.
+        let done = fits && unsafe { program.run_dense(place.pointer, pointers, single, place.len) };
+        Ok(done.then(|| out.clone()))
+    }
+}
+
+/// Whether nothing is asked for that only the long way knows.
+#[inline]
+fn is_plain(options: &Options<'_, '_>) -> bool {
+    let Options { casting, dtype, rule, threads, .. } = options;
+    let none = casting.is_none() && dtype.is_none() && rule.is_none() && threads.is_none();
+    none && !policies::is_active()
+}
+
 /// The operation, where it can go the short way.
 #[inline]
 pub(crate) fn apply<'py, const N: usize>(
@@ -68,69 +158,80 @@ pub(crate) fn apply<'py, const N: usize>(
     args: [&Bound<'py, PyAny>; N],
     options: Options<'_, 'py>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Options { out, casting, dtype, rule, threads } = options;
-    let plainly = casting.is_none() && dtype.is_none() && rule.is_none() && threads.is_none();
     // A power of integers looks at its exponents first.
-    if !plainly || op == Op::Power || policies::is_active() {
+    if !is_plain(&options) || op == Op::Power {
         return Ok(None);
     }
-    let py = args[0].py();
-    let mut pointers = [std::ptr::null::<u8>(); N];
-    let mut dtypes = [DType::Bool; N];
-    let mut shape: &[usize] = &[];
-    let (mut single, mut number) = (0, None);
+    let (mut side, mut number) = (Side::<N>::EMPTY, None);
     for (n, &object) in args.iter().enumerate() {
         let Some(array) = plain(object) else {
             if N != 2 || number.is_some() {
                 return Ok(None);
             }
             number = Some((n, object));
-            single |= 1 << n;
+            side.push_one(std::ptr::null(), DType::Bool);
             continue;
         };
-        let Some(own) = flat(array) else { return Ok(None) };
-        (pointers[n], dtypes[n]) = (own.pointer.cast_const(), own.dtype);
-        if own.shape.is_empty() {
-            single |= 1 << n;
-        } else if shape.is_empty() {
-            shape = own.shape;
-        } else if shape != own.shape {
+        if side.push(array).is_none() {
             return Ok(None);
         }
     }
     let value;
     if let Some((n, object)) = number {
-        dtypes[n] = dtypes[1 - n];
-        match weak(object, dtypes[n]) {
+        side.dtypes[n] = side.dtypes[1 - n];
+        match weak(object, side.dtypes[n]) {
             Some(own) => value = own,
             None => return Ok(None),
         }
-        pointers[n] = (&raw const value).cast();
+        side.pointers[n] = (&raw const value).cast();
     }
     // What is wrong with types is said on the long way.
-    let Ok(program) = op.program(Promotion::Numpy, &dtypes) else { return Ok(None) };
-    let result = program.dtype();
-    let Some(out) = out.filter(|out| !out.is_none()) else {
-        let made = fresh(py, result, shape, &[])?;
-        let Some(place) = flat(&made) else { return Ok(None) };
-        // SAFETY: aligned elements side by side, as was looked at; the result is new.
-        let done = unsafe { program.run_dense(place.pointer, &pointers, single, place.len) };
-        return if done { returned(made).map(Some) } else { Ok(None) };
+    let Ok(program) = op.program(Promotion::Numpy, &side.dtypes) else { return Ok(None) };
+    side.run(args[0].py(), program, options.out)
+}
+
+/// So many operands of an expression can go the short way.
+const FEW: usize = 8;
+
+/// The value of an expression, where its program is known and it can go the short way.
+#[inline]
+pub(crate) fn evaluate<'py>(
+    py: Python<'py>,
+    programs: &Programs,
+    objects: &[Option<Bound<'py, PyAny>>],
+    options: Options<'_, 'py>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !is_plain(&options) || objects.len() > FEW {
+        return Ok(None);
+    }
+    let (mut side, mut parts) = (Side::<FEW>::EMPTY, [Part::Absent; FEW]);
+    for (part, object) in parts.iter_mut().zip(objects) {
+        let Some(object) = object else { continue };
+        let own = match plain(object) {
+            Some(array) => side.push(array).map(Type::Array),
+            None => number(object)?.map(Type::Literal),
+        };
+        match own {
+            Some(own) => *part = own.into(),
+            None => return Ok(None),
+        }
+    }
+    let out = options.out.filter(|out| !out.is_none());
+    let dtype = match out.map(plain) {
+        Some(Some(out)) => dtypes::of_descriptor(&out.dtype()),
+        Some(None) => return Ok(None),
+        None => None,
     };
-    let Some(place) = plain(out).and_then(flat) else { return Ok(None) };
-    let bytes = place.bytes();
-    let apart = |(n, pointer): (usize, &*const u8)| {
-        let len = if single >> n & 1 == 1 { 1 } else { place.len };
-        let start = pointer.addr();
-        !meets(&bytes, &(start..start + len * dtypes[n].size()))
-    };
-    let fits = place.flags & NPY_ARRAY_WRITEABLE != 0
-        && place.dtype == result
-        && place.shape == shape
-        && pointers.iter().enumerate().all(apart);
-    // SAFETY: as above, and the result shares no memory with an operand.
-    let done = fits && unsafe { program.run_dense(place.pointer, &pointers, single, place.len) };
-    Ok(done.then(|| out.clone()))
+    match programs.known(&parts[..objects.len()], dtype) {
+        Some(known)
+            if side.count > 0
+                && known.exponents.is_empty()
+                && dtype.is_none_or(|dtype| dtype == known.natural) =>
+        {
+            side.run(py, &known.program, out)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// A number of Python's beside an array of floats, or of integers that hold it, as one of that type.

@@ -1,5 +1,6 @@
 //! `explain`: a broadcast in words and pictures, as the command shows it.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::Value;
@@ -32,6 +33,13 @@ impl Request {
             shapes.push(shape.dims);
         }
         if let Some(called) = called {
+            if called.len() != operands.len() {
+                return Err(PyValueError::new_err(format!(
+                    "names are for {} operands, and there are {}",
+                    called.len(),
+                    operands.len()
+                )));
+            }
             names.operands = called;
         }
         let rule = rule.with_names(&mut names)?;

@@ -1,32 +1,23 @@
-//! Expressions in text: `evaluate`, and `compile` for those that are used again.
+//! Expressions in text: what [`evaluate`](crate::fastcall) and calls of what `compile` gives compute.
 //!
 //! An expression is read once, and becomes a program once for the types of its operands. Numbers of
 //! Python's stand in it as if they were written there.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use simulcast::{Casting, DType, Diagnostic, Expr, ExprKind, Literal, ProgramError, Promotion};
 
+use crate::dense;
 use crate::dtypes;
 use crate::errors::diagnosed;
 use crate::functions::{Options, check_powers, text_dtypes};
 use crate::operands::{Operand, views};
 use crate::policies;
-use crate::programs::{KEPT, Programs, part};
+use crate::programs::{KEPT, Part, Programs, Source};
 use crate::results::Target;
 use crate::rules::Rule;
-
-/// An expression that was read, and the programs that were made of it.
-struct Read {
-    expr: Expr,
-    /// Every name in it, once, those of constants too.
-    names: Vec<String>,
-    programs: Programs,
-}
 
 /// An expression, ready to be computed for arrays of any types and shapes.
 ///
@@ -40,19 +31,45 @@ struct Read {
 /// array([[-0.5, -1. ],
 ///        [ 0.5,  1. ]])
 #[pyclass(module = "simulcast", frozen)]
-pub(crate) struct Expression(Arc<Read>);
+pub(crate) struct Expression {
+    expr: Expr,
+    /// Every name in it, once, those of constants too.
+    names: Vec<Name>,
+    programs: Programs,
+    /// Whether its products and sums may be rounded once rather than twice.
+    #[pyo3(get)]
+    fast_math: bool,
+}
+
+/// A name, and the same as Python's dictionaries find it fastest.
+struct Name {
+    text: String,
+    key: Py<PyString>,
+}
 
 #[pymethods]
 impl Expression {
     #[new]
-    fn new(py: Python<'_>, expr: &str) -> PyResult<Self> {
-        Ok(Self(Arc::new(Read::new(py, expr)?)))
+    #[pyo3(signature = (expr, fast_math = false))]
+    fn new(py: Python<'_>, expr: &str, fast_math: bool) -> PyResult<Self> {
+        let expr = Expr::parse(expr)
+            .map_err(|error| diagnosed(py, expr, &Diagnostic::of_text(expr, error)))?;
+        let mut names: Vec<Name> = Vec::new();
+        for node in expr.nodes() {
+            if let ExprKind::Name(name) = &node.kind
+                && names.iter().all(|own| own.text != *name)
+            {
+                let key = PyString::intern(py, name).unbind();
+                names.push(Name { text: name.clone(), key });
+            }
+        }
+        Ok(Self { expr, names, programs: Programs::default(), fast_math })
     }
 
     /// The names of its operands, in the order in which they first appear.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.expr.operands().collect::<Vec<_>>())
+        PyTuple::new(py, self.expr.operands().collect::<Vec<_>>())
     }
 
     #[pyo3(signature = (
@@ -61,8 +78,7 @@ impl Expression {
     ))]
     #[expect(clippy::too_many_arguments, reason = "as many as Python gives")]
     fn __call__<'py>(
-        &self,
-        py: Python<'py>,
+        this: &Bound<'py, Self>,
         out: Option<&Bound<'py, PyAny>>,
         casting: Option<&str>,
         dtype: Option<&Bound<'py, PyAny>>,
@@ -71,28 +87,32 @@ impl Expression {
         local_dict: Option<&Bound<'py, PyAny>>,
         operands: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options { out, casting, dtype, rule, threads };
-        self.0.evaluate(py, options, local_dict, operands)
+        let mut objects = this.get().nothing();
+        for (key, object) in operands.into_iter().flatten() {
+            this.get().put(&mut objects, &key.cast_into()?, object)?;
+        }
+        this.get().fill(&mut objects, local_dict)?;
+        value(this, Options { out, casting, dtype, rule, threads }, &objects)
     }
 
     fn __str__(&self) -> &str {
-        self.0.expr.text()
+        self.expr.text()
     }
 
     fn __repr__(&self) -> String {
-        format!("simulcast.compile({:?})", self.0.expr.text())
+        let fast = if self.fast_math { ", fast_math=True" } else { "" };
+        format!("simulcast.compile({:?}{fast})", self.expr.text())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let args = PyTuple::new(py, [self.0.expr.text()])?;
-        PyTuple::new(py, [py.get_type::<Self>().into_any(), args.into_any()])
+        (py.get_type::<Self>(), (self.expr.text(), self.fast_math)).into_pyobject(py)
     }
 
     /// Its nodes, operands before what is computed of them: what each is, and of which it is computed.
     #[getter]
     fn _nodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let nodes = PyList::empty(py);
-        for node in self.0.expr.nodes() {
+        for node in self.expr.nodes() {
             let children: Vec<usize> = node.kind.children().iter().map(|id| id.index()).collect();
             let (kind, what): (&str, Bound<'py, PyAny>) = match &node.kind {
                 ExprKind::Literal(literal) => ("value", python(py, *literal)?),
@@ -131,155 +151,119 @@ fn python(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// An expression to be used again; see `Expression`.
+/// An expression to be used again; see `Expression`, and `evaluate` for `fast_math`.
 ///
 /// >>> import simulcast
 /// >>> hypotenuse = simulcast.compile("sqrt(a**2 + b**2)")
 /// >>> hypotenuse(a=3.0, b=[4.0, 1.25])
 /// array([5.  , 3.25])
 #[pyfunction]
-#[pyo3(signature = (expr, /))]
-pub(crate) fn compile(py: Python<'_>, expr: &str) -> PyResult<Expression> {
-    Ok(Expression(read(py, expr)?))
-}
-
-/// The value of an expression in text, in one pass over memory.
-///
-/// Python's syntax and precedence, NumPy's functions, types and promotion; no part of the text is run
-/// by Python. Operands are given by name, or in `local_dict`. The result is cast to `dtype`, or to the
-/// dtype of `out`, as `casting` allows; it stretches to `out`, which never stretches itself.
-///
-/// >>> import numpy as np, simulcast
-/// >>> x = np.array([[1, 2], [3, 6]], dtype=np.float32)
-/// >>> simulcast.evaluate("(x - mean(x, axis=0)) * 0.5 if x > 1 else nan", x=x)
-/// array([[ nan, -1. ],
-///        [ 0.5,  1. ]], dtype=float32)
-/// >>> simulcast.evaluate("image - mean", image=np.ones((2, 3, 4, 4)), mean=np.ones(3))
-/// Traceback (most recent call last):
-/// simulcast._errors.BroadcastError: error[E1]: operands of `-` do not broadcast
-/// ...
-#[pyfunction]
-#[pyo3(
-    signature = (
-        expr, /, *, out = None, casting = None, dtype = None, rule = None, threads = None,
-        local_dict = None, **operands
-    ),
-    text_signature = "(expr, /, *, out=None, casting='same_kind', dtype=None, rule='numpy', threads=None, local_dict=None, **operands)"
-)]
-#[expect(clippy::too_many_arguments, reason = "as many as Python gives")]
-pub(crate) fn evaluate<'py>(
-    py: Python<'py>,
-    expr: &str,
-    out: Option<&Bound<'py, PyAny>>,
-    casting: Option<&str>,
-    dtype: Option<&Bound<'py, PyAny>>,
-    rule: Option<&Bound<'py, PyAny>>,
-    threads: Option<isize>,
-    local_dict: Option<&Bound<'py, PyAny>>,
-    operands: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options = Options { out, casting, dtype, rule, threads };
-    read(py, expr)?.evaluate(py, options, local_dict, operands)
-}
-
-/// The expression of a text, which is kept for a while.
-fn read(py: Python<'_>, text: &str) -> PyResult<Arc<Read>> {
-    static READ: Mutex<Option<HashMap<String, Arc<Read>>>> = Mutex::new(None);
-    let mut all = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    let all = all.get_or_insert_default();
-    if let Some(known) = all.get(text) {
-        return Ok(Arc::clone(known));
+#[pyo3(signature = (expr, /, *, fast_math = false))]
+pub(crate) fn compile<'py>(
+    expr: &Bound<'py, PyString>,
+    fast_math: bool,
+) -> PyResult<Bound<'py, Expression>> {
+    static READ: [PyOnceLock<Py<PyDict>>; 2] = [PyOnceLock::new(), PyOnceLock::new()];
+    let py = expr.py();
+    let read = READ[usize::from(fast_math)].get_or_init(py, || PyDict::new(py).unbind()).bind(py);
+    if let Some(known) = read.get_item(expr)? {
+        return Ok(known.cast_into()?);
     }
-    let made = Arc::new(Read::new(py, text)?);
-    if all.len() >= KEPT {
-        all.clear();
+    let made = Bound::new(py, Expression::new(py, expr.to_str()?, fast_math)?)?;
+    if read.len() >= KEPT {
+        read.clear();
     }
-    all.insert(text.to_owned(), Arc::clone(&made));
+    read.set_item(expr, &made)?;
     Ok(made)
 }
 
-impl Read {
-    fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let expr = Expr::parse(text)
-            .map_err(|error| diagnosed(py, text, &Diagnostic::of_text(text, error)))?;
-        let mut names: Vec<String> = Vec::new();
-        for node in expr.nodes() {
-            if let ExprKind::Name(name) = &node.kind
-                && !names.contains(name)
-            {
-                names.push(name.clone());
-            }
+/// What each name of an expression stands for, where it is given.
+pub(crate) type Objects<'py> = Vec<Option<Bound<'py, PyAny>>>;
+
+/// The value of an expression for some operands.
+pub(crate) fn value<'py>(
+    expression: &Bound<'py, Expression>,
+    options: Options<'_, 'py>,
+    objects: &[Option<Bound<'py, PyAny>>],
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, own) = (expression.py(), expression.get());
+    if let Some(made) = dense::evaluate(py, &own.programs, objects, options)? {
+        return Ok(made);
+    }
+    let read = |object: &Option<Bound<'py, PyAny>>| match object {
+        Some(object) => Ok(Operand::read(object)?.map(Some)),
+        None => Ok(Some(None)),
+    };
+    let Some(operands) = objects.iter().map(read).collect::<PyResult<_>>()? else {
+        let call = py.import("simulcast._dask")?.getattr("evaluate")?;
+        let given = PyDict::new(py);
+        for (name, object) in own.names.iter().zip(objects) {
+            object.as_ref().map_or(Ok(()), |object| given.set_item(&name.key, object))?;
         }
-        Ok(Self { expr, names, programs: Programs::default() })
+        return call.call((expression, given), Some(&options.keywords(py)?));
+    };
+    let target = Target::new(options.out, options.casting, options.threads)?;
+    let casting = dtypes::casting(options.casting)?;
+    let dtype = match options.dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => Some(dtypes::read(dtype)?),
+        None => target.dtype().filter(|&own| own != DType::String),
+    };
+    let call = Call { own, py, operands, rule: Rule::read(options.rule)? };
+    call.run(dtype, casting, &target)
+}
+
+impl Expression {
+    /// Nothing for any of its names.
+    pub(crate) fn nothing<'py>(&self) -> Objects<'py> {
+        vec![None; self.names.len()]
     }
 
-    /// The value for some operands.
-    fn evaluate<'py>(
-        self: &Arc<Self>,
-        py: Python<'py>,
-        options: Options<'_, 'py>,
-        local_dict: Option<&Bound<'py, PyAny>>,
-        given: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (names, objects) = self.find(local_dict, given)?;
-        let Some(operands) = Operand::read_all(&objects.iter().collect::<Vec<_>>())? else {
-            let call = py.import("simulcast._dask")?.getattr("evaluate")?;
-            let own = PyDict::new(py);
-            names.iter().zip(&objects).try_for_each(|(name, object)| own.set_item(name, object))?;
-            let expression = Expression(Arc::clone(self));
-            return call.call((expression, own), Some(&options.keywords(py)?));
-        };
-        let target = Target::new(options.out, options.casting, options.threads)?;
-        let casting = dtypes::casting(options.casting)?;
-        let dtype = match options.dtype.filter(|dtype| !dtype.is_none()) {
-            Some(dtype) => Some(dtypes::read(dtype)?),
-            None => target.dtype().filter(|&own| own != DType::String),
-        };
-        let rule = Rule::read(options.rule)?;
-        Call { read: self, py, names: &names, operands, rule }.run(dtype, casting, &target)
+    /// An operand for one of its names.
+    #[inline]
+    pub(crate) fn put<'py>(
+        &self,
+        objects: &mut Objects<'py>,
+        key: &Bound<'py, PyString>,
+        object: Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        // Names in a program are the same objects, most of the time.
+        let mut place = self.names.iter().position(|name| name.key.is(key));
+        if place.is_none() {
+            let text = key.to_str()?;
+            place = self.names.iter().position(|name| name.text == text);
+        }
+        match place {
+            Some(place) => {
+                objects[place] = Some(object);
+                Ok(())
+            }
+            None => Err(PyTypeError::new_err(format!("the expression has no operand `{key}`"))),
+        }
     }
 
-    /// The operands that are given, with their names, in the order of the text.
-    fn find<'a, 'py>(
-        &'a self,
+    /// Operands from `local_dict`, for names that have none yet.
+    #[inline]
+    pub(crate) fn fill<'py>(
+        &self,
+        objects: &mut Objects<'py>,
         local_dict: Option<&Bound<'py, PyAny>>,
-        given: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<(Vec<&'a str>, Vec<Bound<'py, PyAny>>)> {
-        let (mut names, mut objects) = (Vec::new(), Vec::new());
-        let mut used = 0;
-        for name in &self.names {
-            let own = match given {
-                Some(given) => given.get_item(name)?,
-                None => None,
-            };
-            used += usize::from(own.is_some());
-            let own = match (own, local_dict.filter(|local| !local.is_none())) {
-                (None, Some(local)) if local.contains(name)? => Some(local.get_item(name)?),
-                (own, _) => own,
-            };
-            if let Some(own) = own {
-                names.push(name.as_str());
-                objects.push(own);
+    ) -> PyResult<()> {
+        let Some(local) = local_dict.filter(|local| !local.is_none()) else { return Ok(()) };
+        for (name, object) in self.names.iter().zip(objects) {
+            if object.is_none() && local.contains(&name.key)? {
+                *object = Some(local.get_item(&name.key)?);
             }
         }
-        if let Some(given) = given.filter(|given| given.len() > used) {
-            let keys: Vec<String> = given.keys().extract()?;
-            let other = keys.iter().find(|key| !self.names.contains(key));
-            return Err(PyTypeError::new_err(format!(
-                "the expression has no operand `{}`",
-                other.map_or("", String::as_str)
-            )));
-        }
-        Ok((names, objects))
+        Ok(())
     }
 }
 
 /// An expression with its operands.
 struct Call<'a, 'py> {
-    read: &'a Read,
+    own: &'a Expression,
     py: Python<'py>,
-    names: &'a [&'a str],
-    operands: Vec<Operand<'py>>,
+    /// For each of its names, where one is given.
+    operands: Vec<Option<Operand<'py>>>,
     rule: Rule,
 }
 
@@ -290,31 +274,28 @@ impl<'py> Call<'_, 'py> {
         casting: Casting,
         target: &Target<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
-        let numbers: Vec<(&str, Literal)> = self
-            .names
-            .iter()
-            .zip(&self.operands)
-            .filter_map(|(name, operand)| match operand {
-                Operand::Number(number) => Some((*name, *number)),
-                _ => None,
-            })
-            .collect();
-        let bound;
-        let expr = if numbers.is_empty() {
-            &self.read.expr
-        } else {
-            bound = self.read.expr.with_numbers(&numbers);
-            &bound
-        };
-        let key = (self.operands.iter().map(part).collect::<Vec<_>>(), dtype);
-        let (mut names, mut operands) = (Vec::new(), Vec::new());
-        for (name, operand) in self.names.iter().zip(std::mem::take(&mut self.operands)) {
-            if !matches!(operand, Operand::Number(_)) {
-                names.push(*name);
-                operands.push(operand);
+        let (py, own) = (self.py, self.own);
+        let (mut numbers, mut names) = (Vec::new(), Vec::new());
+        let (mut parts, mut operands) = (Vec::new(), Vec::new());
+        for (Name { text, .. }, operand) in own.names.iter().zip(std::mem::take(&mut self.operands))
+        {
+            parts.push(operand.as_ref().map_or(Part::Absent, |operand| operand.is().into()));
+            match operand {
+                Some(Operand::Number(number)) => numbers.push((text.as_str(), number)),
+                Some(operand) => {
+                    names.push(text.as_str());
+                    operands.push(operand);
+                }
+                None => {}
             }
         }
+        let bound;
+        let expr = if numbers.is_empty() {
+            &own.expr
+        } else {
+            bound = own.expr.with_numbers(&numbers);
+            &bound
+        };
         let views = views(&operands)?;
         let rule = self.rule.clone().positional()?;
         let told: Vec<(&str, DType, &[usize])> =
@@ -325,7 +306,9 @@ impl<'py> Call<'_, 'py> {
         };
         let typed: Vec<(&str, DType)> =
             told.iter().map(|(name, dtype, _)| (*name, *dtype)).collect();
-        let compiled = self.read.programs.find(expr, &numbers, &typed, (key, casting), &fail)?;
+        let fast_math = own.fast_math;
+        let source = Source { expr, numbers: &numbers, typed: &typed, fast_math };
+        let compiled = own.programs.find(&source, parts, dtype, casting, &fail)?;
         self.observe(expr, &told)?;
         let program = &compiled.program;
         let run = program.on(&views).rule(rule.rule());

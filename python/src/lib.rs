@@ -18,7 +18,7 @@
 //! | [`names`] | `add` and all other operations |
 //! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
 //! | [`composites`] | `clip`, `vjp` |
-//! | [`expressions`], [`programs`] | `evaluate`, `compile`, and what they keep |
+//! | [`expressions`], [`fastcall`], [`programs`] | `compile`, `evaluate`, and what they keep |
 //! | [`explanation`] | `explain` |
 //! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
@@ -31,6 +31,7 @@ mod dtypes;
 mod errors;
 mod explanation;
 mod expressions;
+mod fastcall;
 mod functions;
 mod names;
 mod onnx;
@@ -56,7 +57,7 @@ mod _simulcast {
     #[pymodule_export]
     use crate::explanation::{Explanation, Finding, explain};
     #[pymodule_export]
-    use crate::expressions::{Expression, compile, evaluate};
+    use crate::expressions::{Expression, compile};
     #[pymodule_export]
     use crate::onnx::{OnnxCheck, OnnxSession, onnx_upgrade};
     #[pymodule_export]
@@ -70,6 +71,7 @@ mod _simulcast {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::fastcall::register(module)?;
         crate::names::register(module)
     }
 }

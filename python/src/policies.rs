@@ -18,15 +18,15 @@ use crate::explanation::{Finding, Request};
 use crate::rules::Rule;
 use crate::shapes::{dims_tuple, tuple};
 
-/// Whether a policy or a record has been used: then every call asks. It is never unset, since a
+/// Whether a policy or a record has been used: then every call asks. No program unsets it, since a
 /// context may outlive the block that made it.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
-/// From now on, every call asks which policy holds.
+/// From now on, every call asks which policy holds; or, for tests that begin anew, none does.
 #[pyfunction]
-#[pyo3(name = "_activate")]
-pub(crate) fn activate() {
-    ACTIVE.store(true, Ordering::Relaxed);
+#[pyo3(name = "_activate", signature = (active = true))]
+pub(crate) fn activate(active: bool) {
+    ACTIVE.store(active, Ordering::Relaxed);
 }
 
 /// Whether every call asks.

@@ -1,6 +1,5 @@
 //! Programs of expressions: made once for the types of their operands, and kept.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
@@ -11,7 +10,6 @@ use simulcast::{
 };
 
 use crate::functions::name_of;
-use crate::operands::Operand;
 
 /// So many programs of an expression are kept, and so many expressions that were not compiled.
 pub(crate) const KEPT: usize = 64;
@@ -20,52 +18,79 @@ pub(crate) const KEPT: usize = 64;
 pub(crate) struct Compiled {
     pub(crate) program: Program,
     /// The type of the expression, before it is cast.
-    natural: DType,
+    pub(crate) natural: DType,
     /// The exponents of powers of integers, which must not be negative.
     pub(crate) exponents: Vec<Program>,
 }
 
-/// What a program was made for: the type of each operand, or the bits of a number, and the result's.
-pub(crate) type Key = (Vec<Result<DType, [u64; 3]>>, Option<DType>);
+/// What a program depends on for each name of its expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// No operand has the name: it is that of a constant.
+    Absent,
+    Array(DType),
+    /// The bits of a number, which stands in the program.
+    Number([u64; 3]),
+}
 
-/// What a program depends on.
-pub(crate) fn part(operand: &Operand<'_>) -> Result<DType, [u64; 3]> {
-    match operand.is() {
-        Type::Array(dtype) => Ok(dtype),
-        Type::Literal(Literal::Bool(value)) => Err([0, value.into(), 0]),
-        #[expect(clippy::cast_possible_truncation, reason = "both halves are kept")]
-        #[expect(clippy::cast_sign_loss, reason = "bits are kept")]
-        Type::Literal(Literal::Int(value)) => Err([1, value as u64, (value >> 64) as u64]),
-        Type::Literal(Literal::Float(value)) => Err([2, value.to_bits(), 0]),
-        Type::Literal(Literal::Complex(value)) => Err([3, value.re.to_bits(), value.im.to_bits()]),
+impl From<Type> for Part {
+    fn from(own: Type) -> Self {
+        match own {
+            Type::Array(dtype) => Self::Array(dtype),
+            Type::Literal(Literal::Bool(value)) => Self::Number([0, value.into(), 0]),
+            #[expect(clippy::cast_possible_truncation, reason = "both halves are kept")]
+            #[expect(clippy::cast_sign_loss, reason = "bits are kept")]
+            Type::Literal(Literal::Int(value)) => {
+                Self::Number([1, value as u64, (value >> 64) as u64])
+            }
+            Type::Literal(Literal::Float(value)) => Self::Number([2, value.to_bits(), 0]),
+            Type::Literal(Literal::Complex(value)) => {
+                Self::Number([3, value.re.to_bits(), value.im.to_bits()])
+            }
+        }
     }
 }
 
-/// The programs of one expression that were made.
+/// The programs of one expression that were made. They are few, so that they are found faster than a
+/// hash is made.
 #[derive(Default)]
-pub(crate) struct Programs(Mutex<HashMap<Key, Arc<Compiled>>>);
+pub(crate) struct Programs(Mutex<Vec<Kept>>);
+
+/// One of them, and what it was made for.
+struct Kept {
+    parts: Vec<Part>,
+    /// The type that was asked for.
+    dtype: Option<DType>,
+    compiled: Arc<Compiled>,
+}
 
 impl Programs {
+    /// The program that was made for these.
+    #[inline]
+    pub(crate) fn known(&self, parts: &[Part], dtype: Option<DType>) -> Option<Arc<Compiled>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.iter().find(|own| own.parts == parts && own.dtype == dtype);
+        known.map(|own| Arc::clone(&own.compiled))
+    }
+
     /// The program for these types, made where it is not kept.
     pub(crate) fn find(
         &self,
-        expr: &Expr,
-        numbers: &[(&str, Literal)],
-        typed: &[(&str, DType)],
-        (key, casting): (Key, Casting),
+        source: &Source<'_>,
+        parts: Vec<Part>,
+        dtype: Option<DType>,
+        casting: Casting,
         fail: &impl Fn(ProgramError) -> PyErr,
     ) -> PyResult<Arc<Compiled>> {
-        let dtype = key.1;
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let compiled = match known {
+        let compiled = match self.known(&parts, dtype) {
             Some(compiled) => compiled,
             None => {
-                let compiled = Arc::new(made(expr, numbers, typed, dtype, fail)?);
+                let compiled = Arc::new(made(source, dtype, fail)?);
                 let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 if kept.len() >= KEPT {
                     kept.clear();
                 }
-                kept.insert(key, Arc::clone(&compiled));
+                kept.push(Kept { parts, dtype, compiled: Arc::clone(&compiled) });
                 compiled
             }
         };
@@ -82,14 +107,23 @@ impl Programs {
     }
 }
 
+/// What a program is made of.
+pub(crate) struct Source<'a> {
+    pub(crate) expr: &'a Expr,
+    /// The numbers that already stand in the expression.
+    pub(crate) numbers: &'a [(&'a str, Literal)],
+    pub(crate) typed: &'a [(&'a str, DType)],
+    pub(crate) fast_math: bool,
+}
+
 fn made(
-    expr: &Expr,
-    numbers: &[(&str, Literal)],
-    typed: &[(&str, DType)],
+    source: &Source<'_>,
     dtype: Option<DType>,
     fail: &impl Fn(ProgramError) -> PyErr,
 ) -> PyResult<Compiled> {
+    let &Source { expr, numbers, typed, fast_math } = source;
     let mut builder = Builder::new(Promotion::Numpy);
+    builder.fast_math(fast_math);
     let mut root = expr.lower(&mut builder, typed).map_err(fail)?;
     let natural = match builder.type_of(root) {
         Type::Array(natural) => natural,

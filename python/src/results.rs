@@ -18,6 +18,7 @@ use crate::arrays::{plain, too_many_axes};
 use crate::dtypes;
 use crate::errors::refused;
 use crate::operands::view;
+use crate::policies;
 
 /// Fewer elements than this are computed without releasing the interpreter, which costs more.
 pub(crate) const SMALL: usize = 4096;
@@ -64,9 +65,12 @@ impl<'a, 'py> Target<'a, 'py> {
         run: Run<'_>,
         dtype: DType,
         operands: &[AnyView<'_>],
-        shape: impl FnOnce() -> PyResult<Vec<usize>>,
+        shape: impl Fn() -> PyResult<Vec<usize>>,
         fail: impl Fn(ProgramError) -> PyErr,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(out) = self.out.as_ref().filter(|_| policies::is_active()) {
+            policies::observe_view(py, "out", &shape()?, out.array.as_any())?;
+        }
         let run = match self.threads {
             Some(threads) => run.threads(threads),
             None => run,

@@ -171,6 +171,9 @@ pub(crate) fn read_operand(object: &Bound<'_, PyAny>) -> PyResult<ShapeText> {
             "a shape is text, a tuple, an int or an object with a shape, not {class}"
         )));
     };
+    if shape.is_none() {
+        return read_operand(&shape);
+    }
     let mut operand = unnamed(read_dims(&shape)?);
     // xarray has names for its axes; a torch tensor has a method `dims`, and no names there.
     if let Ok(names) = object.getattr("dims").and_then(|names| names.extract::<Vec<String>>())

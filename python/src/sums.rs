@@ -9,10 +9,11 @@ use numpy::{
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use simulcast::{Addend, Plan, try_par_sum_to};
+use simulcast::{Addend, Complex, Plan, try_par_sum_to};
 
 use crate::arrays;
 use crate::broadcast::onto;
+use crate::results::SMALL;
 use crate::rules::Rule;
 use crate::shapes::read_shape;
 
@@ -65,6 +66,8 @@ pub(crate) fn sum_to<'py>(
             (b'f', 4) => work.sum::<f32>(),
             (b'f', 8) => work.sum::<f64>(),
             (b'f', 2) => work.sum_bits::<f16>(&descriptor, f16::to_bits),
+            (b'c', 8) => work.sum::<Complex<f32>>(),
+            (b'c', 16) => work.sum::<Complex<f64>>(),
             (b'i', 1) => work.sum::<i8>(),
             (b'i', 2) => work.sum::<i16>(),
             (b'i', 4) => work.sum::<i32>(),
@@ -129,7 +132,10 @@ impl<'py> Work<'_, 'py> {
         // the meantime is the caller's care in Python, as for all of NumPy.
         let grad: ArrayViewD<'_, T> = unsafe { arrays::elements(self.array) };
         let (plan, operand, limit) = (self.plan, self.operand, self.limit);
-        let summed = py.detach(|| try_par_sum_to(grad, plan, operand, limit));
+        let summed = match self.array.len() <= SMALL {
+            true => try_par_sum_to(grad, plan, operand, limit),
+            false => py.detach(|| try_par_sum_to(grad, plan, operand, limit)),
+        };
         // The shapes agree, so that what is left to refuse is memory.
         let summed = summed.map_err(|error| PyMemoryError::new_err(error.to_string()))?;
         Ok(summed.into_raw_vec_and_offset().0)

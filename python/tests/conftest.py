@@ -1,8 +1,11 @@
-"""What all tests share: how many examples Hypothesis draws (`HYPOTHESIS_PROFILE=long` for more)."""
+"""What all tests share: how many examples Hypothesis draws (`HYPOTHESIS_PROFILE=long` for more), and a clean start."""
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from simulcast import _simulcast
 
 COMMON = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=150, derandomize=True, **COMMON)
@@ -10,3 +13,9 @@ settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(autouse=True)
+def as_a_program_begins():
+    """No policy was used yet, so that small arrays take their short way; one that is set from outside holds."""
+    _simulcast._activate("SIMULCAST_POLICY" in os.environ)

@@ -254,6 +254,11 @@ def test_gradients_are_lazy():
             assert (ours is None) == (theirs is None)
             if theirs is not None:
                 assert isinstance(ours, da.Array) and np.allclose(ours.compute(scheduler="sync"), theirs)
+    with simulcast.record() as broadcasts:
+        simulcast.vjp("multiply", (da.from_array(x, chunks=2), w), grad)
+    assert [(own.function, own.shapes) for own in broadcasts] == [("multiply", ((3, 4), (4,)))]
+    with simulcast.strict(), pytest.raises(simulcast.BroadcastError):
+        simulcast.vjp("multiply", (da.from_array(x, chunks=2), w), grad)
     half = simulcast.vjp("multiply", (da.ones((64, 64), chunks=8, dtype="f2"), np.float16(1)), np.ones((64, 64), "f2"))[1]
     assert half.dtype == np.float16 and float(half.compute(scheduler="sync")) == 4096
 

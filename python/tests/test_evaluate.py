@@ -1,7 +1,10 @@
 """Expressions: what NumPy computes of the same text, and errors that point into it."""
 
+import inspect
+import os
 import pickle
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -188,6 +191,101 @@ def test_compiled_expressions():
         product(a=1)
     with pytest.raises(simulcast.ExpressionError):
         simulcast.compile("a *")
+
+
+def test_how_it_is_called():
+    x = np.arange(3.0)
+    for _ in range(3):  # by the long way, and then by the short one
+        spelled = {"".join(["lo", "ng"]): x, "".join(["nam", "e"]): 2}  # names that are other objects than the text's
+        assert simulcast.evaluate("long * name", **spelled).tolist() == [0, 2, 4]
+        assert simulcast.compile("long * name")(**spelled).tolist() == [0, 2, 4]
+        assert simulcast.evaluate("x + 1", x=x, out=None, casting=None, dtype=None, rule=None, threads=None).tolist() == [1, 2, 3]
+        assert simulcast.evaluate("x + y", x=x, local_dict={"y": x}).tolist() == [0, 2, 4]
+    for call, message in [
+        (lambda: simulcast.evaluate(), "1 positional argument"),
+        (lambda: simulcast.evaluate("x", x), "1 positional argument"),
+        (lambda: simulcast.evaluate(1), "an expression is text"),
+        (lambda: simulcast.evaluate("x", x=x, threads="two"), "argument 'threads'"),
+        (lambda: simulcast.evaluate("x", x=x, fast_math="yes"), "argument 'fast_math'"),
+        (lambda: simulcast.evaluate("x", x=x, casting=1), "argument 'casting'"),
+        (lambda: simulcast.evaluate("x", x=x, rule=1), "rule is a text"),
+        (lambda: simulcast.evaluate("x", x=x, y=x), "no operand `y`"),
+        (lambda: simulcast.compile("x")(x=x, y=x), "no operand `y`"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            call()
+    with pytest.raises(ValueError, match="casting is"):
+        simulcast.evaluate("x", x=x, casting="maybe")
+    signature = inspect.signature(simulcast.evaluate)
+    assert list(signature.parameters) == "expr out casting dtype rule threads local_dict fast_math operands".split()
+    assert signature.parameters["fast_math"].default is False
+    assert pickle.loads(pickle.dumps(simulcast.evaluate)) is simulcast.evaluate
+
+
+def test_short_and_long_ways_agree():
+    """Small arrays side by side take a short way, the second time; all others a long one."""
+    small = {"a": np.arange(1.0, 7).reshape(2, 3), "b": np.full((2, 3), 2.0), "c": np.array(3.0)}
+    for text in ["a * b + c", "a - 2 * k", "where(a > b, a, k)", "a if a > c else b", "c * 2", "(a + b) * (a - b) / c + k"]:
+        own = {name: x for name, x in {**small, "k": 2.5}.items() if name in simulcast.compile(text).operands}
+        twisted = {name: np.array(x, order="F") if isinstance(x, np.ndarray) else x for name, x in own.items()}
+        first, again, long = (simulcast.evaluate(text, **given) for given in (own, own, twisted))
+        assert type(first) is type(again) is type(long) and first.dtype == again.dtype == long.dtype
+        assert np.array_equal(first, again) and np.array_equal(first, long)
+        for dtype in ("f8", "f4", "c16"):
+            out = np.zeros(np.shape(first), dtype)
+            assert simulcast.evaluate(text, **own, out=out) is simulcast.evaluate(text, **own, out=out) is out
+            assert np.allclose(out, first)
+        with pytest.raises(TypeError, match="not cast"):
+            simulcast.evaluate(text, **own, out=np.zeros(np.shape(first), "i4"))
+    x = np.arange(6.0)
+    for _ in range(3):
+        y = x.copy()
+        assert simulcast.evaluate("y * 2 + z", y=y[:-1], z=y[1:], out=y[1:]).tolist() == (x[:-1] * 2 + x[1:]).tolist()
+        assert simulcast.evaluate("y * 2 + z", y=x, z=x, out=y).tolist() == (x * 3).tolist()
+        with pytest.raises(ValueError, match="read-only"):
+            simulcast.evaluate("y * 2 + z", y=x, z=x, out=np.broadcast_to(x, 6))
+        with pytest.raises(ValueError, match="negative integer powers"):
+            simulcast.evaluate("n ** m", n=np.array([2, 3]), m=np.array([1, -1]))
+        with simulcast.strict("exact"), pytest.raises(simulcast.BroadcastError):
+            simulcast.evaluate("y * z", y=x, z=np.array(2.0))
+
+
+def test_what_has_the_name_of_a_constant_is_what_is_given():
+    x = np.array([1.0, 2.0])
+    assert (simulcast.evaluate("e * pi", e=x) == x * np.pi).all()
+    assert (simulcast.evaluate("e * pi", pi=x) == np.e * x).all()
+    assert (simulcast.evaluate("e * pi", e=x, pi=x) == x * x).all()
+    assert simulcast.evaluate("e * pi") == np.e * np.pi
+
+
+def rounded_once(a, b, c):
+    """`a * b + c` in float32, of the exact value."""
+    exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist())]
+    near = np.array([float(own) for own in exact], "f4")
+    around = [near, np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(-np.inf))]
+    distance = np.array([[abs(Fraction(x) - own) for x, own in zip(other.tolist(), exact)] for other in around])
+    return np.choose(distance.argmin(0), around)
+
+
+@pytest.mark.parametrize("count", [3, 1000, 100_000])
+def test_sums_of_products_are_rounded_twice_unless_said(count):
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.normal(size=count).astype("f4") for _ in range(3))
+    c[: count // 2] = -(a * b)[: count // 2]  # what is left is the error of the product
+    few = slice(0, 1000)
+    twice, once = a * b + c, rounded_once(a[few], b[few], c[few])
+    assert (once != twice[few]).any()
+    text, own = "a * b + c", {"a": a, "b": b, "c": c}
+    for plain in [simulcast.evaluate(text, **own), simulcast.compile(text)(**own), simulcast.evaluate(text, fast_math=False, **own)]:
+        assert (plain == twice).all()
+    fast = simulcast.compile(text, fast_math=True)
+    for expression in [fast, pickle.loads(pickle.dumps(fast)), eval(repr(fast))]:
+        assert expression.fast_math and (expression(**own) == simulcast.evaluate(text, fast_math=True, **own)).all()
+    ours = fast(**own)[few]
+    assert ((ours == once) | (ours == twice[few])).all()
+    if np._core._multiarray_umath.__cpu_features__.get("FMA3") and "SIMULCAST_LEVEL" not in os.environ:
+        assert (ours == once).all()
+    assert not simulcast.compile(text).fast_math and simulcast.compile(text) is simulcast.compile(text)
 
 
 def test_threads_share_an_expression():

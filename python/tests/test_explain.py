@@ -27,6 +27,31 @@ def test_anything_with_a_shape_is_explained():
             simulcast.explain(bad)
     with pytest.raises(ValueError, match="is not a shape"):
         simulcast.explain("2,,3")
+    for names in [["a"], ["a", "b", "c"]]:
+        with pytest.raises(ValueError, match="and there are 2"):
+            simulcast.explain((3, 1), 4, names=names)
+
+
+class Torch:
+    """As a tensor of torch is: `dims` is no list of names, and its sizes have a class of their own."""
+
+    shape = type("Size", (tuple,), {})((3, 1))
+
+    def dims(self):
+        raise RuntimeError("not called")
+
+
+class H5:
+    """As a data set of h5py is: `dims` is an object of its own, and an empty one has no shape."""
+
+    def __init__(self, shape):
+        self.shape, self.dims, self.name = shape, object(), "/group/data"
+
+
+def test_arrays_of_other_libraries_are_explained():
+    for operand in [Torch(), H5((3, 1)), np.ma.ones((3, 1))]:
+        assert simulcast.explain(operand, 4).shape == (3, 4)
+    assert simulcast.explain(H5(None), (2, 3)).shape is None
 
 
 def test_sizes_need_not_be_known():

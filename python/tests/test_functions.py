@@ -363,9 +363,70 @@ def test_gradients():
     for name, own in [("equal", (x, y)), ("add", (x,)), ("clip", (x,))]:
         with pytest.raises(TypeError):
             simulcast.vjp(name, own, grad)
-    with pytest.raises(ValueError, match="rule numpy"):
-        simulcast.vjp("clip", (x, y[:3], None), grad, rule="pdpd:0")
     with pytest.raises(ValueError, match="no operation"):
         simulcast.vjp("convolve", (x, y), grad)
     with pytest.raises(simulcast.BroadcastError):
         simulcast.vjp("add", (x, y), grad[0])
+
+
+CLIPS = [
+    ("numpy", (3, 4), (4,), (3, 1)),
+    ("exact", (3, 4), (3, 4), 1.4),
+    ("exact", (3, 4), 0.8, 1.4),
+    ("unidirectional", (3, 4), (1, 4), (3, 1)),
+    ("pdpd:0", (3, 4), (3,), None),
+    ("pdpd:0", (3, 4), (3,), 1.4),
+    ("pdpd:0", (3, 4), None, 1.4),
+    ("legacy:0", (3, 4), None, (3,)),
+    ("paddle:0", (3,), (3, 4), 1.4),
+    ("paddle:0", (3,), None, (3, 4)),
+    (simulcast.named(("a", "b"), ("b", "a")), (3, 4), (4, 3), None),
+    (simulcast.to((3, 4)), (3, 1), 0.8, 1.4),
+    (simulcast.bidirectional((3, 1)), (1, 4), 0.8, None),
+    (simulcast.axes((3, 4), (0,)), (4,), None, 1.4),
+    (simulcast.mapping((3, 4), (0,)), (3,), 0.8, 1.4),
+]
+
+
+@pytest.mark.parametrize("rule, shapes", [(rule, shapes) for rule, *shapes in CLIPS], ids=str)
+@pytest.mark.parametrize("lazy", [False, True], ids=["arrays", "dask"])
+def test_gradients_of_clip_are_slopes_under_every_rule(rule, shapes, lazy):
+    import dask.array as da
+
+    rng = np.random.default_rng(5)
+    own = [rng.uniform(0.5, 2, shape) if isinstance(shape, tuple) else shape for shape in shapes]
+    grad = rng.normal(size=(3, 4))
+    given = [da.from_array(own[0], chunks=2), *own[1:]] if lazy else own
+    gradients = simulcast.vjp("clip", given, grad, rule=rule)
+    assert len(gradients) == 3
+    step = 1e-6
+    for place, (x, ours) in enumerate(zip(own, gradients)):
+        assert (x is None) == (ours is None)
+        if x is None:
+            continue
+        theirs = np.empty(np.shape(x))
+        for at in np.ndindex(theirs.shape):
+            results = []
+            for sign in (step, -step):
+                moved = np.array(x, float)
+                moved[at] += sign
+                moved = moved if theirs.ndim else float(moved)
+                operands = [moved if place == k else other for k, other in enumerate(own)]
+                results.append(simulcast.clip(*operands, rule=rule))
+            theirs[at] = (grad * (results[0] - results[1]) / (2 * step)).sum()
+        assert ours.shape == theirs.shape and np.allclose(ours, theirs, atol=1e-7)
+
+
+def test_numbers_beside_gradients_fit_every_rule_and_stay_weak():
+    import dask.array as da
+
+    x, grad = np.arange(1, 7, dtype="f4").reshape(2, 3), np.ones((2, 3), "f4")
+    for given in (x, da.from_array(x, chunks=2)):
+        for rule in ("numpy", "exact", "pdpd:0", simulcast.unidirectional()):
+            for_x, for_k = simulcast.vjp("multiply", (given, 2.0), grad, rule=rule)
+            assert for_x.dtype == for_k.dtype == np.float32 and for_k.shape == ()
+            assert np.asarray(for_x).tolist() == [[2] * 3] * 2 and float(for_k) == 21
+    with pytest.raises(simulcast.BroadcastError):
+        simulcast.vjp("multiply", (x, np.array(2.0)), grad, rule="exact")
+    with pytest.raises(simulcast.BroadcastError):
+        simulcast.vjp("clip", (x, x, x[0]), grad, rule="pdpd:0")

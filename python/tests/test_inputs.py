@@ -3,6 +3,7 @@
 import threading
 import time
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -55,14 +56,51 @@ def test_64_axes_are_read_right():
     assert simulcast.sum_to(x, shape).tolist() == x.sum(40, keepdims=True).tolist()
 
 
-def test_masked_arrays_are_refused():
-    masked = np.ma.array([1, 2], mask=[True, False])
-    for call in (simulcast.broadcast_arrays, lambda x: simulcast.broadcast_to(x, 2), lambda x: simulcast.sum_to(x, ())):
-        with pytest.raises(TypeError, match="mask"):
-            call(masked)
+DTYPES = [np.dtype(char) for char in np.typecodes["All"] if char not in "SUVMm"]
+DTYPES += [np.dtype(name) for name in ("S3", "U3", ">U3", "V3", "M8[s]", "m8[s]", ">f8", ">i2", "i1,>f8")]
+DTYPES += [np.dtypes.StringDType(), np.dtypes.StringDType(na_object=None)]
+DTYPES += [np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3fn", "int4")]
 
 
-def test_classes_that_refuse_operators_are_refused():
+@pytest.mark.parametrize("dtype", DTYPES, ids=repr)
+def test_every_dtype_is_shown_as_it_is(dtype):
+    numbers = dtype.kind in "biufcOV" and dtype.names is None and dtype != "V3"
+    x = np.array([1, 0, 2]).astype(dtype) if numbers else np.zeros(3, dtype)
+    x = np.array(["one", "", "two"], dtype) if dtype.kind in "SUT" else x
+    for shown in (simulcast.broadcast_to(x, (2, 3)), simulcast.broadcast_arrays(np.zeros((2, 1)), x)[1]):
+        assert shown.dtype == dtype and shown.strides[0] == 0 and not shown.flags.writeable and np.shares_memory(shown, x)
+        assert shown.tolist() == [x.tolist()] * 2 == shown.copy().tolist()
+
+
+OPERATIONS = [
+    lambda x: simulcast.broadcast_arrays(x),
+    lambda x: simulcast.broadcast_to(x, 2),
+    lambda x: simulcast.sum_to(x, ()),
+    lambda x: simulcast.add(x, 1),
+    lambda x: simulcast.where(True, 1, x),
+    lambda x: simulcast.clip(1, x),
+    lambda x: simulcast.vjp("multiply", (x, 2.0), np.ones(2)),
+    lambda x: simulcast.vjp("exp", (np.ones(2),), x),
+    lambda x: simulcast.evaluate("x + 1", x=x),
+    lambda x: simulcast.evaluate("y + 1", local_dict={"y": x}),
+    lambda x: simulcast.compile("x + 1")(x=x),
+    lambda x: simulcast.guard(x),
+]
+
+
+@pytest.mark.parametrize("call", OPERATIONS)
+def test_masked_arrays_are_refused(call):
+    with pytest.raises(TypeError, match="mask"):
+        call(np.ma.array([1.0, 2.0], mask=[True, False]))
+
+
+def test_a_masked_array_is_no_out():
+    with pytest.raises(TypeError, match="mask"):
+        simulcast.add([1, 2], 1, out=np.ma.array([1, 2]))
+
+
+@pytest.mark.parametrize("call", OPERATIONS)
+def test_classes_that_refuse_operators_are_refused(call):
     class Refuses:
         __array_ufunc__ = None
 
@@ -70,7 +108,32 @@ def test_classes_that_refuse_operators_are_refused():
             return np.ones(2)
 
     with pytest.raises(TypeError, match="__array_ufunc__ is None"):
-        simulcast.broadcast_to(Refuses(), (2, 2))
+        call(Refuses())
+
+
+OUTS = {
+    "misaligned": lambda: np.frombuffer(bytearray(97), dtype="f8", offset=1).reshape(3, 4),
+    "big": lambda: np.zeros((3, 4), ">f8"),
+    "stride 9": lambda: np.zeros((3, 4), dtype=[("a", "i1"), ("b", "f8")])["b"],
+    "stride 12": lambda: np.zeros((3, 4), dtype=[("a", "i4"), ("b", "f8")])["b"],
+    "backwards": lambda: np.zeros((3, 4))[::-1, ::-1],
+    "sliced": lambda: np.zeros((6, 8))[::2, 1::2],
+    "F": lambda: np.zeros((3, 4), order="F"),
+    "float32": lambda: np.zeros((3, 4), "f4"),
+}
+
+
+@pytest.mark.parametrize("make", OUTS.values(), ids=OUTS)
+def test_awkward_outs_are_written_right(make):
+    row = np.array([10.0, 20, 30, 40])
+    for call in (
+        lambda out: simulcast.add(PLAIN, row, out=out),
+        lambda out: simulcast.evaluate("x + row", x=PLAIN, row=row, out=out),
+        lambda out: simulcast.clip(PLAIN + row, None, 1000, out=out),
+        lambda out: simulcast.add(PLAIN, MISALIGNED - MISALIGNED + row.astype(">f8"), out=out),
+    ):
+        out = make()
+        assert call(out) is out and out.tolist() == (PLAIN + row).tolist()
 
 
 def test_subclasses_become_plain_arrays():

@@ -70,6 +70,23 @@ def test_strict_as_decorator():
         shape(COLUMN, ROW)
 
 
+def test_strict_as_decorator_of_a_coroutine():
+    @simulcast.strict()
+    async def shape(a, b):
+        """A coroutine."""
+        await asyncio.sleep(0)
+        return simulcast.broadcast_arrays(a, b)[0].shape
+
+    assert shape.__name__ == "shape" and shape.__doc__ and asyncio.run(shape(COLUMN, COLUMN)) == (4, 1)
+    with pytest.raises(simulcast.BroadcastError):
+        asyncio.run(shape(np.ones((2, 3)), np.ones(3)))
+    with pytest.raises(TypeError, match="yields"):
+
+        @simulcast.strict()
+        def shapes():
+            yield
+
+
 def test_a_policy_belongs_to_its_context():
     seen = []
 
@@ -127,16 +144,18 @@ def test_records_name_the_place():
         simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3), rule="numpy")
         simulcast.broadcast_to(ROW, (2, 4))
         simulcast.guard(np.ones((2, 3))) * np.ones((2, 1))
+        simulcast.add(ROW, ROW, out=np.ones((2, 4)))
     assert [(own.function, own.shapes, own.result) for own in broadcasts] == [
         ("broadcast_arrays", ((2, 3), (3,)), (2, 3)),
         ("broadcast_to", ((4,),), (2, 4)),
         ("multiply", ((2, 3), (2, 1)), (2, 3)),
+        ("out", ((4,),), (2, 4)),
     ]
-    assert [own.line for own in broadcasts] == [line, line + 1, line + 2]
+    assert [own.line for own in broadcasts] == [line, line + 1, line + 2, line + 3]
     assert all(own.file == __file__ for own in broadcasts)
     assert str(broadcasts[0]) == f"{__file__}:{line}: broadcast_arrays (2, 3), (3,) -> (2, 3)"
     simulcast.broadcast_to(ROW, (2, 4))
-    assert len(broadcasts) == 3
+    assert len(broadcasts) == 4
 
 
 def test_guarded_arrays_ask():

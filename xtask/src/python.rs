@@ -14,7 +14,7 @@ use crate::run::{Step, command, output, root};
 pub(crate) fn wheel() -> Result<(), String> {
     let step = Step::new("the wheel");
     match own_environment() {
-        Ok(python) => step.run(build(&python, &wheels(), &["--release"])),
+        Ok(python) => step.run(build(&python, &wheels(), &["--release"])?),
         Err(why) => Err(format!("the wheel: {why}")),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn test() -> Result<(), String> {
     };
     step.check(|| Ok("there".into()))?;
     let checked = root().join("target/python/wheels");
-    Step::new("the wheel").run(build(&python, &checked, &["--quiet"]))?;
+    Step::new("the wheel").run(build(&python, &checked, &["--quiet"])?)?;
     install_from(&checked, &root().join("target/python/environment"))?;
     let mut tests = command(
         &python.to_string_lossy(),
@@ -66,14 +66,20 @@ fn own_environment() -> Result<PathBuf, String> {
 }
 
 /// A call of maturin. It builds in a folder of its own: the interpreter that it names would make
-/// cargo build everything again.
-fn build(python: &Path, wheels: &Path, options: &[&str]) -> std::process::Command {
+/// cargo build everything again. Wheels that lie there already go: one for a newer system would be
+/// taken for the better one.
+fn build(python: &Path, wheels: &Path, options: &[&str]) -> Result<std::process::Command, String> {
+    for old in fs::read_dir(wheels).into_iter().flatten().flatten() {
+        if old.path().extension().is_some_and(|own| own == "whl") {
+            fs::remove_file(old.path()).map_err(|error| error.to_string())?;
+        }
+    }
     let maturin = python.with_file_name("maturin");
     let mut build = command(&maturin.to_string_lossy(), ["build", "--locked"]);
     build.args(options).arg("--interpreter").arg(python).arg("--out").arg(wheels);
     build.arg("--manifest-path").arg(root().join("python/Cargo.toml"));
     build.env("CARGO_TARGET_DIR", root().join("target/python/build"));
-    build
+    Ok(build)
 }
 
 fn pip(environment: &Path) -> std::process::Command {

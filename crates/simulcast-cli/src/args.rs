@@ -193,8 +193,11 @@ pub(crate) struct EvalArgs {
     /// Convert no types: operands of an operator must be of one type, as in ONNX.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Round a product and a sum once, not twice: faster, and other last digits.
+    #[arg(long)]
+    pub(crate) fast_math: bool,
     /// The memory for what is generated, unpacked or computed; half of what is free unless told. A
-    /// result that goes to a file may be larger.
+    /// result that goes to a file may be larger, what is computed before it may not.
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_bytes: Option<u64>,
     /// At most that many threads.

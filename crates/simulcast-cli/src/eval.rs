@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use simulcast::{
-    AnyArray, AnyView, DType, Diagnostic, Expr, ExprKind, Program, ProgramError, ProgramErrorKind,
-    Promotion, Run,
+    AnyArray, AnyView, Builder, DType, Diagnostic, Expr, ExprKind, Program, ProgramError,
+    ProgramErrorKind, Promotion, Run,
 };
 use simulcast_core::{OwnedRule, RuleKind, tuple};
 use simulcast_explain::{SCHEMA, error_json};
@@ -26,7 +26,7 @@ use inputs::Inputs;
 use show::Shown;
 
 /// Results go to files in blocks of about that many bytes.
-const BLOCK: usize = 64 << 20;
+const BLOCK: u64 = 64 << 20;
 
 /// Work that takes longer has a progress bar.
 const LONG: Duration = Duration::from_millis(500);
@@ -53,7 +53,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
         refused(args, &Diagnostic::new(&expr, error, &known, rule.rule(), promotion))
     };
     let types: Vec<_> = known.iter().map(|&(name, dtype, _)| (name, dtype)).collect();
-    let program = expr.compile(&types, promotion).map_err(fail)?;
+    let mut builder = Builder::new(promotion);
+    builder.fast_math(args.fast_math);
+    let root = expr.lower(&mut builder, &types).map_err(fail)?;
+    let program = builder.finish(root).map_err(fail)?;
     clock.passed("compile");
 
     let operands: Vec<AnyView<'_>> = given.iter().map(|(_, view)| view.clone()).collect();
@@ -70,11 +73,12 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     }
     let made = match &args.output {
         Some(path) => {
-            to_file(&run, &program, &shape, path, memory, &mut clock, fail)?;
+            to_file(&run, &program, &shape, path, inputs.left, &mut clock, fail)?;
             None
         }
         None => {
-            fits(program.dtype(), &shape, inputs.left)?;
+            let aside = run.memory(usize::MAX).map_err(fail)?;
+            fits(program.dtype(), &shape, aside, inputs.left)?;
             let made = run.collect().map_err(fail)?;
             clock.passed("run");
             Some(made)
@@ -159,20 +163,32 @@ fn bytes_of(dtype: DType, shape: &[usize]) -> u64 {
     count.saturating_mul(dtype.size() as u64)
 }
 
-/// Whether a result fits in memory.
-fn fits(dtype: DType, shape: &[usize], memory: u64) -> Result<(), Failure> {
-    if bytes_of(dtype, shape) <= memory {
+/// Whether a result fits in memory, with what is computed before it.
+fn fits(dtype: DType, shape: &[usize], aside: u64, memory: u64) -> Result<(), Failure> {
+    let result = bytes_of(dtype, shape);
+    if result > memory {
+        let (shape, limit) = (tuple(shape), show::size(memory));
+        return Err(Failure::Usage(format!(
+            "the result, {dtype} {shape}, is over the limit of {limit}; write it to a file with \
+             -o, or raise --max-bytes"
+        )));
+    }
+    before(aside, memory.saturating_sub(result))
+}
+
+/// Whether what is computed before a result fits in memory.
+fn before(aside: u64, memory: u64) -> Result<(), Failure> {
+    if aside <= memory {
         return Ok(());
     }
-    let (shape, limit) = (tuple(shape), show::size(memory));
+    let (aside, limit) = (show::size(aside), show::size(memory));
     Err(Failure::Usage(format!(
-        "the result, {dtype} {shape}, is over the limit of {limit}; write it to a file with -o, or \
-         raise --max-bytes"
+        "what is computed before the result takes {aside}, and {limit} are left of the limit; raise \
+         --max-bytes"
     )))
 }
 
-/// Computes a result straight into its file, block by block where one pass is all it takes: other
-/// stages would be computed anew for each block.
+/// Computes a result straight into its file, block by block.
 fn to_file(
     run: &Run<'_>,
     program: &Program,
@@ -185,33 +201,37 @@ fn to_file(
     let dtype = program.dtype();
     let cannot = |error: FileError| Failure::Usage(format!("cannot write {error}"));
     if dtype == DType::String {
+        before(run.memory(usize::MAX).map_err(&fail)?, memory)?;
         let made = run.collect().map_err(fail)?;
         clock.passed("run");
         write_npy(path, &made.view()).map_err(cannot)?;
         clock.passed("write");
         return Ok(());
     }
+    let rows = shape.first().copied().unwrap_or(1);
+    let row = bytes_of(dtype, shape.get(1..).unwrap_or_default()).max(1);
+    let mut step =
+        usize::try_from(BLOCK.min(memory) / row).unwrap_or(usize::MAX).clamp(1, rows.max(1));
+    // Fewer rows may leave less aside.
+    while step > 1 && run.memory(step).map_err(&fail)? > memory {
+        step /= 2;
+    }
+    before(run.memory(step).map_err(&fail)?, memory)?;
     // Where files have temporary names, a signal would leave them behind.
     let _ = ctrlc::set_handler(|| {
         Temporary::remove_all();
         std::process::exit(130);
     });
     let mut writer = Writer::create(path, dtype, shape).map_err(cannot)?;
-    match shape {
-        [rows, inner @ ..] if program.stages() == 1 && *rows > 0 => {
-            let row = inner.iter().product::<usize>().saturating_mul(dtype.size()).max(1);
-            let block = BLOCK.min(usize::try_from(memory).unwrap_or(BLOCK));
-            let step = (block / row).max(1);
-            let bar = Bar::new((*rows as u64).saturating_mul(row as u64));
-            for start in (0..*rows).step_by(step) {
-                let block = start..(start + step).min(*rows);
-                let mut out = writer.rows_mut(block.clone());
-                run.rows_into(block.clone(), &mut out).map_err(&fail)?;
-                bar.reached(block.end as u64 * row as u64);
-            }
-        }
-        _ => run.collect_into(&mut writer.view_mut()).map_err(fail)?,
+    let ready = run.ready().map_err(&fail)?;
+    let bar = Bar::new((rows as u64).saturating_mul(row));
+    for start in (0..rows).step_by(step) {
+        let block = start..(start + step).min(rows);
+        let mut out = writer.rows_mut(block.clone()).map_err(cannot)?;
+        ready.rows_into(block.clone(), &mut out).map_err(&fail)?;
+        bar.reached(block.end as u64 * row);
     }
+    drop(bar);
     clock.passed("run");
     writer.finish().map_err(cannot)?;
     clock.passed("write");

@@ -160,6 +160,9 @@ fn a_result_in_a_file_is_the_one_in_memory() {
         ("sin(x) * y", &[300, 50][..]),
         ("(x * y).sum(axis=1)", &[300]),
         ("x * y / (x * y).sum()", &[300, 50]),
+        ("(x - x.mean(axis=0)) / y.sum() * y.T", &[300, 50]),
+        ("sum((x[:, None] - y) ** 2, axis=-1)", &[300, 1]),
+        ("sum(x.T * y[:, None], axis=0)", &[300]),
         ("x.sum() + y.sum()", &[]),
     ] {
         let operands = ["x=randn(300, 1)", "y=rand(50, dtype=float32)"];
@@ -188,6 +191,57 @@ fn a_result_in_a_file_is_the_one_in_memory() {
     let store = Store::open(&words, &Limits::default()).unwrap();
     let words = ndarray::array!["a", "bc"].mapv(String::from);
     assert_eq!(store.get(None).unwrap().to_owned(), words.into());
+}
+
+/// What is computed before a result counts, and is counted before anything is computed.
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn memory_for_what_comes_before_the_result_is_limited() {
+    let folder = folder("limited");
+    let path = folder.join("x.npy");
+    let path = path.to_str().unwrap();
+    // `x` takes 8 kB, the square of its transpose 8 kB more, two sums of columns 1 kB.
+    let square = ["eval", "x + (x * x).T.T", "x=rand(10, 100)", "--max-bytes"];
+    let sums = ["eval", "x - x.sum(axis=0)", "x=rand(10, 100)", "--max-bytes"];
+    let file = ["-o", path];
+    let cases: [(&[&str], &str, &[&str], bool); 7] = [
+        (&square, "15999", &file, false),
+        (&square, "16000", &file, true),
+        (&square, "23999", &[], false),
+        (&square, "24000", &[], true),
+        (&sums, "9599", &file, false),
+        (&sums, "9600", &file, true),
+        // Text is made before it is written.
+        (
+            &["eval", "where(x, 'a', 'b')", "x=ones(1000, dtype=bool)", "--max-bytes"],
+            "9000",
+            &file,
+            false,
+        ),
+    ];
+    for (call, limit, file, enough) in cases {
+        let output = simulcast(&[call, &[limit], file].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(if enough { 0 } else { 2 }), "{limit}: {said}");
+        assert_eq!(said.contains("raise --max-bytes"), !enough, "{said}");
+        assert_eq!(fs::remove_file(path).is_ok(), enough && !file.is_empty());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+}
+
+/// (1 + e)(1 - e) - 1 is 0 where the product is rounded, and -e^2 where it is not.
+#[test]
+fn fast_math_is_off_unless_asked_for() {
+    let call = ["eval", "a * b + c", "a=1.0000000000000002", "b=0.9999999999999998", "c=-1.0"];
+    let value = |extra: &[&str]| {
+        let output = simulcast(&[&call[..], &["--json"], extra].concat());
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["values"].as_f64().unwrap()
+    };
+    let (a, b) = (1.000_000_000_000_000_2_f64, 0.999_999_999_999_999_8_f64);
+    assert_eq!(value(&[]), a * b - 1.0);
+    assert_eq!(value(&["--fast-math"]), a.mul_add(b, -1.0));
+    assert_ne!(value(&[]), value(&["--fast-math"]));
 }
 
 // [E_BROADCAST_ANY_FUNC_2230]

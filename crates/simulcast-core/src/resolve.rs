@@ -242,7 +242,11 @@ pub fn resolve<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Result<Plan, 
 /// ```
 #[cfg(feature = "alloc")]
 pub fn broadcast_shapes<S: AsRef<[usize]>>(shapes: &[S]) -> Result<Vec<usize>, BroadcastError> {
-    Ok(resolve(Rule::Numpy, shapes)?.shape().to_vec())
+    let refused = |refusal| BroadcastError::new(Rule::Numpy, shapes, refusal);
+    let frame = frame(Rule::Numpy, shapes).map_err(refused)?;
+    let mut shape = alloc::vec![1; frame.rank];
+    fill(&frame, shapes, &mut shape, |_, _| ()).map_err(refused)?;
+    Ok(shape)
 }
 
 /// [`resolve`] without the work that makes an error helpful.

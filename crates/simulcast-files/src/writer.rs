@@ -1,6 +1,7 @@
 //! Arrays to files: computed straight into a mapped `.npy` file, or written from memory.
 //!
-//! Every file is a [`Temporary`] until it is whole.
+//! Every file is a [`Temporary`] until it is whole. Of a mapped one only the rows that are being
+//! written are in the address space, so that neither its pages nor its addresses are too many.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use flate2::Crc;
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 use simulcast::{AnyView, AnyViewMut, DType};
 
 use crate::elements::{extent, strides};
@@ -27,7 +28,8 @@ use crate::zip;
 pub struct Writer {
     path: PathBuf,
     temporary: Temporary,
-    map: MmapMut,
+    /// The rows that were asked for last.
+    map: Option<MmapMut>,
     start: usize,
     dtype: DType,
     shape: Vec<usize>,
@@ -59,27 +61,27 @@ impl Writer {
         let whole = whole.ok_or_else(|| Problem::Overflow { shape: shape.to_vec() })?;
         let temporary = Temporary::new(path)?;
         allocate(temporary.file(), whole as u64)?;
-        // SAFETY: nobody else has the file, which has no name, or one that nobody looks for.
-        let mut map = unsafe { MmapMut::map_mut(temporary.file()) }?;
-        let (start, too_short) = (header.len(), || io::Error::from(io::ErrorKind::UnexpectedEof));
-        map.get_mut(..start).ok_or_else(too_short)?.copy_from_slice(&header);
+        temporary.file().write_all(&header)?;
+        let (map, start) = (None, header.len());
         Ok(Self { path: path.into(), temporary, map, start, dtype, shape: shape.to_vec() })
     }
 
-    /// The elements, for writing.
-    pub fn view_mut(&mut self) -> AnyViewMut<'_> {
-        let strides = strides(&self.shape, false);
-        // Within the map, or at its end, by `new`.
-        let pointer = self.map.as_mut_ptr().wrapping_add(self.start);
-        // SAFETY: the map, which is borrowed for writing, holds all elements of the shape from
-        // there, by `new`; maps begin at a page and headers are multiples of 64 long, so that they
-        // are aligned; they are zeros or were written through such a view, and so values of the
-        // type.
-        unsafe { AnyViewMut::from_raw(self.dtype, pointer, &self.shape, &strides) }
+    /// All elements, for writing.
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's refusal to map them.
+    pub fn view_mut(&mut self) -> Result<AnyViewMut<'_>, FileError> {
+        self.rows_mut(0..usize::MAX)
     }
 
-    /// Some steps of the first axis, for writing; none of those that there are not.
-    pub fn rows_mut(&mut self, rows: Range<usize>) -> AnyViewMut<'_> {
+    /// Some steps of the first axis, for writing; none of those that there are not. What was written
+    /// to others is in the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::view_mut`].
+    pub fn rows_mut(&mut self, rows: Range<usize>) -> Result<AnyViewMut<'_>, FileError> {
         let (mut shape, strides) = (self.shape.clone(), strides(&self.shape, false));
         let mut skip = self.start;
         if let (Some(size), Some(&stride)) = (shape.first_mut(), strides.first()) {
@@ -88,9 +90,28 @@ impl Writer {
             *size = end - first;
             skip += first * stride.unsigned_abs() * self.dtype.size();
         }
-        let pointer = self.map.as_mut_ptr().wrapping_add(skip);
-        // SAFETY: as `view_mut`; the rows are some of its.
-        unsafe { AnyViewMut::from_raw(self.dtype, pointer, &shape, &strides) }
+        let map = self.map(skip, extent(self.dtype.size(), &shape).unwrap_or_default());
+        let pointer = map.map_err(|error| Problem::from(error).of(&self.path, None))?;
+        // SAFETY: the map, which is borrowed for writing, holds these rows: they are some of the
+        // file's, whose length `new` has computed. Maps begin at a page, headers are multiples of 64
+        // long and rows follow one another, so that elements are aligned; they are zeros or were
+        // written through such a view, and so values of the type.
+        Ok(unsafe { AnyViewMut::from_raw(self.dtype, pointer, &shape, &strides) })
+    }
+
+    /// Maps a part of the file, in place of the last one.
+    fn map(&mut self, start: usize, bytes: usize) -> io::Result<*mut u8> {
+        self.unmap()?;
+        let mut options = MmapOptions::new();
+        options.offset(start as u64).len(bytes);
+        // SAFETY: nobody else has the file, which has no name, or one that nobody looks for.
+        let map = unsafe { options.map_mut(self.temporary.file()) }?;
+        Ok(self.map.insert(map).as_mut_ptr())
+    }
+
+    fn unmap(&mut self) -> io::Result<()> {
+        // Where the system would forget to write what is mapped no more.
+        self.map.take().map_or(Ok(()), |map| map.flush_async())
     }
 
     /// Gives the file its name, once everything has reached the disk.
@@ -98,13 +119,10 @@ impl Writer {
     /// # Errors
     ///
     /// Returns the system's refusal; what had the name before has it still.
-    pub fn finish(self) -> Result<(), FileError> {
-        let Self { path, temporary, map, .. } = self;
-        let flushed = map.flush();
+    pub fn finish(mut self) -> Result<(), FileError> {
         // Some systems rename no file that is mapped.
-        drop(map);
-        let done = flushed.and_then(|()| temporary.finish());
-        done.map_err(|error| Problem::from(error).of(&path, None))
+        let done = self.unmap().and_then(|()| self.temporary.finish());
+        done.map_err(|error| Problem::from(error).of(&self.path, None))
     }
 }
 

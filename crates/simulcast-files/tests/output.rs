@@ -30,13 +30,13 @@ fn a_result_has_no_name_before_it_is_whole() {
     let folder = folder("whole");
     let path = folder.join("x.npy");
     let mut writer = Writer::create(&path, DType::F32, &[2, 3]).unwrap();
-    writer.view_mut().typed::<f32>().unwrap().fill(1.5);
+    writer.view_mut().unwrap().typed::<f32>().unwrap().fill(1.5);
     assert!(!path.exists());
     drop(writer);
     assert_eq!(files(&folder), [""; 0], "nothing is left of it");
 
     let mut writer = Writer::create(&path, DType::F32, &[2, 3]).unwrap();
-    writer.view_mut().typed::<f32>().unwrap()[[1, 2]] = 1.5;
+    writer.view_mut().unwrap().typed::<f32>().unwrap()[[1, 2]] = 1.5;
     writer.finish().unwrap();
     assert_eq!(files(&folder), ["x.npy"]);
     let store = Store::open(&path, &Limits::default()).unwrap();
@@ -67,7 +67,7 @@ fn rows_are_written_one_block_after_another() {
     let path = folder("rows").join("x.npy");
     let mut writer = Writer::create(&path, DType::I16, &[5, 2]).unwrap();
     for (start, end, rows) in [(0, 2, 2), (2, 4, 2), (4, 9, 1), (7, 9, 0), (3, 1, 0)] {
-        let mut view = writer.rows_mut(start..end);
+        let mut view = writer.rows_mut(start..end).unwrap();
         assert_eq!(view.shape(), [rows, 2]);
         view.typed::<i16>().unwrap().fill(i16::try_from(start).unwrap() + 1);
     }
@@ -101,7 +101,7 @@ fn arrays_without_elements_and_of_rank_0() {
     for shape in [&[][..], &[0], &[3, 0, 2]] {
         let path = folder.join("x.npy");
         let mut writer = Writer::create(&path, DType::C128, shape).unwrap();
-        assert_eq!(writer.view_mut().shape(), shape);
+        assert_eq!(writer.view_mut().unwrap().shape(), shape);
         writer.finish().unwrap();
         let store = Store::open(&path, &Limits::default()).unwrap();
         assert_eq!(store.get(None).unwrap().shape(), shape);

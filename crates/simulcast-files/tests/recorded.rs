@@ -188,7 +188,7 @@ fn files_are_byte_for_byte_as_numpy_writes_them() {
         assert!(numpy.windows(ours.len()).any(|theirs| theirs == ours), "{name}");
         if view.dtype() != DType::String {
             let mut writer = Writer::create(&path, view.dtype(), view.shape()).unwrap();
-            let (mut out, bytes) = (writer.view_mut(), view.len() * view.dtype().size());
+            let (mut out, bytes) = (writer.view_mut().unwrap(), view.len() * view.dtype().size());
             // SAFETY: both have that many bytes of one type, row-major.
             unsafe { out.pointer().copy_from_nonoverlapping(view.pointer(), bytes) };
             writer.finish().unwrap();

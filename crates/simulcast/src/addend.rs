@@ -2,10 +2,12 @@
 
 use half::{bf16, f16};
 
+use crate::dtype::Complex;
+
 /// An element that can be summed.
 ///
-/// Implemented for the numbers: floats in their own type, `f16` and `bf16` in `f32`, integers in
-/// their own type, wrapping. Exact types of your own take five lines.
+/// Implemented for the numbers: floats and complex numbers in their own type, `f16` and `bf16` in
+/// `f32`, integers in their own type, wrapping. Exact types of your own take five lines.
 pub trait Addend: Copy + Send + Sync {
     /// What sums are kept in.
     type Sum: Copy + Send + Sync;
@@ -55,6 +57,8 @@ macro_rules! addend {
 addend! {
     f32: 0.0, -0.0, |a, b| a + b;
     f64: 0.0, -0.0, |a, b| a + b;
+    Complex<f32>: Complex::new(0.0, 0.0), Complex::new(-0.0, -0.0), |a, b| a + b;
+    Complex<f64>: Complex::new(0.0, 0.0), Complex::new(-0.0, -0.0), |a, b| a + b;
     i8: 0, 0, |a, b| a.wrapping_add(b);
     i16: 0, 0, |a, b| a.wrapping_add(b);
     i32: 0, 0, |a, b| a.wrapping_add(b);

@@ -52,14 +52,51 @@ pub fn vjp(
     vjp_by(Rule::Numpy, op, operands, grad)
 }
 
+/// How operands come together: by a rule, but for those that are numbers, which fit everywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Laying<'r> {
+    /// The rule of all other operands.
+    pub rule: Rule<'r>,
+    /// The bits of the operands, without axes, that the rule is not asked about.
+    pub numbers: usize,
+}
+
+impl<'r> From<Rule<'r>> for Laying<'r> {
+    fn from(rule: Rule<'r>) -> Self {
+        Self { rule, numbers: 0 }
+    }
+}
+
+impl Laying<'_> {
+    /// The operands in the result's shape, and those of the plan.
+    fn lay<'v>(
+        self,
+        operands: &[AnyView<'v>],
+    ) -> Result<(Plan, Vec<usize>, Vec<AnyView<'v>>), ProgramError> {
+        let is_array = |n: &usize| self.numbers >> n & 1 == 0 || !operands[*n].shape().is_empty();
+        let arrays: Vec<usize> = (0..operands.len()).filter(is_array).collect();
+        // A rule of two says nothing about an operand alone.
+        let alone = arrays.len() < operands.len()
+            && (arrays.is_empty() || arrays.len() == 1 && self.rule.kind().operands() == Some(2));
+        let rule = if alone { Rule::Numpy } else { self.rule };
+        let own: Vec<AnyView<'v>> = arrays.iter().map(|&n| operands[n].clone()).collect();
+        let (plan, own) = lay(rule, &own)?;
+        let mut laid = operands.to_vec();
+        for (&n, view) in arrays.iter().zip(own) {
+            laid[n] = view;
+        }
+        Ok((plan, arrays, laid))
+    }
+}
+
 // Implements E_BROADCAST_ANY_FUNC_3110, E_BROADCAST_ANY_ERR_3110.
-/// [`vjp`] under any rule.
+/// [`vjp`] under any rule, or beside numbers that fit everywhere.
 ///
 /// # Errors
 ///
 /// As [`vjp`].
-pub fn vjp_by(
-    rule: Rule<'_>,
+pub fn vjp_by<'r>(
+    laying: impl Into<Laying<'r>>,
     op: Op,
     operands: &[AnyView<'_>],
     grad: &AnyView<'_>,
@@ -68,7 +105,7 @@ pub fn vjp_by(
     let mut build = Builder::new(Promotion::Numpy);
     let args = named(&mut build, operands);
     build.apply(op, &args)?;
-    pulled(rule, op.name(), operands, grad, |build, args, grad, at| {
+    pulled(laying.into(), op.name(), operands, grad, |build, args, grad, at| {
         derivative(build, op, args, grad, at)
     })
 }
@@ -84,7 +121,7 @@ pub fn vjp_prelu(
     grad: &AnyView<'_>,
 ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
     let operands = [x.clone(), slope.clone()];
-    pulled(Rule::Unidirectional, "prelu", &operands, grad, |build, args, grad, at| {
+    pulled(Rule::Unidirectional.into(), "prelu", &operands, grad, |build, args, grad, at| {
         let (x, slope) = (args[0], args[1]);
         let (negative, zero) = (build.by(Op::Less, x, 0.0)?, build.number(0.0));
         let sloped = build.two(Op::Multiply, grad, if at == 0 { slope } else { x })?;
@@ -104,8 +141,23 @@ pub fn vjp_clip(
     hi: Option<&AnyView<'_>>,
     grad: &AnyView<'_>,
 ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
+    vjp_clip_by(Rule::Numpy, x, lo, hi, grad)
+}
+
+/// [`vjp_clip`] under any rule; numbers are counted among the operands that are there.
+///
+/// # Errors
+///
+/// As [`vjp`].
+pub fn vjp_clip_by<'r>(
+    laying: impl Into<Laying<'r>>,
+    x: &AnyView<'_>,
+    lo: Option<&AnyView<'_>>,
+    hi: Option<&AnyView<'_>>,
+    grad: &AnyView<'_>,
+) -> Result<Vec<Option<AnyArray>>, ProgramError> {
     let operands: Vec<AnyView<'_>> = [Some(x), lo, hi].into_iter().flatten().cloned().collect();
-    let mut made = pulled(Rule::Numpy, "clip", &operands, grad, |build, args, grad, at| {
+    let mut made = pulled(laying.into(), "clip", &operands, grad, |build, args, grad, at| {
         let x = args[0];
         let low = lo.and(args.get(1).copied());
         let high = hi.and(args.last().copied());
@@ -167,7 +219,7 @@ fn widened(build: &mut Builder, node: Node, dtype: DType) -> Result<Node, TypeEr
 
 /// The gradient of each operand: what `local` makes of operands and gradient, summed back.
 fn pulled(
-    rule: Rule<'_>,
+    laying: Laying<'_>,
     name: &'static str,
     operands: &[AnyView<'_>],
     grad: &AnyView<'_>,
@@ -186,7 +238,7 @@ fn pulled(
         let kind = ProgramErrorKind::Gradient { given: grad.dtype() };
         return Err(ProgramError::new(kind, 0..0));
     }
-    let (plan, mut laid) = lay(rule, operands)?;
+    let (plan, arrays, mut laid) = laying.lay(operands)?;
     resolve(Rule::Exact, &[plan.shape(), grad.shape()]).map_err(|error: BroadcastError| {
         let error = error.with_names(Names::of(["result", "gradient"]));
         ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0)
@@ -217,7 +269,11 @@ fn pulled(
             }
             Local::Nothing => return Err(none()),
         };
-        let axes = plan.sum_axes(at).unwrap_or_default();
+        let place = arrays.iter().position(|&n| n == at);
+        let axes = match place {
+            Some(place) => plan.sum_axes(place).unwrap_or_default(),
+            None => (0..plan.shape().len()).collect(),
+        };
         let axes: Vec<isize> = axes.into_iter().map(usize::cast_signed).collect();
         let summed = match axes.is_empty() {
             true => own,
@@ -225,7 +281,10 @@ fn pulled(
         };
         let root = build.cast(summed, operand.dtype())?;
         let sums = build.finish(root)?.run(&laid)?;
-        gradients.push(Some(reshaped(sums, &plan, at, operand.shape()).ok_or_else(none)?));
+        gradients.push(Some(match place {
+            Some(place) => reshaped(sums, &plan, place, operand.shape()).ok_or_else(none)?,
+            None => sums,
+        }));
     }
     Ok(gradients)
 }

@@ -23,7 +23,9 @@ mod cast;
 mod complex;
 mod float;
 mod fold;
+mod half;
 mod int;
+mod pair;
 mod select;
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,8 @@ use crate::{DType, Op};
 
 pub(crate) use cast::cast;
 pub(crate) use fold::{Fold, RowFold, fold};
+pub(crate) use half::half;
+pub(crate) use pair::pair;
 
 /// A loop over a stretch: `out[i] = op(a[i], b[i], c[i])`; an operand whose bit is set in the
 /// pattern is one element. It is called under the invariant of this module.

@@ -4,6 +4,7 @@
 //! [`join`], so that tiny arrays stay cheap: nothing is allocated where there are no more than eight
 //! axes. Every other rule, and every error, comes from a plan.
 
+use ndarray::Dimension;
 use simulcast_core::{BroadcastError, Plan, Refusal, Rule, join, resolve};
 
 use crate::inline::{INLINE, Inline};
@@ -45,26 +46,40 @@ impl<const N: usize> Laid<N> {
         shapes: [&[usize]; N],
         strides: [&[isize]; N],
     ) -> Result<(), BroadcastError> {
-        if rule == Rule::Numpy && self.right_aligned(&shapes, &strides).is_some() {
+        let done = match rule {
+            Rule::Numpy => self.right_aligned(None, &shapes, &strides),
+            Rule::To { target } => self.right_aligned(Some(target), &shapes, &strides),
+            _ => None,
+        };
+        if done.is_some() {
             return Ok(());
         }
         *self = Self::planned(rule, shapes, strides)?;
         Ok(())
     }
 
-    /// [`Rule::Numpy`] for few axes, without an allocation; `None` sends the question to the plan.
+    /// [`Rule::Numpy`], or [`Rule::To`] a target, for few axes, without an allocation; `None` sends
+    /// the question to the plan.
     #[inline(always)]
-    fn right_aligned(&mut self, shapes: &[&[usize]; N], strides: &[&[isize]; N]) -> Option<()> {
-        let rank = shapes.iter().map(|shape| shape.len()).max()?;
+    fn right_aligned(
+        &mut self,
+        target: Option<&[usize]>,
+        shapes: &[&[usize]; N],
+        strides: &[&[isize]; N],
+    ) -> Option<()> {
+        let rank = shapes.iter().chain(&target).map(|shape| shape.len()).max()?;
         if rank > INLINE {
             return None;
         }
         self.shape.grow(rank, 1);
         self.strides.iter_mut().for_each(|strides| strides.grow(rank, 0));
-        for shape in shapes {
+        for shape in shapes.iter().chain(&target) {
             for (result, &size) in self.shape.iter_mut().rev().zip(shape.iter().rev()) {
                 *result = join(*result, size)?;
             }
+        }
+        if target.is_some_and(|target| !same(target, &self.shape)) {
+            return None;
         }
         for ((own, shape), all) in strides.iter().zip(shapes).zip(&mut self.strides) {
             let axes = own.iter().zip(*shape).rev();
@@ -93,6 +108,32 @@ impl<const N: usize> Laid<N> {
         let len = checked_len(plan.shape()).map_err(refused)?;
         Ok(Self { shape: Inline::from_slice(plan.shape()), strides: all, len })
     }
+}
+
+/// Whether two shapes are one: a comparison that is not worth a call.
+#[inline(always)]
+pub(crate) fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+}
+
+/// The common shape under [`Rule::Numpy`], where there is one of that dimension.
+#[inline(always)]
+pub(crate) fn common<'s, D: Dimension>(
+    shapes: impl Iterator<Item = &'s [usize]> + Clone,
+) -> Option<D> {
+    let rank = shapes.clone().map(<[usize]>::len).max()?;
+    if D::NDIM.is_some_and(|own| own != rank) {
+        return None;
+    }
+    let mut dim = D::zeros(rank);
+    let sizes = dim.slice_mut();
+    sizes.fill(1);
+    for shape in shapes {
+        for (result, &size) in sizes.iter_mut().rev().zip(shape.iter().rev()) {
+            *result = join(*result, size)?;
+        }
+    }
+    Some(dim)
 }
 
 /// The strides of an operand along a plan's result.

@@ -73,13 +73,13 @@ pub use copy::{
     try_copy_to_by,
 };
 pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
-pub use gradient::{vjp, vjp_by, vjp_clip, vjp_prelu};
+pub use gradient::{Laying, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
 pub use level::Level;
 pub use op::{Op, UnknownOp};
 pub use operand::{CommonDim, Operand, Operands};
 pub use program::{
     Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
-    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Run,
+    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Ready, Run,
 };
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,

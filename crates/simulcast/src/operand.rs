@@ -6,7 +6,7 @@
 use ndarray::{ArrayBase, ArrayRef, ArrayView, Data, DimMax, Dimension};
 use simulcast_core::{BroadcastError, Rule};
 
-use crate::laid::Laid;
+use crate::laid::{Laid, common, same};
 use crate::raw;
 
 pub(crate) mod sealed {
@@ -33,6 +33,9 @@ pub trait Operand: Sealed {
     fn steps(&self) -> &[isize];
     #[doc(hidden)]
     fn shown(&self) -> ArrayView<'_, Self::Elem, Self::Dim>;
+    /// The view under [`Rule::To`], where there is one.
+    #[doc(hidden)]
+    fn stretched<D: Dimension>(&self, dim: D) -> Option<Self::View<D>>;
     /// # Safety
     ///
     /// As for a view made of [`Operand::pointer`], `shape` and `strides`.
@@ -64,6 +67,12 @@ macro_rules! operand {
                 self.view()
             }
             #[inline(always)]
+            fn stretched<E: Dimension>(&self, dim: E) -> Option<Self::View<E>> {
+                let view = self.broadcast(dim)?;
+                // SAFETY: the elements that it shows are borrowed for `'a`, not for this call alone.
+                Some(unsafe { view.raw_view().deref_into_view() })
+            }
+            #[inline(always)]
             unsafe fn laid<E: Dimension>(self, shape: &[usize], strides: &[isize]) -> Self::View<E> {
                 // SAFETY: the caller keeps the conditions, and `self` borrows the elements for `'a`.
                 unsafe { raw::view(self.as_ptr(), shape, strides) }
@@ -85,13 +94,13 @@ pub trait Operands: Sealed {
     /// Views of all of them, with one dimension.
     type Views<D: Dimension>;
 
+    /// Whether they lie on a result as they are: all of one shape.
+    #[doc(hidden)]
+    fn alike(&self) -> bool;
     #[doc(hidden)]
     fn lay(&self, rule: Rule<'_>, laid: &mut Self::Laid) -> Result<(), BroadcastError>;
-    /// # Safety
-    ///
-    /// `laid` is what [`Operands::lay`] made, from a default, of this very value.
     #[doc(hidden)]
-    unsafe fn views<D: Dimension>(self, laid: &Self::Laid) -> Option<Self::Views<D>>;
+    fn views<D: Dimension>(self, rule: Rule<'_>) -> Result<Option<Self::Views<D>>, BroadcastError>;
 }
 
 /// Operands whose common dimension under [`Rule::Numpy`] is known to the compiler: the largest.
@@ -102,10 +111,17 @@ pub trait CommonDim: Operands {
 
 macro_rules! operands {
     ($count:literal: $($name:ident $index:tt),*) => {
+        #[allow(non_snake_case, reason = "one name for a type and its value")]
         impl<$($name: Operand),*> Sealed for ($($name,)*) {}
         impl<$($name: Operand),*> Operands for ($($name,)*) {
             type Laid = Laid<$count>;
             type Views<Dim: Dimension> = ($($name::View<Dim>,)*);
+
+            #[inline(always)]
+            fn alike(&self) -> bool {
+                let first = self.0.sizes();
+                $(same(self.$index.sizes(), first))&&*
+            }
 
             #[inline(always)]
             fn lay(&self, rule: Rule<'_>, laid: &mut Laid<$count>) -> Result<(), BroadcastError> {
@@ -113,14 +129,23 @@ macro_rules! operands {
             }
 
             #[inline]
-            unsafe fn views<Dim: Dimension>(self, laid: &Laid<$count>) -> Option<Self::Views<Dim>> {
-                if Dim::NDIM.is_some_and(|rank| rank != laid.shape.len()) {
-                    return None;
+            fn views<Dim: Dimension>(
+                self,
+                rule: Rule<'_>,
+            ) -> Result<Option<Self::Views<Dim>>, BroadcastError> {
+                let sizes = [$(self.$index.sizes()),*];
+                if rule == Rule::Numpy && let Some(dim) = common::<Dim>(sizes.into_iter())
+                    && let ($(Some($name),)*) = ($(self.$index.stretched(dim.clone()),)*)
+                {
+                    return Ok(Some(($($name,)*)));
                 }
-                // SAFETY: by the condition of this function, `lay` made the strides of these
-                // operands' own, each kept on an axis of its length or 0, and `checked_len` bounded
-                // the sizes; the rank was compared.
-                Some(unsafe { ($(self.$index.laid(&laid.shape, &laid.strides[$index]),)*) })
+                let laid = Laid::<$count>::new(rule, sizes, [$(self.$index.steps()),*])?;
+                if Dim::NDIM.is_some_and(|rank| rank != laid.shape.len()) {
+                    return Ok(None);
+                }
+                // SAFETY: the strides are these operands' own, each kept on an axis of its length
+                // or 0, and `checked_len` bounded the sizes; the rank was compared.
+                Ok(Some(unsafe { ($(self.$index.laid(&laid.shape, &laid.strides[$index]),)*) }))
             }
         }
     };

@@ -49,6 +49,7 @@ mod lower;
 mod map;
 mod parse;
 mod parse_error;
+mod ready;
 mod shape;
 mod show;
 mod stage;
@@ -72,6 +73,7 @@ use graph::Graph;
 pub use graph::{AxisPattern, Fold, Node};
 use lay::Leaves;
 pub use parse_error::{ParseError, ParseErrorKind};
+pub use ready::Ready;
 use stage::{Origin, Stage, Work, stages};
 
 /// An operand of a program.
@@ -157,7 +159,7 @@ impl Program {
     /// Results from operands whose elements lie side by side: the short way for small arrays.
     ///
     /// The bits of `single` say which operands have one element, which repeats. False, and nothing is
-    /// done, where the program is not of one element-wise stage over three operands at most.
+    /// done, where the program is not of one element-wise stage over eight operands at most.
     ///
     /// # Safety
     ///
@@ -173,7 +175,7 @@ impl Program {
         len: usize,
     ) -> bool {
         let [Stage { work: Work::Map(code), leaves, .. }] = &self.stages[..] else { return false };
-        let (mut ins, mut splat) = ([map::dangling(); 3], 0);
+        let (mut ins, mut splat) = ([map::dangling(); 8], 0);
         if leaves.len() > ins.len() || operands.len() != self.operands.len() {
             return false;
         }
@@ -186,9 +188,9 @@ impl Program {
                 _ => return false,
             }
         }
-        // SAFETY: there are no more leaves than three, and each is an operand as it is, of the type
+        // SAFETY: there are no more leaves than eight, and each is an operand as it is, of the type
         // that the code reads; the rest is promised.
-        unsafe { Interpreter::<3>::new(code).dense(out, ins, splat, len) };
+        unsafe { Interpreter::<8>::new(code).dense(out, ins, splat, len) };
         true
     }
 
@@ -236,7 +238,7 @@ impl<'r> Run<'r> {
     /// Where the operands do not broadcast.
     pub fn shape(&self) -> Result<Vec<usize>, ProgramError> {
         self.check()?;
-        lay::shape(self)
+        Ok(lay::shapes(self)?.pop().unwrap_or_default())
     }
 
     /// The result as a new array.
@@ -245,7 +247,7 @@ impl<'r> Run<'r> {
     ///
     /// Where the arrays are not those that the program was made for, or do not broadcast.
     pub fn collect(&self) -> Result<AnyArray, ProgramError> {
-        let made = self.stage_by_stage(&mut Target::Fresh, None)?;
+        let made = self.last(&self.earlier()?, &mut Target::Fresh, None)?;
         // Never `None`: a fresh target gives an array.
         made.ok_or_else(|| self.program.unsupported("a result without a place"))
     }
@@ -257,22 +259,7 @@ impl<'r> Run<'r> {
     /// As [`Run::collect`], and where the result does not fit `out`.
     pub fn collect_into(&self, out: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
         self.check_out(out)?;
-        self.stage_by_stage(&mut Target::Into(out), None).map(|_| ())
-    }
-
-    /// Some steps of the result's first axis into `out`, of their shape: so that a result that does
-    /// not fit in memory is made piece by piece.
-    ///
-    /// # Errors
-    ///
-    /// As [`Run::collect_into`].
-    pub fn rows_into(
-        &self,
-        rows: Range<usize>,
-        out: &mut AnyViewMut<'_>,
-    ) -> Result<(), ProgramError> {
-        self.check_out(out)?;
-        self.stage_by_stage(&mut Target::Into(out), Some(rows)).map(|_| ())
+        self.last(&self.earlier()?, &mut Target::Into(out), None).map(|_| ())
     }
 
     fn check(&self) -> Result<(), ProgramError> {
@@ -294,25 +281,34 @@ impl<'r> Run<'r> {
         if dtype == out.dtype() { Ok(()) } else { Err(mistyped("out", dtype, out.dtype())) }
     }
 
-    /// Runs the stages, the last one into the target.
-    fn stage_by_stage(
+    /// Runs every stage but the last; what nobody reads any more is freed on the way.
+    #[inline]
+    fn earlier(&self) -> Result<Vec<Option<AnyArray>>, ProgramError> {
+        self.check()?;
+        let mut made: Vec<Option<AnyArray>> = Vec::new();
+        let earlier = self.program.stages.split_last().map_or(&[][..], |(_, earlier)| earlier);
+        for stage in earlier {
+            let leaves = Leaves::new(self, stage, &made)?;
+            let array = self.one_stage(stage, &leaves, &mut Target::Fresh, None)?;
+            made.push(array);
+            for &spent in &stage.spent {
+                made[spent] = None;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Runs the last stage, after the others.
+    #[inline]
+    fn last(
         &self,
+        made: &[Option<AnyArray>],
         target: &mut Target<'_, '_>,
         rows: Option<Range<usize>>,
     ) -> Result<Option<AnyArray>, ProgramError> {
-        self.check()?;
-        let stages = &self.program.stages;
-        let mut made: Vec<AnyArray> = Vec::new();
-        for (at, stage) in stages.iter().enumerate() {
-            if at + 1 == stages.len() {
-                let leaves = Leaves::new(self, stage, &made)?;
-                return self.one_stage(stage, &leaves, target, rows);
-            }
-            let leaves = Leaves::new(self, stage, &made)?;
-            let array = self.one_stage(stage, &leaves, &mut Target::Fresh, None)?;
-            made.extend(array);
-        }
-        Ok(None)
+        let Some(stage) = self.program.stages.last() else { return Ok(None) };
+        let leaves = Leaves::new(self, stage, made)?;
+        self.one_stage(stage, &leaves, target, rows)
     }
 
     fn one_stage(
@@ -325,7 +321,7 @@ impl<'r> Run<'r> {
         match &stage.work {
             Work::Map(code) => map::map(self, stage, code, leaves, target, rows),
             Work::Fold(code, over) => fold::fold(self, stage, code, over, leaves, target, rows),
-            Work::Text(op) => text::text(self, stage, *op, leaves, target, rows),
+            Work::Text(op) => text::text(self, stage, *op, leaves, target),
         }
     }
 

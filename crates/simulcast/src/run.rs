@@ -18,7 +18,7 @@ use crate::drive::{Job, drive, movable};
 use crate::fresh::{Fresh, Ledger};
 use crate::inline::Inline;
 use crate::kernel::Body;
-use crate::laid::Laid;
+use crate::laid::{Laid, same};
 use crate::level::Level;
 use crate::nest::Nest;
 use crate::plain::is_plain;
@@ -30,7 +30,9 @@ const SMALL: usize = 64;
 
 /// Operands that were laid, and how to run.
 pub(crate) struct Source<'z, const N: usize> {
-    laid: &'z Laid<N>,
+    shape: &'z [usize],
+    strides: [&'z [isize]; N],
+    len: usize,
     ins: [*const u8; N],
     level: Level,
     operands: PhantomData<&'z ()>,
@@ -54,18 +56,29 @@ impl<'z, const N: usize> Source<'z, N> {
     /// the types that the bodies read; shared between threads only where they are `Sync`.
     #[inline(always)]
     pub(crate) unsafe fn new(laid: &'z Laid<N>, ins: [*const u8; N], level: Level) -> Self {
-        Self { laid, ins, level, operands: PhantomData }
+        let strides = std::array::from_fn(|n| &laid.strides[n][..]);
+        Self { shape: &laid.shape, strides, len: laid.len, ins, level, operands: PhantomData }
     }
 
-    /// Strides of the operands along the result.
+    /// Operands that lie as they are.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Source::new`], with the strides of operands that all have that shape.
     #[inline(always)]
-    fn strides(&self) -> [&[isize]; N] {
-        std::array::from_fn(|n| &self.laid.strides[n][..])
+    pub(crate) unsafe fn alike(
+        shape: &'z [usize],
+        strides: [&'z [isize]; N],
+        ins: [*const u8; N],
+        level: Level,
+    ) -> Self {
+        // No overflow: an array of that shape exists.
+        let len = shape.iter().product();
+        Self { shape, strides, len, ins, level, operands: PhantomData }
     }
 
     pub(crate) fn refused(&self, refusal: Refusal) -> BroadcastError {
-        BroadcastError::new(Rule::Exact, &[&self.laid.shape[..]], refusal)
-            .with_names(Names::of(["result"]))
+        BroadcastError::new(Rule::Exact, &[self.shape], refusal).with_names(Names::of(["result"]))
     }
 
     /// A fresh row-major array of results.
@@ -74,8 +87,8 @@ impl<'z, const N: usize> Source<'z, N> {
         &self,
         work: Work<B, P>,
     ) -> Result<Array<B::Out, D>, BroadcastError> {
-        let shape = &self.laid.shape[..];
-        let mut fresh = Fresh::new(self.laid.len).map_err(|refusal| self.refused(refusal))?;
+        let shape = self.shape;
+        let mut fresh = Fresh::new(self.len).map_err(|refusal| self.refused(refusal))?;
         let mut strides = Inline::of_len(shape.len());
         row_major_into(shape, &mut strides).map_err(|refusal| self.refused(refusal))?;
         let out = fresh.pointer();
@@ -88,7 +101,7 @@ impl<'z, const N: usize> Source<'z, N> {
             dim
         });
         // SAFETY: every element was written.
-        let array = dim.and_then(|dim| unsafe { fresh.finish(dim, self.laid.len) });
+        let array = dim.and_then(|dim| unsafe { fresh.finish(dim, self.len) });
         // Never `None`: the dimension has the result's rank and sizes.
         array.ok_or_else(|| self.refused(Refusal::Overflow))
     }
@@ -101,11 +114,12 @@ impl<'z, const N: usize> Source<'z, N> {
         out: &mut ArrayRef<B::Out, D>,
     ) -> Result<(), BroadcastError> {
         let (relaid, this);
-        let source = if out.shape() == &self.laid.shape[..] {
+        let source = if same(out.shape(), self.shape) {
             self
         } else {
             relaid = self.onto(out.shape())?;
-            this = Source { laid: &relaid, ..*self };
+            // SAFETY: the operands are the same.
+            this = unsafe { Source::new(&relaid, self.ins, self.level) };
             &this
         };
         let pointer = out.as_mut_ptr();
@@ -120,8 +134,8 @@ impl<'z, const N: usize> Source<'z, N> {
     pub(crate) fn onto(&self, out: &[usize]) -> Result<Laid<N>, BroadcastError> {
         let (shape, len) = (Inline::from_slice(out), elements(out).unwrap_or(0));
         let mut onto = Laid { shape, strides: std::array::from_fn(|_| Inline::new()), len };
-        for (to, from) in onto.strides.iter_mut().zip(self.strides()) {
-            let [strides] = Laid::new(Rule::To { target: out }, [&self.laid.shape[..]], [from])
+        for (to, from) in onto.strides.iter_mut().zip(self.strides) {
+            let [strides] = Laid::new(Rule::To { target: out }, [self.shape], [from])
                 .map_err(|error| error.with_names(Names::of(["result"])))?
                 .strides;
             *to = strides;
@@ -136,9 +150,9 @@ impl<'z, const N: usize> Source<'z, N> {
         work: Work<B, P>,
         any_order: bool,
     ) {
-        let mut strides = Inline::of_len(self.laid.shape.len());
+        let mut strides = Inline::of_len(self.shape.len());
         // Never an error: `Laid` bounded the sizes.
-        if row_major_into(&self.laid.shape, &mut strides).is_ok() {
+        if row_major_into(self.shape, &mut strides).is_ok() {
             let mut nothing = ();
             // SAFETY: values without a size can be written to any aligned place.
             unsafe { self.run(work, &raw mut nothing, &strides, None, any_order) };
@@ -158,25 +172,23 @@ impl<'z, const N: usize> Source<'z, N> {
         ledger: Option<&Ledger>,
         any_order: bool,
     ) {
-        if self.laid.len == 0 {
+        if self.len == 0 {
             return;
         }
-        // SAFETY: the caller vouches for the output, `Source` for the operands.
-        let small = |body: &mut B| unsafe {
-            small(body, &self.laid.shape, strides, self.strides(), out, self.ins)
-        };
-        if self.laid.len <= SMALL
+        if self.len <= SMALL
             && let (Work::Here(body), None) = (&mut work, ledger)
-            && small(body)
         {
-            return;
+            // SAFETY: the caller vouches for the output, `Source` for the operands.
+            if unsafe { small(body, self.shape, strides, self.strides, out, self.ins) } {
+                return;
+            }
         }
-        let nest = Nest::new(&self.laid.shape, strides, self.strides());
+        let nest = Nest::new(self.shape, strides, self.strides);
         let unit = match &work {
             Work::Here(body) => body.unit(),
             Work::Parts(make, _) => make().unit(),
         };
-        let bytes = self.laid.len.saturating_mul(size_of::<B::Out>() * unit);
+        let bytes = self.len.saturating_mul(size_of::<B::Out>() * unit);
         // Moved as vectors, which only numbers are: no padding, no pointers.
         let stream = is_plain::<B::Out>() && bytes >= STREAM_FROM;
         match work {
@@ -188,7 +200,7 @@ impl<'z, const N: usize> Source<'z, N> {
             Work::Parts(make, limit) => {
                 let shared = Shared { out, ins: self.ins };
                 let level = self.level;
-                let parts = threads::parts(self.laid.len, limit);
+                let parts = threads::parts(self.len, limit);
                 let (at, cuts) = cuts(&nest, parts, any_order);
                 if cuts.len() <= 2 {
                     let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };

@@ -24,7 +24,7 @@
 use ndarray::{ArrayBase, ArrayView, Dimension, IntoDimension, IxDyn};
 use simulcast_core::{BroadcastError, Refusal, Rule, resolve};
 
-use crate::laid::{Laid, checked_len, strides_under};
+use crate::laid::{checked_len, common, strides_under};
 use crate::operand::{CommonDim, Operand, Operands};
 use crate::raw;
 
@@ -49,11 +49,21 @@ pub fn try_broadcast_to<A: Operand, I: IntoDimension>(
     shape: I,
 ) -> Result<A::View<I::Dim>, BroadcastError> {
     let dim = shape.into_dimension();
-    let target = dim.slice();
-    let laid = Laid::new(Rule::To { target }, [array.sizes()], [array.steps()])?;
-    // SAFETY: the strides are the array's own, each kept on an axis of its length, or 0; the result
-    // has the target's rank, and `Laid` bounded its sizes.
-    Ok(unsafe { array.laid(&laid.shape, &laid.strides[0]) })
+    match array.stretched(dim.clone()) {
+        Some(view) => Ok(view),
+        None => Err(refused_to(array.sizes(), dim.slice())),
+    }
+}
+
+/// Why there is no view of that shape.
+#[cold]
+fn refused_to(shape: &[usize], target: &[usize]) -> BroadcastError {
+    let rule = Rule::To { target };
+    match resolve(rule, &[shape]) {
+        Err(error) => error,
+        // The shapes agree: the result has more elements than there are addresses.
+        Ok(_) => BroadcastError::new(rule, &[shape], Refusal::Overflow),
+    }
 }
 
 /// The operands in their common shape under [`Rule::Numpy`].
@@ -101,12 +111,8 @@ fn views<T: Operands, D: Dimension>(
     rule: Rule<'_>,
     operands: T,
 ) -> Result<T::Views<D>, BroadcastError> {
-    let mut laid = T::Laid::default();
-    operands.lay(rule, &mut laid)?;
-    // SAFETY: `laid` was made for these operands, from a default, one line above.
-    let views = unsafe { operands.views(&laid) };
     // Never `None`: the common dimension has the rank of the common shape.
-    views.ok_or_else(|| BroadcastError::new(rule, NO_SHAPES, Refusal::Overflow))
+    operands.views(rule)?.ok_or_else(|| BroadcastError::new(rule, NO_SHAPES, Refusal::Overflow))
 }
 
 const NO_SHAPES: &[&[usize]] = &[];
@@ -167,6 +173,12 @@ pub fn try_broadcast_all_by<'a, A, D: Dimension>(
     rule: Rule<'_>,
     operands: &[ArrayView<'a, A, D>],
 ) -> Result<Vec<ArrayView<'a, A, IxDyn>>, BroadcastError> {
+    if rule == Rule::Numpy
+        && let Some(dim) = common::<IxDyn>(operands.iter().map(ArrayBase::shape))
+        && let Some(views) = operands.iter().map(|view| view.stretched(dim.clone())).collect()
+    {
+        return Ok(views);
+    }
     let shapes: Vec<&[usize]> = operands.iter().map(ArrayBase::shape).collect();
     let refused = |refusal| BroadcastError::new(rule, &shapes, refusal);
     let plan = resolve(rule, &shapes)?;

@@ -45,6 +45,8 @@ use crate::view::or_panic;
 pub struct Zip<T: Operands, D> {
     operands: T,
     laid: T::Laid,
+    /// Whether all operands have one shape: then they lie as they are, and `laid` says nothing.
+    alike: bool,
     level: Level,
     threads: Option<usize>,
     dim: PhantomData<D>,
@@ -69,7 +71,7 @@ pub struct Zip<T: Operands, D> {
 pub fn zip<T: CommonDim>(operands: T) -> Zip<T, T::Dim> {
     // Built where it is returned: a result that holds it would be moved twice.
     let mut zip = Zip::new(operands);
-    or_panic(zip.operands.lay(Rule::Numpy, &mut zip.laid));
+    or_panic(zip.lay(Rule::Numpy));
     zip
 }
 
@@ -124,7 +126,7 @@ pub(crate) fn laid<T: Operands, D>(
     operands: T,
 ) -> Result<Zip<T, D>, BroadcastError> {
     let mut zip = Zip::new(operands);
-    zip.operands.lay(rule, &mut zip.laid)?;
+    zip.lay(rule)?;
     Ok(zip)
 }
 
@@ -133,7 +135,13 @@ impl<T: Operands, D> Zip<T, D> {
     #[inline(always)]
     fn new(operands: T) -> Self {
         let (level, laid) = (Level::best(), T::Laid::default());
-        Self { operands, laid, level, threads: None, dim: PhantomData }
+        Self { operands, laid, alike: false, level, threads: None, dim: PhantomData }
+    }
+
+    #[inline(always)]
+    fn lay(&mut self, rule: Rule<'_>) -> Result<(), BroadcastError> {
+        self.alike = rule == Rule::Numpy && self.operands.alike();
+        if self.alike { Ok(()) } else { self.operands.lay(rule, &mut self.laid) }
     }
 
     /// Uses at most that many threads in the `par_…` calls: 1 keeps the work on this one.
@@ -161,16 +169,23 @@ macro_rules! zips {
             /// The shape of the result.
             #[must_use]
             pub fn shape(&self) -> &[usize] {
-                &self.laid.shape
+                if self.alike { self.operands.0.sizes() } else { &self.laid.shape }
             }
 
             #[inline(always)]
             fn source(&self) -> Source<'_, $count> {
                 let ins = [$(self.operands.$index.pointer().cast()),*];
                 let laid: &Laid<$count> = &self.laid;
-                // SAFETY: these are the operands that were laid, and bodies are made for their
-                // element types below; the parallel calls ask for `Sync`.
-                unsafe { Source::new(laid, ins, self.level) }
+                // SAFETY: these are the operands that were laid, or have one shape, and bodies are
+                // made for their element types below; the parallel calls ask for `Sync`.
+                unsafe {
+                    if self.alike {
+                        let strides = [$(self.operands.$index.steps()),*];
+                        Source::alike(self.operands.0.sizes(), strides, ins, self.level)
+                    } else {
+                        Source::new(laid, ins, self.level)
+                    }
+                }
             }
 
             /// A new row-major array of the closure's results.

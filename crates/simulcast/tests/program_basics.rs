@@ -42,7 +42,7 @@ fn five_operands_of_five_shapes_are_one_pass() -> Outcome {
             program.run_into(&views, &mut (&mut *out).into())?;
             assert_eq!(out.index_axis(Axis(0), 1), expected);
             let mut part = Array2::<f32>::zeros((1, columns));
-            program.on(&views).rows_into(rows - 1..rows, &mut (&mut *part).into())?;
+            program.on(&views).ready()?.rows_into(rows - 1..rows, &mut (&mut *part).into())?;
             assert_eq!(part.row(0), expected.row(rows - 1));
         }
         assert_eq!(program.on(&views).shape()?, [rows, columns]);

@@ -315,8 +315,9 @@ fn any_number_of_threads_gives_the_same_bits() -> Outcome {
         if whole.ndim() > 0 {
             let mut parts = ArrayD::<f64>::zeros(whole.raw_dim());
             let (mut low, mut high) = parts.view_mut().split_at(ndarray::Axis(0), cut);
-            program.on(&views).rows_into(0..cut, &mut (&mut *low).into())?;
-            program.on(&views).rows_into(cut..rows, &mut (&mut *high).into())?;
+            let ready = program.on(&views).ready()?;
+            ready.rows_into(0..cut, &mut (&mut *low).into())?;
+            ready.rows_into(cut..rows, &mut (&mut *high).into())?;
             assert!(parts == whole, "{text}");
         }
     }

@@ -681,11 +681,12 @@ fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], ex
     // In parts.
     if let Some(&rows) = expected.shape.first() {
         let cut = choices.below(rows + 1);
+        let ready = run.ready().unwrap();
         for part in [0..cut, cut..rows] {
             let mut shape = expected.shape.clone();
             shape[0] = part.len();
             let mut out = Stored::new(choices, expected.dtype, &shape, false);
-            run.rows_into(part.clone(), &mut out.view_mut()).unwrap();
+            ready.rows_into(part.clone(), &mut out.view_mut()).unwrap();
             let got = Data::of(&out.view());
             assert!(same(got.dtype, got.bytes(), &expected.rows(part)), "rows");
         }

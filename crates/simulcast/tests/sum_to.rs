@@ -7,8 +7,8 @@ use half::{bf16, f16};
 use ndarray::{Array1, Array2, Array3, ArrayD, ArrayViewD, Axis, array};
 use proptest::prelude::*;
 use simulcast::{
-    Addend, NamedAxes, Plan, Rule, par_sum_to, par_sum_to_shape, resolve, sum_to, sum_to_shape,
-    try_sum_to, try_sum_to_shape,
+    Addend, Complex, NamedAxes, Plan, Rule, par_sum_to, par_sum_to_shape, resolve, sum_to,
+    sum_to_shape, try_sum_to, try_sum_to_shape,
 };
 
 /// Element by element: every place of the result that shows the operand's element.
@@ -118,6 +118,21 @@ fn halves_are_summed_in_single_precision() {
     assert_eq!(sum_to_shape(&ones, (5000, 1)).row(7), array![f16::from_f32(3.0)]);
     let ones = Array2::from_elem((4096, 2), bf16::ONE);
     assert_eq!(sum_to_shape(&ones, 2), Array1::from_elem(2, bf16::from_f32(4096.0)));
+}
+
+// [E_BROADCAST_ANY_FUNC_3040]
+#[test]
+fn complex_numbers_are_summed_part_by_part() {
+    let number = |(i, j)| {
+        let n = (i * 7 + j) as f64;
+        Complex::new(n * 0.5 - 70.0, 3.0 - n)
+    };
+    let grad = Array2::from_shape_fn((40, 7), number);
+    let whole = sum_to_shape(&grad, 7);
+    let (real, imaginary) = (grad.mapv(|own| own.re), grad.mapv(|own| own.im));
+    let (real, imaginary) = (sum_to_shape(&real, 7), sum_to_shape(&imaginary, 7));
+    let joined = real.iter().zip(&imaginary).map(|(&re, &im)| Complex::new(re, im));
+    assert_eq!(whole, Array1::from_iter(joined));
 }
 
 // [E_BROADCAST_ANY_FUNC_3040]

@@ -5,8 +5,8 @@ mod common;
 use common::indices;
 use ndarray::{Array2, ArrayD, Axis, ShapeBuilder, array};
 use simulcast::{
-    AnyArray, AnyView, DType, NamedAxes, Op, ProgramError, ProgramErrorKind, Promotion, Rule,
-    dynamic, resolve, sum_to, vjp, vjp_by, vjp_clip, vjp_prelu,
+    AnyArray, AnyView, DType, Laying, NamedAxes, Op, ProgramError, ProgramErrorKind, Promotion,
+    Rule, dynamic, resolve, sum_to, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -276,5 +276,34 @@ fn what_has_no_derivative_is_an_error() -> Outcome {
     assert!(vjp(Op::Add, std::slice::from_ref(&x), &x).is_err());
     assert!(vjp(Op::Add, &[x.clone(), (&long).into()], &x).is_err());
     assert!(vjp_by(Rule::Exact, Op::Add, &[x.clone(), (&array![1_f32]).into()], &x).is_err());
+    Ok(())
+}
+
+// [E_BROADCAST_ANY_FUNC_3110]
+#[test]
+fn numbers_fit_every_rule_beside_gradients() -> Outcome {
+    let (x, grad) = (made(&[2, 3, 4], -1.0, 1.0, 2), made(&[2, 3, 4], -1.0, 1.0, 7));
+    let (low, high) = (made(&[3], -0.8, -0.1, 5), AnyArray::scalar(0.5));
+    let (x, low, grad) = (AnyView::from(&x), AnyView::from(&low), AnyView::from(&grad));
+    let high = high.view();
+    // As under NumPy's rule, where a number fits anyway.
+    let operands = [x.clone(), high.clone()];
+    let theirs = vjp(Op::Multiply, &operands, &grad)?;
+    for rule in [Rule::Exact, Rule::Unidirectional, Rule::Pdpd { axis: Some(1) }] {
+        assert_eq!(vjp_by(Laying { rule, numbers: 0b10 }, Op::Multiply, &operands, &grad)?, theirs);
+    }
+    assert!(vjp_by(Rule::Exact, Op::Multiply, &operands, &grad).is_err());
+    // A bound for each channel is one with axes of 1.
+    let channels = Laying { rule: Rule::Pdpd { axis: Some(1) }, numbers: 0b100 };
+    let ours = vjp_clip_by(channels, &x, Some(&low), Some(&high), &grad)?;
+    let column = low.typed::<f64>().ok_or("another type")?.into_shape_with_order((3, 1))?;
+    let theirs = vjp_clip(&x, Some(&AnyView::from(&column)), Some(&high), &grad)?;
+    assert_eq!((&ours[0], &ours[2]), (&theirs[0], &theirs[2]));
+    let values = |found: &Option<AnyArray>| -> Option<Vec<f64>> {
+        Some(found.as_ref()?.typed::<f64>()?.iter().copied().collect())
+    };
+    assert_eq!(values(&ours[1]), values(&theirs[1]));
+    assert_eq!(ours[1].as_ref().map(|own| own.shape().to_vec()), Some(vec![3]));
+    assert!(vjp_clip_by(channels.rule, &x, Some(&low), Some(&high), &grad).is_err());
     Ok(())
 }

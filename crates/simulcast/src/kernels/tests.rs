@@ -122,8 +122,8 @@ fn recorded() -> Recorded {
 fn parts(bytes: &[u8], dtype: DType) -> Vec<f64> {
     let half = |at: &[u8]| u16::from_le_bytes(at.try_into().unwrap());
     match dtype {
-        DType::F16 => vec![half::f16::from_bits(half(bytes)).to_f64()],
-        DType::Bf16 => vec![half::bf16::from_bits(half(bytes)).to_f64()],
+        DType::F16 => vec![::half::f16::from_bits(half(bytes)).to_f64()],
+        DType::Bf16 => vec![::half::bf16::from_bits(half(bytes)).to_f64()],
         DType::F32 => vec![f32::from_le_bytes(bytes.try_into().unwrap()).into()],
         DType::F64 => vec![f64::from_le_bytes(bytes.try_into().unwrap())],
         DType::C64 => bytes.chunks(4).flat_map(|part| parts(part, DType::F32)).collect(),
@@ -289,8 +289,91 @@ fn patterns_places_and_lengths_do_not_matter() {
     for &op in Op::ALL {
         for &dtype in DType::ALL {
             for level in Level::available() {
-                let Some(loops) = kernels(op, dtype, level) else { continue };
-                agree(op, dtype, loops, &recorded.operands[&dtype][op.arity() - 1], lengths);
+                for loops in [kernels(op, dtype, level), half(op, dtype, level)].iter().flatten() {
+                    agree(op, dtype, loops, &recorded.operands[&dtype][op.arity() - 1], lengths);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn halves_are_computed_in_single_precision_and_rounded_once() {
+    use ::half::{bf16, f16};
+    /// Every operation of one half, against that type's own conversions.
+    fn check(dtype: DType, all: &[u16], wide: impl Fn(u16) -> f32, narrow: impl Fn(f32) -> u16) {
+        let ops: [(Op, fn(f32, f32) -> f32); 7] = [
+            (Op::Add, |a, b| a + b),
+            (Op::Subtract, |a, b| a - b),
+            (Op::Multiply, |a, b| a * b),
+            (Op::Divide, |a, b| a / b),
+            (Op::Square, |a, _| a * a),
+            (Op::Sqrt, |a, _| a.sqrt()),
+            (Op::Relu, |a, _| if a <= 0.0 { 0.0 } else { a }),
+        ];
+        let turned: Vec<u16> = all.iter().rev().copied().collect();
+        for ((op, f), level) in
+            ops.iter().flat_map(|op| Level::available().into_iter().map(move |l| (op, l)))
+        {
+            let loops = half(*op, dtype, level).expect("it is common");
+            let mut out = vec![0_u16; all.len()];
+            let ins = [all.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
+            // SAFETY: as many elements in all of them.
+            unsafe { loops[0](out.as_mut_ptr().cast(), ins, all.len()) };
+            for ((&a, &b), &ours) in all.iter().zip(&turned).zip(&out) {
+                let expected = narrow(f(wide(a), wide(b)));
+                let same = ours == expected || wide(ours).is_nan() && wide(expected).is_nan();
+                assert!(
+                    same,
+                    "{op} of {dtype} at {level:?}: {a:04x} {b:04x} {ours:04x} {expected:04x}"
+                );
+            }
+        }
+    }
+    let step = if cfg!(miri) { 4001 } else { 7 };
+    let all: Vec<u16> = (0..=u16::MAX).step_by(step).collect();
+    let wide = |bits| f16::from_bits(bits).to_f32();
+    check(DType::F16, &all, wide, |x| f16::from_f32(x).to_bits());
+    let wide = |bits| bf16::from_bits(bits).to_f32();
+    check(DType::Bf16, &all, wide, |x| bf16::from_f32(x).to_bits());
+}
+
+#[test]
+fn pairs_round_as_two_steps_do() {
+    let recorded = recorded();
+    for (&first, &second) in
+        Op::ALL.iter().flat_map(|first| Op::ALL.iter().map(move |second| (first, second)))
+    {
+        for (dtype, level) in [DType::F32, DType::F64]
+            .into_iter()
+            .flat_map(|dtype| Level::available().into_iter().map(move |level| (dtype, level)))
+        {
+            for place in 0..second.arity() {
+                let Some(both) = pair(first, second, place, dtype, level) else { continue };
+                let operands = &recorded.operands[&dtype][2];
+                let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
+                let run = |loops: &[Kernel], ins: [*const u8; 3]| {
+                    let mut out = Bytes::new(count * size);
+                    // SAFETY: as many elements in all of them.
+                    unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins, count) };
+                    out
+                };
+                let [a, b, c] = [0, 1, 2].map(|n| operands[n].slice().as_ptr());
+                let between = run(kernels(first, dtype, level).unwrap(), [a, b, std::ptr::null()]);
+                let between = between.slice().as_ptr();
+                let ins = if place == 0 {
+                    [between, c, std::ptr::null()]
+                } else {
+                    [c, between, std::ptr::null()]
+                };
+                let apart = run(kernels(second, dtype, level).unwrap(), ins);
+                let joined = run(both, [a, b, c]);
+                for (ours, theirs) in joined.slice().chunks(size).zip(apart.slice().chunks(size)) {
+                    assert!(
+                        close(ours, theirs, dtype, 0),
+                        "{first} then {second} of {dtype} at {level:?}: {ours:02x?} {theirs:02x?}"
+                    );
+                }
             }
         }
     }

@@ -193,7 +193,12 @@ fn error(got: f32, exact: f64) -> f64 {
 /// A function of `f32`, and the same of doubles by another hand.
 type Pair = (&'static str, fn(f64) -> f64);
 
-const BY_ANOTHER_HAND: [Pair; 11] = [
+unsafe extern "C" {
+    /// C's error function: the standard library links it, and has no name for it.
+    safe fn erf(x: f64) -> f64;
+}
+
+const BY_ANOTHER_HAND: [Pair; 12] = [
     ("exp", f64::exp),
     ("exp2", f64::exp2),
     ("expm1", f64::exp_m1),
@@ -205,28 +210,36 @@ const BY_ANOTHER_HAND: [Pair; 11] = [
     ("cos", f64::cos),
     ("tanh", f64::tanh),
     ("sigmoid", |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) }),
+    ("erf", |x| erf(x)),
 ];
 
 /// The logarithm of how many arguments are looked at together.
 const BLOCK: u32 = 14;
 
 /// Every `step`th `f32` through a function, at every level.
-fn sweep(name: &str, exact: impl Fn(f64) -> f64, step: usize) {
-    let bits: Vec<u32> = (0..=u32::MAX).step_by(step << BLOCK).collect();
-    let mut worst = vec![Worst::default(); Level::available().len()];
-    for first in bits {
+fn sweep(name: &str, exact: impl Fn(f64) -> f64 + Sync, step: usize) {
+    let levels = Level::available();
+    let blocks: Vec<u32> = (0..=u32::MAX).step_by(step << BLOCK).collect();
+    let block = |mut worst: Vec<Worst>, first: &u32| {
         let x: Vec<f32> = (0..1_u32 << BLOCK)
             .map(|i| f32::from_bits(first.wrapping_add(i.wrapping_mul(step as u32))))
             .collect();
         let expected: Vec<f64> = x.iter().map(|&x| exact(f64::from(x))).collect();
-        for (level, worst) in Level::available().into_iter().zip(&mut worst) {
+        for (&level, worst) in levels.iter().zip(&mut worst) {
             for (i, got) in at_level(level, name, &x, &x).into_iter().enumerate() {
                 let (x, value) = (x[i], expected[i]);
                 worst.see(error(got, value), || format!("{x:?}: {got:?} is not {value:?}"));
             }
         }
-    }
-    for (level, worst) in Level::available().into_iter().zip(worst) {
+        worst
+    };
+    let none = || vec![Worst::default(); levels.len()];
+    let either = |one: Vec<Worst>, other: Vec<Worst>| {
+        let pairs = one.into_iter().zip(other);
+        pairs.map(|(one, other)| if other.error > one.error { other } else { one }).collect()
+    };
+    let worst = blocks.par_iter().fold(none, block).reduce(none, either);
+    for (level, worst) in levels.iter().zip(worst) {
         println!("{name} at {}: {:.4} ULP at {}", level.name(), worst.error, worst.at);
         assert!(worst.error <= bound::<f32>(name), "{name}: {} ULP at {}", worst.error, worst.at);
     }
@@ -240,12 +253,12 @@ fn single_precision_is_within_the_bound_of_double_precision() {
     for (name, exact) in BY_ANOTHER_HAND {
         sweep(name, exact, STEP);
     }
-    sweep("erf", Real::erf::<false>, STEP);
 }
 
 #[test]
 #[ignore = "all 2^32 arguments of every function: minutes, in release"]
 fn single_precision_is_within_the_bound_everywhere() {
-    BY_ANOTHER_HAND.into_par_iter().for_each(|(name, exact)| sweep(name, exact, 1));
-    sweep("erf", Real::erf::<false>, 1);
+    for (name, exact) in BY_ANOTHER_HAND {
+        sweep(name, exact, 1);
+    }
 }

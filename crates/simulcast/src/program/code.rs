@@ -7,8 +7,9 @@
 //! registers     tiles in the first-level cache; one is free again after its last use
 //! ```
 //!
-//! `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded once,
-//! as they are written.
+//! Two steps of which the second alone reads the first are one instruction where there is a loop for
+//! both. `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded
+//! once, as they are written; one step on them alone has loops that do all of it.
 
 use super::build::widened;
 use super::graph::Bytes;
@@ -122,6 +123,76 @@ impl Making {
         let kernels = Kernels::One(kernels::cast(own, to, self.level)?);
         Some(self.emit(kernels, Args { from: [from; 3], count: 1 }, to.size()))
     }
+
+    /// One operation on halves that are leaves or constants, where there are loops for it.
+    fn on_halves(&mut self, steps: &[(Flat, DType)]) -> Option<From> {
+        let (&(Flat::Apply(op, compute, args), dtype), before) = steps.split_last()? else {
+            return None;
+        };
+        let given = |(step, own): &(Flat, DType)| {
+            matches!(step, Flat::Leaf(_) | Flat::Constant(_)) && *own == compute
+        };
+        if dtype != compute || !before.iter().all(given) {
+            return None;
+        }
+        let table = kernels::half(op, compute, self.level)?;
+        let mut from = [From::Leaf(0); 3];
+        for (from, arg) in from.iter_mut().zip(args).take(op.arity()) {
+            *from = match before.get(arg)?.0 {
+                Flat::Constant(bytes) => {
+                    self.constants.push(bytes);
+                    From::Constant(self.constants.len() - 1)
+                }
+                ref step => From::Leaf(leaf(step)),
+            };
+        }
+        Some(self.emit(Kernels::Table(table), Args { from, count: op.arity() }, dtype.size()))
+    }
+}
+
+/// How a step is done.
+#[derive(Clone, Copy)]
+enum Part {
+    Alone,
+    /// By the step that reads it.
+    First,
+    /// With the step that it reads: the loops for both, and what they read.
+    Both(&'static [Kernel], [usize; 3], usize),
+}
+
+/// How each step is done.
+fn parts(steps: &[(Flat, DType)], level: Level) -> Vec<Part> {
+    let mut readers = vec![0_usize; steps.len()];
+    for (step, _) in steps {
+        match *step {
+            Flat::Apply(op, _, args) => {
+                args.into_iter().take(op.arity()).for_each(|arg| readers[arg] += 1);
+            }
+            Flat::Cast(from) => readers[from] += 1,
+            Flat::Leaf(_) | Flat::Constant(_) => {}
+        }
+    }
+    let mut parts = vec![Part::Alone; steps.len()];
+    for (at, (step, _)) in steps.iter().enumerate() {
+        let Flat::Apply(second, compute, args) = *step else { continue };
+        let wide = widened(compute);
+        for (place, arg) in args.into_iter().take(second.arity()).enumerate() {
+            let Flat::Apply(first, own, inner) = steps[arg].0 else { continue };
+            if readers[arg] != 1 || widened(own) != wide || !matches!(parts[arg], Part::Alone) {
+                continue;
+            }
+            if let Some(table) = kernels::pair(first, second, place, wide, level) {
+                let mut all = inner;
+                if second.arity() == 2 {
+                    all[2] = args[1 - place];
+                }
+                parts[arg] = Part::First;
+                parts[at] = Part::Both(table, all, first.arity() + second.arity() - 1);
+                break;
+            }
+        }
+    }
+    parts
 }
 
 impl Code {
@@ -134,6 +205,10 @@ impl Code {
         level: Level,
     ) -> Option<Self> {
         let mut making = Making { level, constants: Vec::new(), instructions: Vec::new() };
+        if narrow && let Some(result) = making.on_halves(steps) {
+            return Some(Self::of(making, result, steps.last()?.1, leaves));
+        }
+        let parts = parts(steps, level);
         // Where each step's value is, in the type that it is computed in.
         let mut places: Vec<From> = Vec::with_capacity(steps.len());
         for (at, &(ref step, dtype)) in steps.iter().enumerate() {
@@ -158,13 +233,22 @@ impl Code {
                 }
                 Flat::Apply(op, compute, args) => {
                     let wide = widened(compute);
-                    let kernels = Kernels::Table(kernels::kernels(op, wide, level)?);
+                    let (table, args, count) = match parts[at] {
+                        // Never read: the step that follows reads its operands.
+                        Part::First => {
+                            places.push(From::Leaf(0));
+                            continue;
+                        }
+                        Part::Both(table, args, count) => (table, args, count),
+                        Part::Alone => (kernels::kernels(op, wide, level)?, args, op.arity()),
+                    };
                     let mut from = [From::Leaf(0); 3];
-                    for (from, arg) in from.iter_mut().zip(args).take(op.arity()) {
+                    for (from, arg) in from.iter_mut().zip(args).take(count) {
                         *from = *places.get(arg)?;
                     }
                     let made = kernels::result_of(op, wide);
-                    let place = making.emit(kernels, Args { from, count: op.arity() }, made.size());
+                    let kernels = Kernels::Table(table);
+                    let place = making.emit(kernels, Args { from, count }, made.size());
                     if last && narrow { making.convert(place, made, dtype)? } else { place }
                 }
             };
@@ -180,6 +264,10 @@ impl Code {
             }
             _ => result,
         };
+        Some(Self::of(making, result, dtype, leaves))
+    }
+
+    fn of(making: Making, result: From, dtype: DType, leaves: &[DType]) -> Self {
         let mut sizes = [1; LEAVES];
         for (size, leaf) in sizes.iter_mut().zip(leaves) {
             *size = leaf.size();
@@ -196,7 +284,7 @@ impl Code {
             stride: 0,
         };
         code.allocate();
-        Some(code)
+        code
     }
 
     /// Gives every instruction a register that nobody needs any more.

@@ -14,30 +14,32 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayD, IxDyn};
 use simulcast_core::{BroadcastError, Rule, row_major_into};
 
 use super::code::{Code, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
 use super::exec::Interpreter;
 use super::graph::{Bytes, Fold, Over, Value};
-use super::lay::{Leaves, blame, reduced};
-use super::map::one_by_one;
+use super::lay::{Leaves, blame, left, reduced};
+use super::map::{brought, fresh, one_by_one};
 use super::stage::Stage;
-use super::text::deliver;
+use super::text::given;
 use super::{Run, Target};
 use crate::any::AnyArray;
-use crate::dtype::{DType, Element, Kind, Scalar, every_dtype};
+use crate::dtype::{DType, Kind, Scalar};
 use crate::inline::Inline;
 use crate::kernels::{self, Kernel, RowFold};
 use crate::laid::Laid;
 use crate::level::Level;
 use crate::op::Op;
+use crate::pack::pack;
 use crate::run::{Never, Source, Work, share};
 use crate::threads;
 
 /// The elements of a block.
 const BLOCK: usize = 16384;
+/// The bytes of a block of rows that are folded one by one, each in one go.
+const ROWS: usize = 131_072;
 /// The columns of a block.
 const COLUMNS: usize = 2048;
 /// The parts that there should be at least, whoever does them.
@@ -53,98 +55,113 @@ pub(crate) fn fold(
     target: &mut Target<'_, '_>,
     rows: Option<Range<usize>>,
 ) -> Result<Option<AnyArray>, ProgramError> {
-    let made = if run.rule == Rule::Numpy {
-        match leaves.len() {
-            0..=2 => together::<2>(run, stage, code, over, leaves)?,
-            3..=4 => together::<4>(run, stage, code, over, leaves)?,
-            _ => together::<LEAVES>(run, stage, code, over, leaves)?,
+    let deal = &mut Deal { run, stage, over, target, rows };
+    if run.rule == Rule::Numpy {
+        return match leaves.len() {
+            0..=2 => deal.together::<2>(code, leaves),
+            3..=4 => deal.together::<4>(code, leaves),
+            _ => deal.together::<LEAVES>(code, leaves),
+        };
+    }
+    let (code, laid, ins) = one_by_one(run, stage, leaves, false)?;
+    deal.folded(&code, &laid, ins)
+}
+
+/// What is to be folded, and for whom.
+struct Deal<'d, 'r, 't, 'a> {
+    run: &'d Run<'r>,
+    stage: &'d Stage,
+    over: &'d Over,
+    target: &'d mut Target<'t, 'a>,
+    rows: Option<Range<usize>>,
+}
+
+impl Deal<'_, '_, '_, '_> {
+    /// All leaves brought together at once.
+    fn together<const N: usize>(
+        &mut self,
+        code: &Code,
+        leaves: &Leaves<'_>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        let mut laid = Laid::<N>::default();
+        let ins = brought::<N>(leaves, &mut laid)
+            .map_err(|error| blame(self.run, self.stage, &leaves.shapes(), error))?;
+        self.folded(code, &laid, ins)
+    }
+
+    /// Folds laid leaves, into the target itself where its elements lie in a row.
+    fn folded<const N: usize>(
+        &mut self,
+        code: &Code,
+        laid: &Laid<N>,
+        mut ins: [*const u8; N],
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        let (run, stage, over) = (self.run, self.stage, self.over);
+        let program = run.program;
+        let step = program.graph.step(stage.node);
+        let kept = reduced(program, stage.node, &laid.shape, over.axes.as_deref())?;
+        let mut shape = left(&laid.shape, &kept, over.keepdims);
+        let whole = Cuts::new(laid, &kept, None);
+        let part = match (&self.rows, shape.first_mut()) {
+            (Some(rows), Some(first)) => {
+                let start = rows.start.min(*first);
+                *first = rows.end.min(*first).saturating_sub(start);
+                // The axis that the first of the result is, where it is one.
+                let axis =
+                    (0..kept.len()).find(|&at| kept[at] || over.keepdims).filter(|&at| kept[at]);
+                axis.map(|axis| {
+                    for (n, pointer) in ins.iter_mut().enumerate() {
+                        let stride = laid.strides[n].get(axis).copied().unwrap_or(0);
+                        let size = code.sizes.get(n).copied().unwrap_or(1).cast_signed();
+                        *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
+                    }
+                    Cuts::new(laid, &kept, Some((axis, *first)))
+                })
+            }
+            _ => None,
+        };
+        let cuts = part.as_ref().unwrap_or(&whole);
+        let (len, count) = (shape.iter().product::<usize>(), cuts.reduced());
+        if count == 0 && len > 0 && matches!(over.fold, Fold::Maximum | Fold::Minimum) {
+            return Err(ProgramError::new(ProgramErrorKind::Empty(over.fold), step.span.clone()));
         }
-    } else {
-        let (code, laid, ins) = one_by_one(run, stage, leaves, false)?;
-        folded(run, stage, &code, over, &laid, ins)?
-    };
-    deliver(made, target, rows).map_err(|error| run.refused(stage, error))
-}
-
-/// All leaves brought together at once.
-fn together<const N: usize>(
-    run: &Run<'_>,
-    stage: &Stage,
-    code: &Code,
-    over: &Over,
-    leaves: &Leaves<'_>,
-) -> Result<AnyArray, ProgramError> {
-    let mut laid = Laid::<N>::default();
-    let ins = super::map::brought::<N>(leaves, &mut laid)
-        .map_err(|error| blame(run, stage, &leaves.shapes(), error))?;
-    folded(run, stage, code, over, &laid, ins)
-}
-
-/// Folds laid leaves, and gives the result its type and shape.
-fn folded<const N: usize>(
-    run: &Run<'_>,
-    stage: &Stage,
-    code: &Code,
-    over: &Over,
-    laid: &Laid<N>,
-    ins: [*const u8; N],
-) -> Result<AnyArray, ProgramError> {
-    let program = run.program;
-    let span = || program.graph.step(stage.node).span.clone();
-    let kept = reduced(program, stage.node, &laid.shape, over.axes.as_deref())?;
-    let cuts = Cuts::new(laid, &kept);
-    let len = cuts.results();
-    let empty = cuts.reduced() == 0;
-    if empty && len > 0 && matches!(over.fold, Fold::Maximum | Fold::Minimum) {
-        return Err(ProgramError::new(ProgramErrorKind::Empty(over.fold), span()));
+        let (level, dtype) = (program.level, step.dtype());
+        let folding =
+            Folding::new(over.fold, code.dtype, count, dtype, level).ok_or_else(|| {
+                let what = format!("the {} of {}", over.fold.name(), code.dtype);
+                ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
+            })?;
+        let task = FoldTask { code, level, ins, whole: &whole, cuts, folding: &folding };
+        let mut write = |out: *mut u8| match (len, count) {
+            (0, _) => {}
+            // SAFETY: there is room for the results.
+            (_, 0) => unsafe { folding.nothing(out, len) },
+            // SAFETY: as above.
+            _ => unsafe { task.go(out, run.threads) },
+        };
+        if let Target::Into(out) = &mut *self.target
+            && out.shape() == shape
+            && in_a_row(&shape, out.strides())
+        {
+            write(out.pointer());
+            return Ok(None);
+        }
+        let made = fresh(dtype, &shape, len, &mut write);
+        let refused = |refusal| BroadcastError::new(Rule::Exact, &[&shape[..]], refusal);
+        made.map_err(refused)
+            .and_then(|made| given(made, self.target))
+            .map_err(|error| run.refused(stage, error))
     }
-    let unsupported = || {
-        let what = format!("the {} of {}", over.fold.name(), code.dtype);
-        ProgramError::new(ProgramErrorKind::Unsupported(what), span())
-    };
-    let level = program.level;
-    let folding = Folding::new(over.fold, code.dtype, level).ok_or_else(unsupported)?;
-    let mut results = Buffer::new(len, code.dtype).ok_or_else(|| {
-        let shape = [&laid.shape[..]];
-        run.refused(
-            stage,
-            BroadcastError::new(Rule::Exact, &shape, simulcast_core::Refusal::Overflow),
-        )
-    })?;
-    if empty {
-        results.fill(folding.identity);
-    } else if len > 0 {
-        let task = FoldTask { code, level, ins, cuts: &cuts, folding: &folding };
-        task.go(&mut results, run.threads);
-    }
-    if over.fold == Fold::Mean {
-        results = mean(results, cuts.reduced(), code.dtype, level).ok_or_else(unsupported)?;
-    }
-    let dtype = program.graph.step(stage.node).dtype();
-    let shape: Vec<usize> = match over.keepdims {
-        true => laid.shape.iter().zip(&kept).map(|(&s, &kept)| if kept { s } else { 1 }).collect(),
-        false => laid.shape.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect(),
-    };
-    let results = results.cast(code.dtype, dtype, level).ok_or_else(unsupported)?;
-    results.array(dtype, &shape).ok_or_else(unsupported)
 }
 
-/// Sums divided by the number of terms.
-fn mean(mut sums: Buffer, count: usize, dtype: DType, level: Level) -> Option<Buffer> {
-    let count = match dtype.kind() {
-        Kind::Complex => Scalar::Complex(dtype, num_complex::Complex::new(count as f64, 0.0)),
-        _ => Scalar::Float(dtype, count as f64),
-    };
-    let Value::Plain(count) = Value::new(&count) else { return None };
-    let kernel = *kernels::kernels(Op::Divide, dtype, level)?.get(2)?;
-    let mut means = Buffer::new(sums.len, dtype)?;
-    let ins = [sums.pointer().cast_const(), (&raw const count).cast(), std::ptr::null()];
-    // SAFETY: as many sums as means, divided by one number of their type.
-    unsafe { kernel(means.pointer(), ins, sums.len) };
-    Some(means)
+/// Whether elements of that shape follow one another, row by row.
+fn in_a_row(shape: &[usize], strides: &[isize]) -> bool {
+    let mut own = Inline::of_len(shape.len());
+    let same = |((&size, &stride), &own): ((&usize, &isize), &isize)| size == 1 || stride == own;
+    row_major_into(shape, &mut own).is_ok() && shape.iter().zip(strides).zip(&*own).all(same)
 }
 
-/// What folds.
+/// What folds, and what is done to what was folded.
 struct Folding {
     /// A row into one element.
     row: RowFold,
@@ -152,88 +169,89 @@ struct Folding {
     pair: Kernel,
     /// What the fold of nothing is.
     identity: Bytes,
+    /// A mean is a sum over the number of its terms.
+    over: Option<(Kernel, Bytes)>,
+    /// To the type of the result.
+    cast: Option<Kernel>,
+    /// The bytes of an element, as it is folded and as it is given away.
+    size: usize,
+    gives: usize,
 }
 
 impl Folding {
-    fn new(fold: Fold, dtype: DType, level: Level) -> Option<Self> {
-        let (fold, op, start) = match fold {
+    fn new(fold: Fold, dtype: DType, count: usize, gives: DType, level: Level) -> Option<Self> {
+        let (kind, op, start) = match fold {
             Fold::Sum | Fold::Mean => (kernels::Fold::Sum, Op::Add, 0),
             Fold::Product => (kernels::Fold::Product, Op::Multiply, 1),
             Fold::Maximum => (kernels::Fold::Maximum, Op::Maximum, 0),
             Fold::Minimum => (kernels::Fold::Minimum, Op::Minimum, 0),
         };
-        let row = kernels::fold(fold, dtype, level)?;
+        let row = kernels::fold(kind, dtype, level)?;
         let pair = *kernels::kernels(op, dtype, level)?.first()?;
-        let identity = match dtype.kind() {
-            Kind::Bool => Scalar::Bool(start == 1),
-            Kind::Signed | Kind::Unsigned => Scalar::Int(dtype, start),
-            Kind::Float => Scalar::Float(dtype, start as f64),
-            _ => Scalar::Complex(dtype, num_complex::Complex::new(start as f64, 0.0)),
-        };
-        let Value::Plain(identity) = Value::new(&identity) else { return None };
-        Some(Self { row, pair, identity })
-    }
-}
-
-/// Room for elements of any plain type.
-struct Buffer {
-    memory: Vec<[u64; 2]>,
-    len: usize,
-    size: usize,
-}
-
-impl Buffer {
-    fn new(len: usize, dtype: DType) -> Option<Self> {
-        let size = dtype.size();
-        let words = len.checked_mul(size)?.div_ceil(16);
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(words).ok()?;
-        memory.resize(words, [0; 2]);
-        Some(Self { memory, len, size })
-    }
-
-    fn pointer(&mut self) -> *mut u8 {
-        self.memory.as_mut_ptr().cast()
-    }
-
-    fn fill(&mut self, value: Bytes) {
-        let (out, size, len) = (self.pointer(), self.size, self.len);
-        // SAFETY: one element, repeated into room for `len`.
-        unsafe { crate::pack::pack(size, out, (&raw const value).cast(), &[(len, 0)]) };
-    }
-
-    fn cast(mut self, from: DType, to: DType, level: Level) -> Option<Self> {
-        if from == to {
-            return Some(self);
-        }
-        let kernel = kernels::cast(from, to, level)?;
-        let mut cast = Self::new(self.len, to)?;
-        let own = self.pointer().cast_const();
-        // SAFETY: as many elements in both.
-        unsafe { kernel(cast.pointer(), [own; 3], self.len) };
-        Some(cast)
-    }
-
-    fn array(mut self, dtype: DType, shape: &[usize]) -> Option<AnyArray> {
-        fn taken<T: Element>(pointer: *const u8, len: usize, shape: &[usize]) -> Option<ArrayD<T>> {
-            // SAFETY: `len` elements of that type, aligned to 16 bytes; plain data, so that a copy
-            // is as good.
-            let elements = unsafe { std::slice::from_raw_parts(pointer.cast::<T>(), len) };
-            ArrayD::from_shape_vec(IxDyn(shape), elements.to_vec()).ok()
-        }
-        macro_rules! by_type {
-            ($($variant:ident: $type:ty = $name:literal,)*) => {
-                match dtype {
-                    DType::String => None,
-                    $(DType::$variant => {
-                        taken::<$type>(self.pointer(), self.len, shape).map(AnyArray::$variant)
-                    })*
-                }
+        let number = |number: i128| {
+            let number = match dtype.kind() {
+                Kind::Bool => Scalar::Bool(number == 1),
+                Kind::Signed | Kind::Unsigned => Scalar::Int(dtype, number),
+                Kind::Float => Scalar::Float(dtype, number as f64),
+                _ => Scalar::Complex(dtype, num_complex::Complex::new(number as f64, 0.0)),
             };
+            match Value::new(&number) {
+                Value::Plain(bytes) => Some(bytes),
+                _ => None,
+            }
+        };
+        let over = match fold {
+            // The second operand repeats.
+            Fold::Mean => {
+                let divide = *kernels::kernels(Op::Divide, dtype, level)?.get(2)?;
+                Some((divide, number(count as i128)?))
+            }
+            _ => None,
+        };
+        let cast = if dtype == gives { None } else { Some(kernels::cast(dtype, gives, level)?) };
+        let identity = number(start)?;
+        Some(Self { row, pair, identity, over, cast, size: dtype.size(), gives: gives.size() })
+    }
+
+    /// Whether what was folded is the result.
+    fn is_done(&self) -> bool {
+        self.over.is_none() && self.cast.is_none()
+    }
+
+    /// Makes `count` results out of what was folded.
+    ///
+    /// # Safety
+    ///
+    /// There are so many, and room for as many in `spare` and `out`, all apart from one another.
+    unsafe fn finish(&self, out: *mut u8, folded: *const u8, spare: *mut u8, count: usize) {
+        let mut from = folded;
+        // SAFETY: as many elements everywhere, of the kernels' types; one that repeats.
+        unsafe {
+            if let Some((divide, by)) = &self.over {
+                let to = if self.cast.is_some() { spare } else { out };
+                divide(to, [from, (&raw const *by).cast(), std::ptr::null()], count);
+                from = to;
+            }
+            match self.cast {
+                Some(cast) => cast(out, [from; 3], count),
+                None if from == out => {}
+                None => std::ptr::copy_nonoverlapping(from, out, count * self.size),
+            }
         }
-        #[allow(unreachable_patterns, reason = "text was excluded first")]
-        {
-            every_dtype!(by_type)
+    }
+
+    /// The fold of nothing, `len` times.
+    ///
+    /// # Safety
+    ///
+    /// There is room for so many.
+    unsafe fn nothing(&self, out: *mut u8, len: usize) {
+        let (mut one, mut spare) = ([0_u64; 2], [0_u64; 2]);
+        let one: *mut u8 = (&raw mut one).cast();
+        // SAFETY: a value of any type fits in each place, and the first one is repeated.
+        unsafe {
+            self.finish(one, (&raw const self.identity).cast(), (&raw mut spare).cast(), 1);
+            pack(self.gives, out, one, &[(len, 0)]);
         }
     }
 }
@@ -258,10 +276,12 @@ struct Cut {
 }
 
 impl<const N: usize> Cuts<N> {
-    fn new(laid: &Laid<N>, kept: &[bool]) -> Self {
+    /// Of all steps, or of some of one axis that is kept.
+    fn new(laid: &Laid<N>, kept: &[bool], part: Option<(usize, usize)>) -> Self {
         let axis = |at: usize| {
             let strides = std::array::from_fn(|n| laid.strides[n].get(at).copied().unwrap_or(0));
-            (laid.shape[at], strides)
+            let size = part.filter(|part| part.0 == at).map_or(laid.shape[at], |part| part.1);
+            (size, strides)
         };
         // Axes of size 1 take no part.
         let real = |&at: &usize| laid.shape[at] != 1;
@@ -288,6 +308,14 @@ impl<const N: usize> Cuts<N> {
 
     fn results(&self) -> usize {
         self.product(0..self.inner.start) * self.product(self.columns())
+    }
+
+    /// The columns that are folded at once, and how many they are at most.
+    fn wide(&self) -> (Cut, usize) {
+        let columns = self.columns();
+        let wide = self.cut(columns.clone(), COLUMNS);
+        let whole = self.is_whole(&columns, wide);
+        (wide, if whole { wide.whole } else { wide.steps * wide.whole })
     }
 
     /// Cuts axes into rectangles of at most `most` elements, where one step has as many at most.
@@ -353,6 +381,8 @@ struct FoldTask<'t, const N: usize> {
     code: &'t Code,
     level: Level,
     ins: [*const u8; N],
+    /// What is folded is a part of this, cut up as it would be in the whole.
+    whole: &'t Cuts<N>,
     cuts: &'t Cuts<N>,
     folding: &'t Folding,
 }
@@ -373,14 +403,19 @@ impl Shared {
 unsafe impl<const N: usize> Sync for FoldTask<'_, N> {}
 
 impl<const N: usize> FoldTask<'_, N> {
-    fn go(&self, results: &mut Buffer, limit: Option<usize>) {
+    /// Folds into memory for all results.
+    ///
+    /// # Safety
+    ///
+    /// There is room for them, apart from the operands.
+    unsafe fn go(&self, out: *mut u8, limit: Option<usize>) {
         let cuts = self.cuts;
         let elements = cuts.results().saturating_mul(cuts.reduced());
         let parallel = threads::parts(elements, limit);
         if cuts.columns().is_empty() && cuts.reduced() <= BLOCK {
-            self.rows(results, parallel, limit);
+            self.rows(out, parallel, limit);
         } else {
-            self.groups(results, parallel, limit);
+            self.groups(out, parallel, limit);
         }
     }
 
@@ -403,16 +438,17 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Rows of the reduced axes that fit in a block: several at a time.
-    fn rows(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
-        let (cuts, reduced) = (self.cuts, self.cuts.reduced());
+    fn rows(&self, out: *mut u8, parallel: usize, limit: Option<usize>) {
+        let (cuts, reduced, folding) = (self.cuts, self.cuts.reduced(), self.folding);
         let outer = 0..cuts.inner.start;
-        let cut = cuts.cut(outer.clone(), BLOCK / reduced);
-        let shared = Shared(results.pointer());
+        let most = (ROWS / folding.size / reduced).max(1);
+        let cut = cuts.cut(outer.clone(), most);
+        let shared = Shared(out);
         let this = self;
-        let size = self.code.dtype.size();
         Self::each(cut.blocks, parallel, limit, |blocks| {
             let out = shared.get();
-            let mut room = Vec::<[u64; 2]>::with_capacity((BLOCK.max(reduced) * size).div_ceil(16));
+            let mut room = room(most * reduced, folding.size);
+            let mut folded = Spare::new(folding, most);
             for block in blocks {
                 let (at, steps) = cuts.block(outer.clone(), cut, block);
                 let mut axes = cuts.within(&outer, cut, steps);
@@ -424,7 +460,9 @@ impl<const N: usize> FoldTask<'_, N> {
                 unsafe {
                     let room = room.as_mut_ptr().cast::<u8>();
                     this.compute(&axes, at, room);
-                    (this.folding.row)(out.add(first * size), room, rows, reduced, reduced);
+                    folded.through(out.add(first * folding.gives), rows, |to| {
+                        (folding.row)(to, room, rows, reduced, reduced);
+                    });
                 }
             }
         });
@@ -441,21 +479,23 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Groups of neighbouring results, each folded from many blocks.
-    fn groups(&self, results: &mut Buffer, parallel: usize, limit: Option<usize>) {
-        let (cuts, size) = (self.cuts, self.code.dtype.size());
+    fn groups(&self, results: *mut u8, parallel: usize, limit: Option<usize>) {
+        let (cuts, folding, size) = (self.cuts, self.folding, self.folding.size);
         let (outer, inner, columns) = (0..cuts.inner.start, cuts.inner.clone(), cuts.columns());
         let units = cuts.product(outer.clone());
-        let wide = cuts.cut(columns.clone(), COLUMNS);
-        let widest =
-            if cuts.is_whole(&columns, wide) { wide.whole } else { wide.steps * wide.whole };
-        let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
+        let (wide, widest) = cuts.wide();
         let groups = units * wide.blocks;
-        let parts = if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) };
+        let (deep, parts) = {
+            let (wide, widest) = self.whole.wide();
+            let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
+            let groups = self.whole.product(outer.clone()) * wide.blocks;
+            (deep, if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) })
+        };
         let mut partial = Vec::new();
         if parts > 1 {
             partial.resize((groups * parts * widest * size).div_ceil(16), [0_u64; 2]);
         }
-        let out = if parts > 1 { partial.as_mut_ptr().cast() } else { results.pointer() };
+        let out = if parts > 1 { partial.as_mut_ptr().cast() } else { results };
         let (shared, this) = (Shared(out), self);
         let all_columns = cuts.product(columns.clone());
         // Where the results of a group are, and how many.
@@ -476,8 +516,9 @@ impl<const N: usize> FoldTask<'_, N> {
             let out = shared.get();
             let depth =
                 if cuts.is_whole(&inner, deep) { deep.whole } else { deep.steps * deep.whole };
-            let mut room = Vec::<[u64; 2]>::with_capacity((depth * widest * size).div_ceil(16) + 1);
-            let mut other = Vec::<[u64; 2]>::with_capacity(room.capacity() / 2 + widest);
+            let mut room = room(depth * widest, size);
+            let mut other = self::room(depth.div_ceil(2) * widest, size);
+            let mut folded = Spare::new(folding, widest);
             let mut pile = Pile::new(widest * size);
             for task in tasks {
                 let (group, part) = (task / parts, task % parts);
@@ -500,39 +541,40 @@ impl<const N: usize> FoldTask<'_, N> {
                         let room = room.as_mut_ptr().cast::<u8>();
                         this.compute(&axes, start, room);
                         let row = this.down(room, other.as_mut_ptr().cast(), rows, count);
-                        pile.push(row, count, size, this.folding.pair);
+                        pile.push(row, count, size, folding.pair);
                     }
                 }
                 // SAFETY: every task has a place of its own, with room for `count` elements.
                 unsafe {
-                    let out = match parts {
-                        1 => out.add(first * size),
-                        _ => out.add(task * widest * size),
-                    };
-                    pile.finish(out, count, size, this.folding.pair);
+                    if parts > 1 {
+                        let out = out.add(task * widest * size);
+                        pile.finish(out, count, size, folding.pair);
+                    } else {
+                        folded.through(out.add(first * folding.gives), count, |to| {
+                            pile.finish(to, count, size, folding.pair);
+                        });
+                    }
                 }
             }
         });
         if parts > 1 {
             let mut pile = Pile::new(widest * size);
+            let mut folded = Spare::new(folding, widest);
             for group in 0..groups {
                 let (first, count) = place(group);
                 for part in 0..parts {
                     // SAFETY: each part left `count` elements in its place.
                     unsafe {
                         let from = out.add((group * parts + part) * widest * size);
-                        pile.push(from, count, size, self.folding.pair);
+                        pile.push(from, count, size, folding.pair);
                     }
                 }
                 // SAFETY: the results of the group are there to be written.
                 unsafe {
-                    pile.finish(
-                        results.pointer().add(first * size),
-                        count,
-                        size,
-                        self.folding.pair,
-                    );
-                };
+                    folded.through(results.add(first * folding.gives), count, |to| {
+                        pile.finish(to, count, size, folding.pair);
+                    });
+                }
             }
         }
     }
@@ -544,7 +586,7 @@ impl<const N: usize> FoldTask<'_, N> {
     /// The room holds that many elements, and the other half as many, rounded up.
     unsafe fn down(&self, room: *mut u8, other: *mut u8, rows: usize, count: usize) -> *mut u8 {
         let size = self.code.dtype.size();
-        if count == 1 {
+        if self.whole.columns().is_empty() {
             // SAFETY: one row of `rows` elements into one place.
             unsafe { (self.folding.row)(other, room, 1, rows, rows) };
             return other;
@@ -603,6 +645,46 @@ impl<const N: usize> FoldTask<'_, N> {
             let body = Interpreter::<N>::new(self.code);
             source.run(Work::<_, Never<_>>::Here(body), room, &out, None, true);
         }
+    }
+}
+
+/// A line of memory: whole vectors that begin at one are stored at once.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Line(#[allow(dead_code, reason = "reached through pointers")] [u64; 8]);
+
+/// Memory for so many elements of so many bytes.
+fn room(elements: usize, size: usize) -> Vec<Line> {
+    Vec::with_capacity((elements * size).div_ceil(size_of::<Line>()) + 1)
+}
+
+/// Where elements lie between their fold and the result.
+struct Spare<'f> {
+    folding: &'f Folding,
+    folded: Vec<Line>,
+    spare: Vec<Line>,
+}
+
+impl<'f> Spare<'f> {
+    /// For at most that many.
+    fn new(folding: &'f Folding, most: usize) -> Self {
+        let most = if folding.is_done() { 0 } else { most.max(1) };
+        Self { folding, folded: room(most, folding.size), spare: room(most, folding.size) }
+    }
+
+    /// Has `count` elements folded, and makes results of them.
+    ///
+    /// # Safety
+    ///
+    /// There is room for the results; `fold` writes that many elements.
+    unsafe fn through(&mut self, out: *mut u8, count: usize, fold: impl FnOnce(*mut u8)) {
+        if self.folding.is_done() {
+            return fold(out);
+        }
+        let (folded, spare) = (self.folded.as_mut_ptr().cast(), self.spare.as_mut_ptr().cast());
+        fold(folded);
+        // SAFETY: the elements were folded, and there is room for as many.
+        unsafe { self.folding.finish(out, folded, spare, count) };
     }
 }
 

@@ -45,7 +45,7 @@ impl<'a> Leaves<'a> {
     pub(crate) fn new(
         run: &Run<'a>,
         stage: &'a Stage,
-        made: &'a [AnyArray],
+        made: &'a [Option<AnyArray>],
     ) -> Result<Self, ProgramError> {
         let stands = |leaf: &Leaf| match leaf.origin {
             Origin::Operand(operand) => leaf.views.is_empty() && operand < run.operands.len(),
@@ -57,13 +57,19 @@ impl<'a> Leaves<'a> {
         Self::seen(run, stage, made)
     }
 
-    fn seen(run: &Run<'a>, stage: &'a Stage, made: &'a [AnyArray]) -> Result<Self, ProgramError> {
+    fn seen(
+        run: &Run<'a>,
+        stage: &'a Stage,
+        made: &'a [Option<AnyArray>],
+    ) -> Result<Self, ProgramError> {
         let program = run.program;
         let mut views = Vec::with_capacity(stage.leaves.len());
         for leaf in &stage.leaves {
             let base = match &leaf.origin {
                 Origin::Operand(operand) => run.operands.get(*operand).map(Seen::Operand),
-                Origin::Stage(stage) => made.get(*stage).map(|array| Seen::Own(array.view())),
+                Origin::Stage(stage) => {
+                    made.get(*stage).and_then(Option::as_ref).map(|array| Seen::Own(array.view()))
+                }
                 Origin::Text(text) => {
                     // SAFETY: one text, borrowed from the program.
                     let one = unsafe {
@@ -124,8 +130,8 @@ fn viewed<'a>(program: &Program, leaf: &Leaf, base: &Seen<'a>) -> Result<Seen<'a
     Ok(Seen::Own(unsafe { AnyView::from_raw(base.dtype(), base.pointer(), &shape, &strides) }))
 }
 
-/// The shape of a program's result.
-pub(crate) fn shape(run: &Run<'_>) -> Result<Vec<usize>, ProgramError> {
+/// The shape of every stage's result, that of the program last.
+pub(crate) fn shapes(run: &Run<'_>) -> Result<Vec<Vec<usize>>, ProgramError> {
     let program = run.program;
     let mut shapes: Vec<Vec<usize>> = Vec::new();
     for stage in &program.stages {
@@ -151,18 +157,19 @@ pub(crate) fn shape(run: &Run<'_>) -> Result<Vec<usize>, ProgramError> {
         let mut shape = mapped(program, stage, run.rule, &own)?;
         if let Work::Fold(_, over) = &stage.work {
             let kept = reduced(program, stage.node, &shape, over.axes.as_deref())?;
-            shape = match over.keepdims {
-                true => {
-                    shape.iter().zip(&kept).map(|(&s, &kept)| if kept { s } else { 1 }).collect()
-                }
-                false => {
-                    shape.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect()
-                }
-            };
+            shape = left(&shape, &kept, over.keepdims);
         }
         shapes.push(shape);
     }
-    Ok(shapes.pop().unwrap_or_default())
+    Ok(shapes)
+}
+
+/// What a reduction leaves of a shape.
+pub(crate) fn left(shape: &[usize], kept: &[bool], keepdims: bool) -> Vec<usize> {
+    let axes = shape.iter().zip(kept);
+    axes.filter(|(_, kept)| **kept || keepdims)
+        .map(|(&s, &kept)| if kept { s } else { 1 })
+        .collect()
 }
 
 /// The element-wise shape of a stage.

@@ -211,7 +211,7 @@ impl<const N: usize> Task<'_, N> {
 }
 
 /// A new array of that type and shape, whose elements `write` writes, row-major.
-fn fresh(
+pub(crate) fn fresh(
     dtype: DType,
     shape: &[usize],
     len: usize,

@@ -8,6 +8,8 @@
 //! - text, which cannot be computed in tiles,
 //! - what would read more than 16 arrays at once.
 
+use std::mem::replace;
+
 use super::code::{Code, Flat, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
 use super::graph::{Graph, Kind, Node, Over, Value, View};
@@ -49,6 +51,18 @@ pub(crate) struct Stage {
     pub(crate) node: Node,
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) work: Work,
+    /// The stages whose results nobody reads after this one.
+    pub(crate) spent: Vec<usize>,
+}
+
+impl Stage {
+    /// The stages whose results it reads.
+    fn reads(&self) -> impl Iterator<Item = usize> {
+        self.leaves.iter().filter_map(|leaf| match leaf.origin {
+            Origin::Stage(stage) => Some(stage),
+            _ => None,
+        })
+    }
 }
 
 /// The stages that make a value, which the last one does.
@@ -74,7 +88,13 @@ pub(crate) fn stages(graph: &Graph, root: Node, level: Level) -> Result<Vec<Stag
     {
         staging.cut(root)?;
     }
-    Ok(staging.stages)
+    let mut stages = staging.stages;
+    let mut read = vec![false; stages.len()];
+    for stage in stages.iter_mut().rev() {
+        let last: Vec<usize> = stage.reads().filter(|&at| !replace(&mut read[at], true)).collect();
+        stage.spent = last;
+    }
+    Ok(stages)
 }
 
 /// Which steps a value needs, and which of them it needs as arrays.
@@ -189,7 +209,7 @@ impl Staging<'_> {
 
     fn finish(&mut self, node: Node, leaves: Vec<Leaf>, work: Work) {
         self.made[node.index()] = Some(self.stages.len());
-        self.stages.push(Stage { node, leaves, work });
+        self.stages.push(Stage { node, leaves, work, spent: Vec::new() });
     }
 
     /// A leaf, through its views to what it is a view of.

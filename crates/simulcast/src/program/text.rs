@@ -9,7 +9,7 @@ use super::error::ProgramError;
 use super::lay::{Leaves, blame};
 use super::stage::Stage;
 use super::{Run, Target};
-use crate::any::{AnyArray, AnyView};
+use crate::any::{AnyArray, AnyView, AnyViewMut};
 use crate::dtype::Element;
 use crate::op::Op;
 use crate::{try_copy_into, try_copy_to, try_zip_by};
@@ -21,7 +21,6 @@ pub(crate) fn text(
     op: Option<Op>,
     leaves: &Leaves<'_>,
     target: &mut Target<'_, '_>,
-    rows: Option<Range<usize>>,
 ) -> Result<Option<AnyArray>, ProgramError> {
     let refused = |error| blame(run, stage, &leaves.shapes(), error);
     let unsupported = || run.program.unsupported("this on text");
@@ -50,32 +49,37 @@ pub(crate) fn text(
         }
         Some(_) => return Err(unsupported()),
     };
-    deliver(made, target, rows).map_err(|error| run.refused(stage, error))
+    given(made, target).map_err(|error| run.refused(stage, error))
 }
 
 /// Gives a finished array to whom it is for.
-pub(crate) fn deliver(
+pub(crate) fn given(
     made: AnyArray,
     target: &mut Target<'_, '_>,
-    rows: Option<Range<usize>>,
 ) -> Result<Option<AnyArray>, BroadcastError> {
-    macro_rules! into {
-        ($out:ident, $($variant:ident)*) => {
-            match &made { $(AnyArray::$variant(array) => copy(array, $out, rows)?,)* }
+    match target {
+        Target::Fresh => Ok(Some(made)),
+        Target::Into(out) => copied(&made, out, None).map(|()| None),
+    }
+}
+
+/// Copies a finished array, or some of its rows, to where they stretch.
+pub(crate) fn copied(
+    made: &AnyArray,
+    out: &mut AnyViewMut<'_>,
+    rows: Option<Range<usize>>,
+) -> Result<(), BroadcastError> {
+    macro_rules! by_type {
+        ($($variant:ident)*) => {
+            match made { $(AnyArray::$variant(array) => copy(array, out, rows),)* }
         };
     }
-    match target {
-        Target::Fresh => return Ok(Some(made)),
-        Target::Into(out) => {
-            into!(out, Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128 String);
-        }
-    }
-    Ok(None)
+    by_type!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128 String)
 }
 
 fn copy<T: Element>(
     array: &ArrayD<T>,
-    out: &mut crate::AnyViewMut<'_>,
+    out: &mut AnyViewMut<'_>,
     rows: Option<Range<usize>>,
 ) -> Result<(), BroadcastError> {
     let mut whole: ArrayViewD<'_, T> = array.view();

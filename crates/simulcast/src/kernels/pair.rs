@@ -1,0 +1,65 @@
+//! Pairs: two operations of which the first is read by the second alone, as one loop.
+//!
+//! What lies between them stays in a register of the machine, rather than in a tile; both round, as
+//! they do apart. These are the steps of scaling and shifting, and of distances.
+
+use std::marker::PhantomData;
+
+use super::float::Float;
+use super::{Body, Kernel, body, table};
+use crate::{DType, Level, Op};
+
+/// The loops of `second`, whose operand number `place` is `first`. They read the operands of the
+/// first, then the other one of the second. None where there is no such loop.
+pub(crate) fn pair(
+    first: Op,
+    second: Op,
+    place: usize,
+    dtype: DType,
+    level: Level,
+) -> Option<&'static [Kernel]> {
+    match dtype {
+        DType::F32 => of::<f32>(first, second, place, level),
+        DType::F64 => of::<f64>(first, second, place, level),
+        _ => None,
+    }
+}
+
+macro_rules! pairs {
+    ($($name:ident $arity:tt ($first:ident $second:ident $place:pat) |$a:ident, $b:ident, $c:ident| $value:expr;)*) => {
+        $(
+            struct $name<T>(PhantomData<T>);
+            impl<T: Float> Body for $name<T> {
+                pairs!(@ $arity $a $b $c $value);
+            }
+        )*
+
+        fn of<T: Float>(
+            first: Op,
+            second: Op,
+            place: usize,
+            level: Level,
+        ) -> Option<&'static [Kernel]> {
+            match (first, second, place) {
+                $((Op::$first, Op::$second, $place) => Some(table::<$name<T>>(level)),)*
+                _ => None,
+            }
+        }
+    };
+    (@ 2 $a:ident $b:ident $c:ident $value:expr) => {
+        body!(Light 2 T { $value } $a: T, $b: T, $c: ());
+    };
+    (@ 3 $a:ident $b:ident $c:ident $value:expr) => {
+        body!(Light 3 T { $value } $a: T, $b: T, $c: T);
+    };
+}
+
+pairs! {
+    ProductPlus 3 (Multiply Add 0 | 1) |a, b, c| a * b + c;
+    ProductLess 3 (Multiply Subtract 0) |a, b, c| a * b - c;
+    LessProduct 3 (Multiply Subtract 1) |a, b, c| c - a * b;
+    DifferenceTimes 3 (Subtract Multiply 0 | 1) |a, b, c| (a - b) * c;
+    DifferenceOver 3 (Subtract Divide 0) |a, b, c| (a - b) / c;
+    DifferenceSquared 2 (Subtract Square _) |a, b, _none| (a - b) * (a - b);
+    SumOrZero 2 (Add Relu _) |a, b, _none| if a + b <= T::ZERO { T::ZERO } else { a + b };
+}

@@ -1,0 +1,211 @@
+//! Results in parts: the same bits as in one piece, within the memory that was announced.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ndarray::{Array1, Array2, ArrayD, Axis, Ix3, IxDyn, array};
+use simulcast::{AnyArray, AnyView, DType, Expr, Program, ProgramErrorKind, Promotion, Rule};
+
+/// Counts the bytes that are in use, and the most that were.
+struct Counting;
+
+static USED: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: the system's own, counted.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(used, Ordering::Relaxed);
+        // SAFETY: the caller keeps the conditions.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        USED.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the conditions.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Tests that count do so one at a time, and all do.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn compiled(text: &str, operands: &[(&str, DType)]) -> Program {
+    Expr::parse(text).unwrap().compile(operands, Promotion::Numpy).unwrap()
+}
+
+/// Numbers whose sums depend on the order.
+fn uneven(shape: &[usize]) -> ArrayD<f64> {
+    let mut state = 1_u64;
+    ArrayD::from_shape_simple_fn(IxDyn(shape), || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 40) as f64 / 1000.0 - 8000.0
+    })
+}
+
+/// The result, made of parts of so many rows.
+fn in_parts(program: &Program, operands: &[AnyView<'_>], rule: Rule<'_>, step: usize) -> AnyArray {
+    let run = program.on(operands).rule(rule);
+    let ready = run.ready().unwrap();
+    let mut whole = ArrayD::<f64>::zeros(run.shape().unwrap());
+    for (at, mut part) in whole.axis_chunks_iter_mut(Axis(0), step).enumerate() {
+        let rows = at * step..at * step + part.len_of(Axis(0));
+        ready.rows_into(rows, &mut (&mut *part).into()).unwrap();
+    }
+    whole.into()
+}
+
+#[test]
+fn parts_have_the_bits_of_the_whole() {
+    let _alone = ALONE.lock();
+    // Few rows and many, columns that end within a block or with one left over.
+    let shapes: [&[usize]; 5] =
+        [&[5, 7, 3], &[70, 20, 9], &[3, 2049, 9], &[2, 20, 2049], &[6, 20_000, 1]];
+    let texts = [
+        "x * 2 + x.mean(axis=1, keepdims=True)",
+        "sum(x, axis=0)",
+        "sum(x, axis=1)",
+        "mean(x, axis=2)",
+        "sum(x, axis=(0, 2))",
+        "sum(x, axis=(1, 2))",
+        "sum(x, axis=(0, 1), keepdims=True)",
+        "sum(x.T * x.mean(axis=0, keepdims=True).T, axis=1)",
+        "sum(x.T, axis=0)",
+    ];
+    for shape in shapes {
+        let x = uneven(shape);
+        let operands = [AnyView::from(&x)];
+        for text in texts {
+            let program = compiled(text, &[("x", DType::F64)]);
+            for rule in [Rule::Numpy, Rule::Unidirectional] {
+                let whole = program.on(&operands).rule(rule).collect().unwrap();
+                let rows = whole.shape()[0];
+                for step in [1, rows / 2 + 1] {
+                    // Thousands of parts of one row show no more than some.
+                    let step = step.max(rows / 12);
+                    let parts = in_parts(&program, &operands, rule, step);
+                    assert!(parts == whole, "{text} of {shape:?} by {step}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_there_are_left_out() {
+    let _alone = ALONE.lock();
+    let x = uneven(&[4, 3]);
+    let operands = [AnyView::from(&x)];
+    for text in ["x + 1", "sum(x, axis=1)", "sum(x, axis=1, keepdims=True)"] {
+        let program = compiled(text, &[("x", DType::F64)]);
+        let ready = program.on(&operands).ready().unwrap();
+        let mut shape = program.on(&operands).shape().unwrap();
+        let whole = program.run(&operands).unwrap();
+        let whole = whole.typed::<f64>().unwrap();
+        shape[0] = 1;
+        let mut last = ArrayD::<f64>::zeros(&shape[..]);
+        ready.rows_into(3..9, &mut (&mut *last).into()).unwrap();
+        assert_eq!(last, whole.slice_axis(Axis(0), (3..).into()), "{text}");
+        shape[0] = 0;
+        let mut none = ArrayD::<f64>::zeros(&shape[..]);
+        for rows in [2..2, 4..9, usize::MAX..usize::MAX] {
+            ready.rows_into(rows, &mut (&mut *none).into()).unwrap();
+        }
+    }
+    // A number has no rows.
+    let program = compiled("sum(x)", &[("x", DType::F64)]);
+    let mut one = ndarray::arr0(0.0);
+    program.on(&operands).ready().unwrap().rows_into(0..1, &mut (&mut *one).into()).unwrap();
+    assert_eq!(AnyArray::from(one), program.run(&operands).unwrap());
+    // Text is compared once.
+    let words = array!["a", "b", "a"].mapv(String::from);
+    let program = compiled("w == 'a'", &[("w", DType::String)]);
+    let operands = [AnyView::from(&words)];
+    let mut rows = array![false, true];
+    let ready = program.on(&operands).ready().unwrap();
+    ready.rows_into(1..3, &mut (&mut *rows).into()).unwrap();
+    assert_eq!(rows, array![false, true]);
+    ready.rows_into(0..2, &mut (&mut *rows).into()).unwrap();
+    assert_eq!(rows, array![true, false]);
+}
+
+#[test]
+fn what_fails_before_the_last_stage_fails_before_the_first_row() {
+    let _alone = ALONE.lock();
+    let x = Array2::<f64>::zeros((0, 3));
+    let operands = [AnyView::from(&x)];
+    let program = compiled("x - max(x, axis=0)", &[("x", DType::F64)]);
+    let error = program.on(&operands).ready().unwrap_err();
+    assert!(matches!(error.kind, ProgramErrorKind::Empty(_)));
+    // Another type is no output.
+    let y = Array1::<f64>::zeros(3);
+    let operands = [AnyView::from(&y)];
+    let program = compiled("x - max(x, axis=0)", &[("x", DType::F64)]);
+    let ready = program.on(&operands).ready().unwrap();
+    let mut narrow = Array1::<f32>::zeros(3);
+    let error = ready.rows_into(0..3, &mut (&mut *narrow).into()).unwrap_err();
+    assert!(matches!(error.kind, ProgramErrorKind::DType { .. }));
+}
+
+#[test]
+fn memory_is_what_was_announced() {
+    let _alone = ALONE.lock();
+    const KB: usize = 1024;
+    let (a, b) = (Array1::<f64>::ones(64 * KB), Array2::<f32>::ones((512, 256)));
+    let c = a.mapv(|x| x as f32).into_shape_with_order(Ix3(64, 32, 32)).unwrap();
+    let views = [AnyView::from(&a), AnyView::from(&b), AnyView::from(&c)];
+    let types = [("a", DType::F64), ("b", DType::F32), ("c", DType::F32)];
+    let (whole, halved) = (usize::MAX, 256);
+    let cases = [
+        ("a * 2 + 1", whole, 0),
+        // A sum, and the room in which it is made.
+        ("b - b.mean(axis=0)", whole, 2 * 256 * 4),
+        // Two stages of 512 kB, each of which the last one reads.
+        ("a + (a + 1).T + (a + 2).T", whole, 2 * 512 * KB),
+        // One after the other: the first is gone when the third is made.
+        ("(((a + 1).T * 2).T * 3).T * 4", whole, 2 * 512 * KB),
+        ("((((a + 1).T * 2).T * 3).T * 4).T * 5", whole, 2 * 512 * KB),
+        // Of half of the rows, half of the room.
+        ("sum(c + 1, axis=2)", whole, 2 * 64 * 32 * 4),
+        ("sum(b.T + b.T, axis=1)", 128, 2 * 128 * 4),
+        ("sum((b * 2).T, axis=1)", halved, 512 * KB + 2 * 256 * 4),
+    ];
+    for (text, rows, bytes) in cases {
+        let program = compiled(text, &types);
+        let run = program.on(&views).threads(1);
+        assert_eq!(run.memory(rows).unwrap(), bytes as u64, "{text}");
+        let mut shape = run.shape().unwrap();
+        shape[0] = shape[0].min(rows);
+        let mut out = AnyArray::from(ArrayD::<f64>::zeros(&shape[..]));
+        if program.dtype() == DType::F32 {
+            out = AnyArray::from(ArrayD::<f32>::zeros(&shape[..]));
+        }
+        // Registers, lists and blocks are small, and stay.
+        let mut go = || {
+            let end = shape[0];
+            run.ready().unwrap().rows_into(0..end, &mut out.view_mut()).unwrap();
+        };
+        go();
+        let before = USED.load(Ordering::Relaxed);
+        MOST.store(before, Ordering::Relaxed);
+        go();
+        let most = MOST.load(Ordering::Relaxed) - before;
+        assert!(most >= bytes, "{text}: {most} of {bytes}");
+        assert!(most <= bytes + 320 * KB, "{text}: {most} of {bytes}");
+        assert_eq!(USED.load(Ordering::Relaxed), before, "{text}");
+    }
+    // More than can be counted is as much as can be said.
+    let one = ndarray::arr0(1.0);
+    let many = one.broadcast(IxDyn(&[1 << 20, 1 << 20, 1])).unwrap();
+    let operands = [AnyView::from(&many)];
+    let program =
+        compiled("(x + x).T * (x + 1).T.sum(axis=0)[:, None, None]", &[("x", DType::F64)]);
+    assert!(program.on(&operands).memory(1).unwrap() >= 1 << 43);
+}

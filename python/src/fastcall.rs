@@ -1,0 +1,161 @@
+//! `evaluate`, called as Python calls what is its own: operands by name without a dictionary.
+//!
+//! A function that takes any names is handed a dictionary, of which another one is made: for arrays of
+//! three elements that is half of the time. Here the names are looked at where the caller keeps them.
+
+use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::expressions::{compile, value};
+use crate::functions::Options;
+
+const DOC: &CStr = c"evaluate(expr, /, *, out=None, casting='same_kind', dtype=None, rule='numpy', threads=None, local_dict=None, fast_math=False, **operands)
+--
+
+The value of an expression in text, in one pass over memory.
+
+Python's syntax and precedence, NumPy's functions, types and promotion; no part of the text is run
+by Python. Operands are given by name, or in `local_dict`. The result is cast to `dtype`, or to the
+dtype of `out`, as `casting` allows; it stretches to `out`, which never stretches itself.
+
+>>> import numpy as np, simulcast
+>>> x = np.array([[1, 2], [3, 6]], dtype=np.float32)
+>>> simulcast.evaluate(\"(x - mean(x, axis=0)) * 0.5 if x > 1 else nan\", x=x)
+array([[ nan, -1. ],
+       [ 0.5,  1. ]], dtype=float32)
+>>> simulcast.evaluate(\"image - mean\", image=np.ones((2, 3, 4, 4)), mean=np.ones(3))
+Traceback (most recent call last):
+simulcast._errors.BroadcastError: error[E1]: operands of `-` do not broadcast
+...
+
+With `fast_math`, `a * b + c` may be rounded once rather than twice, where the machine can: faster,
+and no longer the bits that NumPy gives.
+";
+
+/// Adds the function to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let own = ffi::PyMethodDef {
+        ml_name: c"evaluate".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: evaluate },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: DOC.as_ptr(),
+    };
+    // Python keeps a pointer to it, and ends with an empty one; a module is never unloaded.
+    let both = Box::leak(Box::new([own, ffi::PyMethodDef::zeroed()]));
+    // SAFETY: a live module, and definitions that live for ever.
+    match unsafe { ffi::PyModule_AddFunctions(module.as_ptr(), both.as_mut_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(module.py())),
+    }
+}
+
+/// What Python calls.
+///
+/// # Safety
+///
+/// Python's own: the interpreter is attached, `args` points to `count` objects and then to one for
+/// each of the names, which are a tuple of strings or nothing.
+unsafe extern "C" fn evaluate(
+    _module: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        let called = AssertUnwindSafe(|| {
+            // SAFETY: by the condition of this function.
+            let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
+            let names = names.map(Bound::cast_into::<PyTuple>).transpose()?;
+            // SAFETY: as above; nobody asks for more than there are.
+            let arg = |n: usize| unsafe { Bound::from_borrowed_ptr(py, *args.add(n)) };
+            read(count.cast_unsigned(), arg, names.as_ref())
+        });
+        let made = catch_unwind(called).unwrap_or_else(|_| {
+            Err(PyRuntimeError::new_err("a mistake of this package: please report it"))
+        });
+        match made {
+            Ok(made) => made.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                std::ptr::null_mut()
+            }
+        }
+    })
+}
+
+/// The call with its arguments: so many by place, then those by name.
+fn read<'py>(
+    count: usize,
+    arg: impl Fn(usize) -> Bound<'py, PyAny>,
+    names: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if count != 1 {
+        return Err(PyTypeError::new_err(format!(
+            "evaluate() takes 1 positional argument, the expression, but {count} were given"
+        )));
+    }
+    let expr = arg(0);
+    let Ok(expr) = expr.cast::<PyString>() else {
+        return Err(PyTypeError::new_err(format!(
+            "an expression is text, not {}",
+            expr.get_type()
+        )));
+    };
+    let (mut out, mut casting, mut dtype, mut rule) = (None, None, None, None);
+    let (mut threads, mut local_dict, mut fast_math) = (None, None, None);
+    // Which of them are options is seen first: one decides which expression it is.
+    let mut operands = Vec::new();
+    for (n, key) in names.into_iter().flatten().enumerate() {
+        let key = key.cast_into::<PyString>()?;
+        let place = match key.to_str()? {
+            "out" => &mut out,
+            "casting" => &mut casting,
+            "dtype" => &mut dtype,
+            "rule" => &mut rule,
+            "threads" => &mut threads,
+            "local_dict" => &mut local_dict,
+            "fast_math" => &mut fast_math,
+            _ => {
+                operands.push((key, arg(count + n)));
+                continue;
+            }
+        };
+        *place = Some(arg(count + n)).filter(|given| !given.is_none());
+    }
+    let expression = compile(expr, extracted(fast_math.as_ref(), "fast_math")?.unwrap_or(false))?;
+    let mut objects = expression.get().nothing();
+    for (key, object) in operands {
+        expression.get().put(&mut objects, &key, object)?;
+    }
+    expression.get().fill(&mut objects, local_dict.as_ref())?;
+    let casting: Option<String> = extracted(casting.as_ref(), "casting")?;
+    let options = Options {
+        out: out.as_ref(),
+        casting: casting.as_deref(),
+        dtype: dtype.as_ref(),
+        rule: rule.as_ref(),
+        threads: extracted(threads.as_ref(), "threads")?,
+    };
+    value(&expression, options, &objects)
+}
+
+/// An option as what it has to be.
+#[inline]
+fn extracted<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(
+    given: Option<&Bound<'py, PyAny>>,
+    name: &str,
+) -> PyResult<Option<T>> {
+    let Some(given) = given else { return Ok(None) };
+    given.extract().map(Some).map_err(|error: PyErr| {
+        let py = given.py();
+        match error.is_instance_of::<PyTypeError>(py) {
+            true => PyTypeError::new_err(format!("argument '{name}': {}", error.value(py))),
+            false => error,
+        }
+    })
+}

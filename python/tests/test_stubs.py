@@ -1,0 +1,78 @@
+"""Types: the stubs are what the module has, and a program that uses all kinds of calls passes a strict check."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import simulcast
+
+PROGRAM = """
+import numpy as np
+import simulcast
+
+x = np.ones((2, 3))
+shape: tuple[int | None, ...] = simulcast.broadcast_shapes((2, 1), 3, rule="numpy")
+view = simulcast.broadcast_to(x, (4, 2, 3), rule=simulcast.Rule("numpy"))
+first, second = simulcast.broadcast_arrays(x, [1.0])
+total = simulcast.add(x, 2.0, out=np.empty((2, 3)), casting="same_kind", dtype="f8", threads=1)
+value = simulcast.evaluate("x * k", x=x, k=2, local_dict={"x": x}, fast_math=True)
+expression: simulcast.Expression = simulcast.compile("x + 1", fast_math=False)
+names: tuple[str, ...] = expression.operands
+again = expression(x=x, out=None)
+gradients = simulcast.vjp(simulcast.clip, (x, None, 1.0), x, rule=simulcast.pdpd(axis=0))
+sums = simulcast.sum_to(x, (3,))
+text: str = simulcast.explain(x, "N,3", names=["a", "b"]).svg()
+
+@simulcast.strict()
+def checked(k: int) -> int:
+    return k
+
+with simulcast.strict("exact", SC101="raise") as policy, simulcast.record() as broadcasts, simulcast.using("numpy"):
+    simulcast.check((2, 1), (2, 1), policy=policy, names=["pred", "target"])
+    number: int = checked(1)
+    lines: list[int] = [broadcast.line for broadcast in broadcasts]
+try:
+    simulcast.guard(x) + x
+except simulcast.BroadcastError as error:
+    axis: int | None = error.axis
+    fixes: tuple[str, ...] = error.suggestions
+"""
+
+WRONG = [
+    "simulcast.broadcast_shapes('2,3')",
+    "simulcast.add(1)",
+    "simulcast.add(1, 2, casting='maybe')",
+    "simulcast.evaluate(1)",
+    "simulcast.evaluate('x', fast_math='yes')",
+    "simulcast.sum_to([1.0], rule=3)",
+    "simulcast.strict(level=3)",
+    "simulcast.check((1,), policy=3)",
+    "simulcast.explain((1,)).nothing",
+]
+
+
+def run(*args, **options):
+    return subprocess.run([sys.executable, "-m", *args], capture_output=True, text=True, **options)
+
+
+def test_stubs_are_what_the_module_has(tmp_path):
+    # `__call__` has no signature at run time; what simulcast.onnx is made of has no types of its own.
+    (tmp_path / "allowed").write_text(r"simulcast\._simulcast\.(__all__|Expression\.__call__|Onnx.*)")
+    (tmp_path / "mypy.ini").write_text("[mypy]\nignore_missing_imports = true\n")
+    options = ["--allowlist", "allowed", "--ignore-unused-allowlist", "--ignore-disjoint-bases", "--mypy-config-file", "mypy.ini"]
+    done = run("mypy.stubtest", "simulcast._simulcast", "--concise", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_program_passes_a_strict_check_and_mistakes_do_not(tmp_path):
+    (tmp_path / "right.py").write_text(PROGRAM)
+    (tmp_path / "wrong.py").write_text("import simulcast\n" + "\n".join(WRONG) + "\n")
+    done = run("mypy", "--strict", "--no-incremental", "right.py", "wrong.py", cwd=tmp_path)
+    errors = [line.split(":") for line in done.stdout.splitlines() if ": error:" in line]
+    assert {name for name, *_ in errors} == {"wrong.py"}, done.stdout + done.stderr
+    assert {int(line) for _, line, *_ in errors} == set(range(2, 2 + len(WRONG))), done.stdout
+
+
+def test_the_program_runs():
+    exec(PROGRAM, {})
+    assert (Path(simulcast.__file__).parent / "py.typed").exists()
