@@ -67,6 +67,10 @@ impl Decoder<'_> {
                 1 => ir_version = field.int().map_err(&fail)?,
                 2 => producer = field.text().map_err(&fail)?,
                 3 => version = field.text().map_err(&fail)?,
+                // Other readers would merge them; nobody writes two.
+                7 if graph.is_some() => {
+                    return Err(LoadError::Unsupported("a second graph".into()));
+                }
                 7 => graph = Some(field.bytes().map_err(&fail)?),
                 8 => opset(&field, &mut opsets)?,
                 25 => functions.push(field.bytes().map_err(&fail)?),

@@ -69,6 +69,16 @@ fn what_is_no_protobuf_is_said_to_be_none() {
 }
 
 #[test]
+fn a_second_graph_is_refused() {
+    let one = Build::new(6).input("x", &[2]).node("Relu", &["x"], &["y"], &[]).bytes();
+    // An empty one after it: what was loaded and what is written would be two models.
+    let two = [&one[..], &[0x3a, 0]].concat();
+    let error = Model::from_bytes(&two).unwrap_err();
+    assert_eq!(error, LoadError::Unsupported("a second graph".into()));
+    assert_eq!(crate::upgrade(&two, None), Err(crate::UpgradeError::Load(error)));
+}
+
+#[test]
 fn graphs_nested_without_end_do_not_overflow_the_stack() {
     let mut graph = message(|_| {});
     for _ in 0..2_000 {

@@ -401,3 +401,21 @@ fn codes_are_moved_and_cast_and_not_computed_with() {
         assert_eq!(refused(op, inputs), said);
     }
 }
+
+#[test]
+fn the_largest_of_numbers_and_nan_have_an_order() {
+    let build = Build::new(17)
+        .input("x", &[64_i64])
+        .int64s("k", &[1], &[64])
+        .node("TopK", &["x", "k"], &["v", "i"], &[])
+        .bare_output("i");
+    // 5 and 64 have no divisor in common, so every number comes once; each third is NaN.
+    let number = |n: usize| if n.is_multiple_of(3) { f32::NAN } else { (n * 5 % 64) as f32 };
+    let x = ArrayD::from_shape_vec(IxDyn(&[64]), (0..64).map(number).collect()).unwrap();
+    let outputs = run(&Session::new(&build.load()).unwrap(), &[("x", &x)]).unwrap();
+    let places = outputs[0].typed::<i64>().unwrap().to_owned();
+    let sorted: Vec<f32> = places.iter().map(|place| x[*place as usize]).collect();
+    // As in NumPy, NaN is larger than every number; of equal ones the first comes first.
+    assert!(sorted[..22].iter().all(|x| x.is_nan()) && sorted[22..].is_sorted_by(|a, b| a > b));
+    assert!(places.iter().take(22).is_sorted());
+}
