@@ -125,6 +125,26 @@ def test_weak_numbers_and_where_they_come_from():
     assert simulcast.evaluate("n ** m", n=np.array([1.0, 2.0]), m=-1).tolist() == [1, 0.5]
 
 
+LITERALS = """
+7 // 2; -7 // 2; 7 // -2; 7 % 3; -7 % 3; 7 % -3; 7.5 // 2; -7.5 // 2; -7.5 % 2; 7.5 % -2; 7 / 2; 2 ** 3; 2 ** -1; (-2) ** 3;
+(-8.0) ** 2; 2 ** 0.5; 0.0 ** 0; 7 << 1; -7 >> 1; 7 >> 200; 7 & 3; 7 | 8; 7 ^ 1; ~7; 1 + 2j; 1j * 1j; 1.5 - 2; 0 * 1.5; 1e308 * 10;
+True + True; True - True; -True; True * 2; True / 2; True // 1; True % 2; True ** 2; True + 1.5; True << 1; ~True; True & True;
+True | False; True ^ True; 2 < 3; 2.5 >= 3; (2 < 3) + 1; (2 < 3) + (2 < 3); (1 < 2 < 3) * 2; not 3; 1 if 2 < 3 else 4; 4.5 if 0 else 1
+""".replace("\n", " ").split(";")
+
+
+@pytest.mark.parametrize("text", [own.strip() for own in LITERALS])
+@pytest.mark.parametrize("dtype", ["?", "i1", "i4", "f2", "f4", "c8"])
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
+def test_numbers_among_themselves_are_pythons_and_stay_weak(text, dtype):
+    x = np.array([1, 0, 1]).astype(dtype)
+    with np.errstate(all="ignore"):
+        theirs = outcome(eval, f"x * ({text})", {"x": x})
+    ours = outcome(simulcast.evaluate, f"x * ({text})", x=x)
+    assert ours is theirs if isinstance(theirs, type) else ours.dtype == theirs.dtype
+    assert isinstance(theirs, type) or np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind in "fc")
+
+
 def test_out_and_dtype():
     x = np.arange(3, dtype="i4")
     out = np.zeros((2, 3), "f4")

@@ -37,6 +37,7 @@
 
 mod build;
 mod code;
+mod constants;
 mod diagnostic;
 mod error;
 mod exec;

@@ -19,6 +19,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::constants::literally;
 use super::error::ProgramError;
 use super::graph::{AxisPattern, Bytes, Fold, Graph, Kind, Node, Over, Value, View};
 use super::{Input, Program};
@@ -332,61 +333,4 @@ fn cast(bytes: Bytes, from: DType, to: DType) -> Option<Bytes> {
     // SAFETY: one element of that type, and room for one of any type.
     unsafe { kernel((&raw mut result).cast(), [one; 3], 1) };
     Some(result)
-}
-
-/// Python's arithmetic on numbers without a type, whose result has none either.
-fn literally(op: Op, types: &[Type]) -> Option<Literal> {
-    use Literal::{Complex, Float, Int};
-    let number = |at: usize| match types.get(at) {
-        Some(Type::Literal(literal @ (Int(_) | Float(_) | Complex(_)))) => Some(*literal),
-        _ => None,
-    };
-    if types.len() != op.arity() {
-        return None;
-    }
-    let (a, b) = (number(0)?, number(1));
-    let Some(b) = b else {
-        return match (op, a) {
-            (Op::Negative, Int(a)) => a.checked_neg().map(Int),
-            (Op::Negative, Float(a)) => Some(Float(-a)),
-            (Op::Negative, Complex(a)) => Some(Complex(-a)),
-            _ => None,
-        };
-    };
-    let real = |literal| match literal {
-        Int(value) => Some(value as f64),
-        Float(value) => Some(value),
-        _ => None,
-    };
-    match (op, a, b) {
-        (Op::Add, Int(a), Int(b)) => a.checked_add(b).map(Int),
-        (Op::Subtract, Int(a), Int(b)) => a.checked_sub(b).map(Int),
-        (Op::Multiply, Int(a), Int(b)) => a.checked_mul(b).map(Int),
-        (Op::Divide, Int(_), Int(0)) => None,
-        (Op::Power, Int(a), Int(b @ 0..)) => a.checked_pow(u32::try_from(b).ok()?).map(Int),
-        (Op::Add | Op::Subtract | Op::Multiply, ..)
-            if matches!(a, Complex(_)) || matches!(b, Complex(_)) =>
-        {
-            let [a, b] = [a, b].map(|literal| match literal {
-                Complex(value) => value,
-                other => crate::Complex::new(real(other).unwrap_or(0.0), 0.0),
-            });
-            Some(Complex(match op {
-                Op::Add => a + b,
-                Op::Subtract => a - b,
-                _ => a * b,
-            }))
-        }
-        _ => {
-            let (a, b) = (real(a)?, real(b)?);
-            match op {
-                Op::Add => Some(Float(a + b)),
-                Op::Subtract => Some(Float(a - b)),
-                Op::Multiply => Some(Float(a * b)),
-                Op::Divide => Some(Float(a / b)),
-                Op::Power if a > 0.0 => Some(Float(a.powf(b))),
-                _ => None,
-            }
-        }
-    }
 }
