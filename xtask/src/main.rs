@@ -35,7 +35,7 @@ cargo xtask COMMAND
                     (--accept keeps them, --dialects makes docs/dialects.md anew)
   coverage          lines, and branches on nightly, of simulcast-core
   fuzz [SECONDS]    each fuzz target for a while (10 seconds unless told)
-  miri              unit tests of the core and of the unsafe kernels under Miri
+  miri              tests of the core, the unsafe kernels and programs under Miri
   bench [OPTIONS]   arrays side by side with their peers: --quick, --case GLOB, --engine NAME,
                     --peers (with those in Python, installed under target)
   bench core        the core's benchmarks";
@@ -205,9 +205,11 @@ fn miri() -> Result<(), String> {
     ];
     let target = run::root().join("target/miri");
     step.run(run::command("cargo", args).env("CARGO_TARGET_DIR", &target))?;
+    let programs = ["--test", "program_basics", "--test", "prop_program"];
     let args = ["+nightly", "miri", "test", "-p", "simulcast", "--lib"];
     let flags = "-Zmiri-disable-isolation";
     let mut kernels = run::command("cargo", args);
-    Step::new("Miri on the kernels")
+    kernels.args(programs);
+    Step::new("Miri on the kernels and programs")
         .run(kernels.env("CARGO_TARGET_DIR", &target).env("MIRIFLAGS", flags))
 }

@@ -246,6 +246,35 @@ fn fast_math_is_off_unless_asked_for() {
 
 // [E_BROADCAST_ANY_FUNC_2230]
 #[test]
+fn of_two_runs_into_one_file_one_is_there_whole() {
+    let folder = folder("two");
+    let path = folder.join(".npy");
+    let start = |more: i32| {
+        Command::new(env!("CARGO_BIN_EXE_simulcast"))
+            .args(["eval", &format!("x + {more}"), "x=zeros(300, 500)", "-o"])
+            .arg(&path)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    for mut run in [1, 2, 3, 4].map(start) {
+        assert!(run.wait().unwrap().success());
+    }
+    let store = Store::open(&path, &Limits::default()).unwrap();
+    let view = store.get(None).unwrap();
+    let result = view.typed::<f64>().unwrap();
+    let first = result[[0, 0]];
+    assert!([1.0, 2.0, 3.0, 4.0].contains(&first));
+    assert!(result.iter().all(|&x| x == first));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    let missing = folder.join("missing/x.npy");
+    let output = simulcast(&["eval", "x", "x=1", "-o", missing.to_str().unwrap()]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.ends_with("missing/x.npy: there is no such folder\n"), "{said}");
+}
+
+// [E_BROADCAST_ANY_FUNC_2230]
+#[test]
 fn an_interrupted_run_leaves_nothing() {
     for signal in ["-INT", "-TERM", "-KILL"] {
         let folder = folder(&format!("interrupted{signal}"));

@@ -164,10 +164,17 @@ impl fmt::Display for Problem {
             }
             Self::Overflow { shape } => {
                 const SHOWN: usize = 16;
-                f.write_str("a shape of (")?;
-                shape.iter().take(SHOWN).try_for_each(|size| write!(f, "{size}, "))?;
-                f.write_str(if shape.len() > SHOWN { "…)" } else { ")" })?;
-                f.write_str(" has more elements than can be addressed")
+                let sizes: Vec<String> = shape.iter().take(SHOWN).map(usize::to_string).collect();
+                let end = match shape.len() {
+                    1 => ",",
+                    len if len > SHOWN => ", …",
+                    _ => "",
+                };
+                write!(
+                    f,
+                    "a shape of ({}{end}) has more elements than can be addressed",
+                    sizes.join(", ")
+                )
             }
             Self::Element { descr, why } => write!(f, "elements of type {descr}: {why}"),
             Self::Trailing { bytes } => write!(f, "{bytes} bytes after the last element"),

@@ -36,8 +36,17 @@ impl Temporary {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
             }
             Ok(known) => (fs::canonicalize(path)?, Some(known.permissions())),
+            // It would be replaced by the file, rather than followed.
+            Err(_) if fs::symlink_metadata(path).is_ok() => {
+                let why = "a link that leads nowhere";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
             Err(_) => (path.to_owned(), None),
         };
+        if !folder(&path).is_dir() {
+            let why = "there is no such folder";
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, why));
+        }
         match nameless(folder(&path)) {
             Some(file) => Ok(Self { file, path, permissions, name: None }),
             None => Self::named(path, permissions),

@@ -85,6 +85,18 @@ fn what_is_no_plain_file_is_not_replaced() {
         assert!(write_npy(&path, &(&ndarray::array![1.0]).into()).is_err());
     }
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    // Nor is a link that leads nowhere, or to itself.
+    for target in ["missing.npy", "link.npy"] {
+        let link = folder.join("link.npy");
+        std::os::unix::fs::symlink(folder.join(target), &link).unwrap();
+        let error = Writer::create(&link, DType::I64, &[5]).unwrap_err().to_string();
+        assert!(error.ends_with("link.npy: a link that leads nowhere"), "{error}");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        fs::remove_file(&link).unwrap();
+    }
+    let error = Writer::create(folder.join("missing/x.npy"), DType::I64, &[5]).unwrap_err();
+    assert!(error.to_string().ends_with("x.npy: there is no such folder"), "{error}");
+    assert_eq!(files(&folder), [""; 0]);
 }
 
 #[test]

@@ -112,6 +112,31 @@ fn two_thousand_reductions_are_as_many_stages() -> Outcome {
 }
 
 #[test]
+fn a_second_ellipsis_is_refused() -> Outcome {
+    use simulcast::AxisPattern::{New, Rest};
+    let mut build = Builder::new(Promotion::Numpy);
+    let x = build.operand("x", DType::F64);
+    let once = build.insert_axes(x, &[Rest, New]);
+    let twice = build.insert_axes(x, &[Rest, New, Rest]);
+    let program = build.clone().finish(once)?;
+    assert_eq!(program.on(&[(&array![1.0]).into()]).shape()?, [1, 1]);
+    let said = "an index is made of `:`, `None` and one `...` alone";
+    assert_eq!(build.finish(twice).unwrap_err().to_string(), said);
+    Ok(())
+}
+
+#[test]
+#[should_panic(expected = "the node is of another builder")]
+fn a_node_of_another_builder_is_no_node() {
+    let mut one = Builder::new(Promotion::Numpy);
+    one.operand("x", DType::F64);
+    let stranger = one.operand("y", DType::F64);
+    let mut other = Builder::new(Promotion::Numpy);
+    let own = other.operand("x", DType::F64);
+    let _ = other.apply(Op::Add, &[own, stranger]);
+}
+
+#[test]
 fn programs_of_numbers_alone() -> Outcome {
     let cases = [
         ("1", AnyArray::scalar(1_i64)),

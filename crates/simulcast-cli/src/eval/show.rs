@@ -10,6 +10,9 @@ use super::bytes_of;
 /// Arrays of more elements than this are summed up.
 const FEW: usize = 120;
 
+/// And those of more axes, which few could read, and no stack would hold the brackets of.
+const DEEP: usize = 64;
+
 /// The columns that a row of values takes at most.
 const WIDTH: usize = 96;
 
@@ -23,8 +26,12 @@ pub(crate) enum Shown {
 
 impl Shown {
     pub(crate) fn of(view: &AnyView<'_>) -> Self {
-        if view.len() <= FEW { Self::Values(cells(view)) } else { Self::About(about(view)) }
+        if is_small(view) { Self::Values(cells(view)) } else { Self::About(about(view)) }
     }
+}
+
+fn is_small(view: &AnyView<'_>) -> bool {
+    view.len() <= FEW && view.shape().len() <= DEEP
 }
 
 /// A line about the array, and its values or the numbers about them.
@@ -134,7 +141,7 @@ fn about(view: &AnyView<'_>) -> Vec<(&'static str, String)> {
 pub(crate) fn json_of(dtype: DType, shape: &[usize], view: Option<&AnyView<'_>>) -> Value {
     let mut value = json!({ "dtype": dtype.name(), "shape": shape });
     let Some(view) = view else { return value };
-    if view.len() <= FEW {
+    if is_small(view) {
         let mut values: Vec<Value> = each!(view,
             [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
                 |x| json!(x);
@@ -188,6 +195,15 @@ mod tests {
         assert_eq!(shown(ndarray::Array2::<u8>::default((2, 0))), "uint8 (2, 0)\n[[],\n []]\n");
         let z = array![Complex::new(1.0_f64, -2.5)];
         assert_eq!(shown(z), "complex128 (1,)\n[1.0-2.5j]\n");
+    }
+
+    #[test]
+    fn values_of_many_axes_are_summed_up() {
+        let one = ndarray::ArrayD::<i8>::ones(vec![1; 20_000]);
+        let said = shown(one.clone());
+        assert!(said.starts_with("int8 (1, 1, ") && said.ends_with("min 1   max 1   mean 1.0\n"));
+        let json = json_of(DType::I8, one.shape(), Some(&(&one).into()));
+        assert_eq!((&json["values"], &json["max"]), (&Value::Null, &json!(1)));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use super::constants::literally;
 use super::error::ProgramError;
-use super::graph::{AxisPattern, Bytes, Fold, Graph, Kind, Node, Over, Value, View};
+use super::graph::{AxisPattern, Bytes, Fold, Graph, Kind, Node, Over, Step, Value, View};
 use super::{Input, Program};
 use crate::dtype::{DType, Scalar};
 use crate::kernels;
@@ -33,6 +33,11 @@ use crate::typing::{
 };
 
 /// A program under construction.
+///
+/// # Panics
+///
+/// Its methods take nodes that it made itself, or that the builder did which it is a clone of. A
+/// node of another one is some other value here, or none: then they panic.
 #[derive(Clone, Debug)]
 pub struct Builder {
     graph: Graph,
@@ -90,8 +95,18 @@ impl Builder {
 
     /// The type of a value so far.
     #[must_use]
+    #[track_caller]
     pub fn type_of(&self, node: Node) -> Type {
-        self.graph.step(node).is
+        self.own(node).is
+    }
+
+    #[track_caller]
+    #[expect(clippy::panic, reason = "as an index that is out of bounds, with its reason")]
+    fn own(&self, node: Node) -> &Step {
+        match self.graph.steps.get(node.index()) {
+            Some(step) => step,
+            None => panic!("the node is of another builder"),
+        }
     }
 
     /// An operation on values, element by element.
@@ -99,6 +114,7 @@ impl Builder {
     /// # Errors
     ///
     /// Where it is not defined on their types, or takes another number of them.
+    #[track_caller]
     pub fn apply(&mut self, op: Op, args: &[Node]) -> Result<Node, TypeError> {
         let types: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
         if let Some(literal) = literally(op, &types) {
@@ -162,20 +178,25 @@ impl Builder {
     /// # Errors
     ///
     /// Between strings and numbers, and for literals that the type does not hold.
+    #[track_caller]
     pub fn cast(&mut self, node: Node, dtype: DType) -> Result<Node, TypeError> {
         self.converted(node, dtype)
     }
 
-    /// A value with new axes of size 1, as `a[:, None]` writes it.
+    /// A value with new axes of size 1, as `a[:, None]` writes it; a second `...` is refused when the
+    /// program is finished.
+    #[track_caller]
     pub fn insert_axes(&mut self, node: Node, pattern: &[AxisPattern]) -> Node {
         self.view(node, View::Insert(pattern.to_vec()))
     }
 
     /// A value with its axes in another order: reversed unless said.
+    #[track_caller]
     pub fn transpose(&mut self, node: Node, axes: Option<&[isize]>) -> Node {
         self.view(node, View::Transpose(axes.map(<[isize]>::to_vec)))
     }
 
+    #[track_caller]
     fn view(&mut self, node: Node, view: View) -> Node {
         // A number that no type holds is refused when the program is finished.
         let node = self.strong(node).unwrap_or(node);
@@ -190,6 +211,7 @@ impl Builder {
     /// # Errors
     ///
     /// Where it is not defined on the type.
+    #[track_caller]
     pub fn reduce(
         &mut self,
         fold: Fold,
@@ -223,20 +245,23 @@ impl Builder {
     /// # Errors
     ///
     /// Where it is more than the engine takes.
+    #[track_caller]
     pub fn finish(mut self, root: Node) -> Result<Program, ProgramError> {
         let root = self.strong(root)?;
         Program::new(self.graph, self.operands, root, Level::widest())
     }
 
     /// A literal gets the type that it has alone.
+    #[track_caller]
     fn strong(&mut self, node: Node) -> Result<Node, TypeError> {
-        let dtype = self.graph.step(node).dtype();
+        let dtype = self.own(node).dtype();
         self.converted(node, dtype)
     }
 
     /// A value as one of that type.
+    #[track_caller]
     fn converted(&mut self, node: Node, dtype: DType) -> Result<Node, TypeError> {
-        let step = self.graph.step(node);
+        let step = self.own(node);
         let (is, span) = (step.is, step.span.clone());
         match is {
             Type::Array(own) if own == dtype => Ok(node),

@@ -62,7 +62,7 @@ pub enum ParseErrorKind {
         /// The keyword.
         keyword: String,
     },
-    /// An index other than `:`, `None` and `...`.
+    /// An index other than `:`, `None` and one `...`.
     Index,
     /// An operator that there is not, with what to write instead.
     Operator {
@@ -103,7 +103,7 @@ impl fmt::Display for ParseErrorKind {
             Self::Keyword { function, keyword } => {
                 write!(f, "`{function}` takes no `{keyword}=`")
             }
-            Self::Index => f.write_str("an index is made of `:`, `None` and `...` alone"),
+            Self::Index => f.write_str("an index is made of `:`, `None` and one `...` alone"),
             Self::Operator { operator, instead } => {
                 write!(f, "there is no `{operator}`; {instead}")
             }

@@ -12,7 +12,8 @@ use std::mem::replace;
 
 use super::code::{Code, Flat, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
-use super::graph::{Graph, Kind, Node, Over, Value, View};
+use super::graph::{AxisPattern, Graph, Kind, Node, Over, Value, View};
+use super::parse_error::ParseErrorKind;
 use crate::dtype::DType;
 use crate::level::Level;
 use crate::op::Op;
@@ -142,6 +143,12 @@ impl Staging<'_> {
     fn visit(&mut self, node: Node) -> Result<(), ProgramError> {
         let step = self.graph.step(node);
         match step.kind.clone() {
+            Kind::View(_, View::Insert(pattern))
+                if pattern.iter().filter(|one| **one == AxisPattern::Rest).count() > 1 =>
+            {
+                let kind = ProgramErrorKind::Parse(ParseErrorKind::Index);
+                return Err(ProgramError::new(kind, step.span.clone()));
+            }
             Kind::Operand(_) | Kind::Literal | Kind::Constant(_) | Kind::View(..) => {}
             Kind::Fold(of, over) => {
                 let (code, leaves) = self.code(of, false)?;
@@ -296,7 +303,7 @@ pub(crate) fn seen(
     shape: &[usize],
     strides: &[isize],
 ) -> Result<(Vec<usize>, Vec<isize>), ProgramErrorKind> {
-    use super::graph::AxisPattern::{Keep, New, Rest};
+    use AxisPattern::{Keep, New, Rest};
     let rank = shape.len();
     match view {
         View::Insert(pattern) => {

@@ -1,0 +1,312 @@
+//! What follows an operand or a name: indices, attributes, and calls with their arguments.
+
+use std::ops::Range;
+
+use super::{COMPARISONS, Parsed, Parser};
+use crate::dtype::DType;
+use crate::op::Op;
+use crate::program::expr::{ExprId, ExprKind};
+use crate::program::functions::Function;
+use crate::program::graph::{AxisPattern, Fold};
+use crate::program::parse_error::{ParseError, ParseErrorKind};
+use crate::program::token::Token;
+use crate::typing::Literal;
+
+impl Parser {
+    /// What stands between square brackets, after the opening one.
+    pub(super) fn index(&mut self) -> Parsed<Vec<AxisPattern>> {
+        let mut pattern = Vec::new();
+        loop {
+            let part = match self.token() {
+                Token::Sign(":") => AxisPattern::Keep,
+                Token::Sign("...") if !pattern.contains(&AxisPattern::Rest) => AxisPattern::Rest,
+                Token::Name(name) if name == "None" || name == "newaxis" => AxisPattern::New,
+                _ => return Err(self.error(ParseErrorKind::Index)),
+            };
+            self.advance();
+            pattern.push(part);
+            if self.take("]") {
+                return Ok(pattern);
+            }
+            if !self.take(",") {
+                return Err(self.error(ParseErrorKind::Index));
+            }
+            if self.take("]") {
+                return Ok(pattern);
+            }
+        }
+    }
+
+    /// What stands after the dot of `a.T`, `a.sum(axis=0)`.
+    pub(super) fn attribute(&mut self, of: ExprId, start: usize) -> Parsed {
+        let head = self.span();
+        let Token::Name(name) = self.token().clone() else {
+            return Err(self.unexpected("the name of a method"));
+        };
+        self.advance();
+        let called = self.take("(");
+        match (Function::named(&name), called) {
+            (Some(Function::Op(op @ (Op::Real | Op::Imag))), false) => {
+                Ok(self.push(ExprKind::Apply(op, vec![of]), start, head))
+            }
+            _ if name == "T" && !called => {
+                Ok(self.push(ExprKind::Transpose(of, None), start, head))
+            }
+            (Some(Function::Extreme(_, fold) | Function::Reduce(fold)), true) => {
+                self.reduced(&name, fold, of, start, head)
+            }
+            (Some(Function::AsType), true) => {
+                let dtype = self.dtype()?;
+                self.want(")", "`)`")?;
+                Ok(self.push(ExprKind::Cast(dtype, of), start, head))
+            }
+            (Some(Function::Transpose), true) => self.transposed(of, start, head),
+            (Some(Function::Clip), true) => {
+                let bounds = self.arguments()?;
+                self.clipped(of, &bounds, start, head)
+            }
+            (Some(Function::Op(op)), true) if op.arity() == 1 => {
+                self.want(")", "`)`")?;
+                Ok(self.push(ExprKind::Apply(op, vec![of]), start, head))
+            }
+            _ => Err(ParseError::new(head, ParseErrorKind::UnknownMethod(name))),
+        }
+    }
+
+    /// A function's operands; its name is taken, the bracket is not.
+    pub(super) fn call(&mut self, name: &str, head: &Range<usize>) -> Parsed {
+        let Some(function) = Function::named(name) else {
+            let near = Function::near(name);
+            let kind = ParseErrorKind::UnknownFunction { name: name.into(), near };
+            return Err(ParseError::new(head.clone(), kind));
+        };
+        self.advance();
+        let (start, head) = (head.start, head.clone());
+        let arity = |expected: String, given: usize| {
+            let function = name.to_string();
+            Err(ParseError::new(head.clone(), ParseErrorKind::Arity { function, expected, given }))
+        };
+        if self.is(")") {
+            return arity("operands".into(), 0);
+        }
+        let first = self.conditional()?;
+        match function {
+            Function::Op(op) => {
+                let args = self.more(first)?;
+                let (count, many) = (args.len(), is_chained(op));
+                if count != op.arity() && !(many && count > 2) {
+                    let s = if op.arity() == 1 { "" } else { "s" };
+                    let or_more = if many { " or more" } else { "" };
+                    return arity(format!("{} operand{s}{or_more}", op.arity()), count);
+                }
+                Ok(match (COMPARISONS.iter().any(|(_, own)| *own == op), args.as_slice()) {
+                    (true, &[a, b]) => self.push(ExprKind::Compare(a, vec![(op, b)]), start, head),
+                    _ => self.push(ExprKind::Apply(op, args), start, head),
+                })
+            }
+            Function::Extreme(op, fold) => {
+                let alone = self.is(")") || (self.is(",") && self.closes(1));
+                if alone || self.names(2) {
+                    self.separated()?;
+                    return self.reduced(name, fold, first, start, head);
+                }
+                let args = self.more(first)?;
+                Ok(self.push(ExprKind::Apply(op, args), start, head))
+            }
+            Function::Reduce(fold) => {
+                self.separated()?;
+                self.reduced(name, fold, first, start, head)
+            }
+            Function::Cast(dtype) => {
+                let args = self.more(first)?;
+                match args.len() {
+                    1 => Ok(self.push(ExprKind::Cast(dtype, first), start, head)),
+                    given => arity("1 operand".into(), given),
+                }
+            }
+            Function::AsType => {
+                self.want(",", "`,` and a type")?;
+                let dtype = self.dtype()?;
+                self.want(")", "`)`")?;
+                Ok(self.push(ExprKind::Cast(dtype, first), start, head))
+            }
+            Function::Transpose => {
+                self.separated()?;
+                self.transposed(first, start, head)
+            }
+            Function::Clip => {
+                let args = self.more(first)?;
+                self.clipped(first, args.get(1..).unwrap_or_default(), start, head)
+            }
+        }
+    }
+
+    /// Takes the comma after a first operand, where the bracket does not close at once.
+    fn separated(&mut self) -> Parsed<()> {
+        if self.is(")") { Ok(()) } else { self.want(",", "`,`, `)` or an operator") }
+    }
+
+    /// Whether the token so far ahead is the sign after a keyword.
+    fn names(&self, ahead: usize) -> bool {
+        self.tokens.get(self.at + ahead).is_some_and(|next| next.token == Token::Sign("="))
+    }
+
+    /// Whether the token so far ahead is the closing bracket.
+    fn closes(&self, ahead: usize) -> bool {
+        self.tokens.get(self.at + ahead).is_some_and(|next| next.token == Token::Sign(")"))
+    }
+
+    /// The operands after the first one, up to the closing bracket.
+    fn more(&mut self, first: ExprId) -> Parsed<Vec<ExprId>> {
+        let mut args = vec![first];
+        if self.take(",") {
+            args.extend(self.arguments()?);
+        } else {
+            self.want(")", "`,`, `)` or an operator")?;
+        }
+        Ok(args)
+    }
+
+    /// Operands up to the closing bracket.
+    fn arguments(&mut self) -> Parsed<Vec<ExprId>> {
+        let mut args = Vec::new();
+        while !self.take(")") {
+            args.push(self.conditional()?);
+            if !self.take(",") {
+                self.want(")", "`,`, `)` or an operator")?;
+                break;
+            }
+        }
+        Ok(args)
+    }
+
+    fn clipped(
+        &mut self,
+        of: ExprId,
+        bounds: &[ExprId],
+        start: usize,
+        head: Range<usize>,
+    ) -> Parsed {
+        let &[low, high] = bounds else {
+            let (function, expected) = ("clip".into(), "an operand and two bounds".into());
+            let kind = ParseErrorKind::Arity { function, expected, given: bounds.len() + 1 };
+            return Err(ParseError::new(head, kind));
+        };
+        Ok(self.push(ExprKind::Clip(of, low, high), start, head))
+    }
+
+    /// What stands between the operand of a reduction and the closing bracket.
+    fn reduced(
+        &mut self,
+        function: &str,
+        fold: Fold,
+        of: ExprId,
+        start: usize,
+        head: Range<usize>,
+    ) -> Parsed {
+        let (mut axes, mut keepdims, mut first) = (None, false, true);
+        while !self.take(")") {
+            let keyword = match self.token().clone() {
+                Token::Name(name) if self.names(1) => {
+                    self.at += 2;
+                    name
+                }
+                _ if first => "axis".into(),
+                _ => return Err(self.unexpected("`axis=`, `keepdims=` or `)`")),
+            };
+            match keyword.as_str() {
+                "axis" => axes = self.axes()?,
+                "keepdims" => keepdims = self.flag()?,
+                _ => {
+                    self.at -= 2;
+                    let kind = ParseErrorKind::Keyword { function: function.into(), keyword };
+                    return Err(self.error(kind));
+                }
+            }
+            first = false;
+            if !self.take(",") {
+                self.want(")", "`,` or `)`")?;
+                break;
+            }
+        }
+        Ok(self.push(ExprKind::Reduce { fold, of, axes, keepdims }, start, head))
+    }
+
+    /// An order of axes, up to the closing bracket: as operands, or as one tuple.
+    fn transposed(&mut self, of: ExprId, start: usize, head: Range<usize>) -> Parsed {
+        let mut axes = None;
+        if !self.is(")") {
+            axes = match self.is("(") || self.is("None") {
+                true => self.axes()?,
+                false => Some(self.integers(")")?),
+            };
+        }
+        self.want(")", "`)`")?;
+        Ok(self.push(ExprKind::Transpose(of, axes), start, head))
+    }
+
+    /// An axis, some in brackets, or `None`.
+    fn axes(&mut self) -> Parsed<Option<Vec<isize>>> {
+        if self.take("None") {
+            return Ok(None);
+        }
+        let Some(closing) = [("(", ")"), ("[", "]")].into_iter().find(|(open, _)| self.is(open))
+        else {
+            return Ok(Some(vec![self.integer()?]));
+        };
+        self.advance();
+        let axes = self.integers(closing.1)?;
+        self.want(closing.1, "`,` or a closing bracket")?;
+        Ok(Some(axes))
+    }
+
+    /// Integers with commas between them, up to a sign that is not taken.
+    fn integers(&mut self, closing: &str) -> Parsed<Vec<isize>> {
+        let mut all = Vec::new();
+        while !self.is(closing) {
+            all.push(self.integer()?);
+            if !self.take(",") {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn integer(&mut self) -> Parsed<isize> {
+        let start = self.at;
+        let negative = self.take("-");
+        if let Token::Number(Literal::Int(value)) = *self.token()
+            && let Ok(value) = isize::try_from(if negative { -value } else { value })
+        {
+            self.advance();
+            return Ok(value);
+        }
+        let error = self.unexpected("an axis, such as `-1`");
+        self.at = start;
+        Err(error)
+    }
+
+    fn flag(&mut self) -> Parsed<bool> {
+        let value = self.is("True");
+        if value || self.is("False") {
+            self.advance();
+            return Ok(value);
+        }
+        Err(self.unexpected("`True` or `False`"))
+    }
+
+    fn dtype(&mut self) -> Parsed<DType> {
+        let (Token::Name(name) | Token::Text(name)) = self.token().clone() else {
+            return Err(self.unexpected("a type, such as `float32`"));
+        };
+        let dtype = name.parse();
+        let dtype = dtype.map_err(|_| self.error(ParseErrorKind::UnknownType(name)))?;
+        self.advance();
+        Ok(dtype)
+    }
+}
+
+/// Whether it takes more than two operands, one after the other.
+const fn is_chained(op: Op) -> bool {
+    matches!(op, Op::Maximum | Op::Minimum | Op::Concat)
+}
