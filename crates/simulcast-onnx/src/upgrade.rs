@@ -127,13 +127,15 @@ pub fn upgrade(bytes: &[u8], folder: Option<&Path>) -> Result<Vec<u8>, UpgradeEr
 }
 
 fn is_standard(field: &Field<'_>) -> Result<bool, WireError> {
+    // Of a field that is there twice the last one counts, as where models are loaded.
+    let mut domain = "";
     for field in field.fields()? {
         let field = field?;
-        if field.number == 1 && !matches!(field.text()?, "" | "ai.onnx") {
-            return Ok(false);
+        if field.number == 1 {
+            domain = field.text()?;
         }
     }
-    Ok(true)
+    Ok(matches!(domain, "" | "ai.onnx"))
 }
 
 fn opset_import(field: &Field<'_>) -> Result<Message, WireError> {

@@ -1,7 +1,7 @@
 //! A node as the code for its operator sees it: attributes with their defaults, inputs as values.
 
 use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, Run, TypeError};
-use simulcast_core::{Names, Rule, elements, resolve};
+use simulcast_core::{Names, Rule, resolve};
 
 use super::error::NodeError;
 use super::value::{Value, dtype};
@@ -199,8 +199,11 @@ pub(super) struct Allowed {
 impl Allowed {
     /// Whether there may be a value of that size, before memory is asked for it.
     pub(super) fn room(&self, shape: &[usize], dtype: DType) -> Result<(), NodeError> {
-        let bytes = elements(shape).ok().and_then(|count| count.checked_mul(dtype.size()));
-        match bytes.is_some_and(|bytes| bytes <= self.bytes) {
+        // Arrays without elements too must be ones whose other sizes can be counted.
+        let sizes = shape.iter().filter(|size| **size != 0);
+        let bytes = sizes.copied().try_fold(dtype.size(), usize::checked_mul);
+        let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
+        match bytes.is_some_and(|bytes| bytes <= self.bytes || shape.contains(&0)) {
             true => Ok(()),
             false => Err(NodeError::Memory { shape: shape.to_vec(), dtype, limit: self.bytes }),
         }

@@ -419,3 +419,15 @@ fn the_largest_of_numbers_and_nan_have_an_order() {
     assert!(sorted[..22].iter().all(|x| x.is_nan()) && sorted[22..].is_sorted_by(|a, b| a > b));
     assert!(places.iter().take(22).is_sorted());
 }
+
+#[test]
+fn sizes_beside_a_zero_must_be_countable() {
+    let build = Build::new(13)
+        .input("x", &[0_i64, 2, 3])
+        .int64s("times", &[3], &[1, 1 << 40, 1 << 40])
+        .node("Tile", &["x", "times"], &["y"], &[])
+        .bare_output("y");
+    let session = Session::new(&build.load()).unwrap();
+    let error = run(&session, &[("x", &ArrayD::zeros(IxDyn(&[0, 2, 3])))]).unwrap_err();
+    assert!(matches!(error, RunError::Node { why: NodeError::Memory { .. }, .. }), "{error}");
+}

@@ -148,3 +148,15 @@ fn a_name_that_is_taken_is_not_taken_again() {
     let build = legacy("Add", &[2, 3], &[2], Some(0)).input("b_on_axis_0", &[1]);
     assert_eq!(upgraded(&build).graph.nodes.len(), 2);
 }
+
+#[test]
+fn a_domain_that_is_there_twice_is_the_last_one() {
+    let mut bytes = Build::new(6).input("x", &[2]).node("Relu", &["x"], &["y"], &[]).bytes();
+    let import = message(|import| {
+        import.bytes(1, "other");
+        import.bytes(1, "");
+    });
+    bytes.extend(message(|model| model.message(8, &import)).into_bytes());
+    let upgraded = upgrade(&bytes, None).unwrap();
+    assert_eq!(Model::from_bytes(&upgraded).unwrap().opset(), 7);
+}
