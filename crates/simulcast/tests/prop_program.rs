@@ -698,7 +698,7 @@ fn is_half(is: &Type) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 120 }))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn programs_do_what_their_steps_do(
