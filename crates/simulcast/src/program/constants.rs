@@ -132,7 +132,7 @@ fn remainder(a: f64, b: f64) -> f64 {
     }
 }
 
-fn compared<T: PartialOrd>(op: Op, a: T, b: T) -> Option<Literal> {
+fn compared<T: PartialOrd + Copy>(op: Op, a: T, b: T) -> Option<Literal> {
     Some(Bool(match op {
         Op::Equal => a == b,
         Op::NotEqual => a != b,
