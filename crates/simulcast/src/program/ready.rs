@@ -34,7 +34,7 @@ impl<'r> Run<'r> {
     /// let x = array![[1.0, 2.0], [3.0, 6.0]];
     /// let operands = [AnyView::from(&x)];
     /// let ready = program.on(&operands).ready()?; // the means
-    /// let mut row = Array2::zeros((1, 2));
+    /// let mut row = Array2::<f64>::zeros((1, 2));
     /// ready.rows_into(0..1, &mut (&mut *row).into())?;
     /// assert_eq!(row, array![[-1.0, -2.0]]);
     /// ready.rows_into(1..2, &mut (&mut *row).into())?;
