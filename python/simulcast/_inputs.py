@@ -49,7 +49,9 @@ def plain(x):
 
 
 def sound(x):
-    """A copy whose elements lie as Rust reads them: native bytes, aligned, whole strides."""
+    """A copy whose elements lie as Rust reads them: native bytes, aligned, whole strides; truths 0 or 1."""
+    if x.dtype == bool:
+        return x.view(np.uint8) != 0
     return np.array(x, dtype=x.dtype.newbyteorder("="), order="C", copy=True)
 
 

@@ -105,7 +105,8 @@ def _numbers(codes, element):
     except ImportError:
         return codes
     name = next(name for name, own in _ELEMENTS.items() if own == element)
-    return codes.view(getattr(ml_dtypes, name))
+    own = getattr(ml_dtypes, name, None)
+    return codes if own is None else codes.view(own)
 
 
 def _array(result):

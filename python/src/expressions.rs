@@ -165,6 +165,14 @@ pub(crate) fn compile<'py>(
 ) -> PyResult<Bound<'py, Expression>> {
     static READ: [PyOnceLock<Py<PyDict>>; 2] = [PyOnceLock::new(), PyOnceLock::new()];
     let py = expr.py();
+    // Another kind of text may be equal to what it is not.
+    let exact;
+    let expr = if expr.is_exact_instance_of::<PyString>() {
+        expr
+    } else {
+        exact = PyString::new(py, expr.to_str()?);
+        &exact
+    };
     let read = READ[usize::from(fast_math)].get_or_init(py, || PyDict::new(py).unbind()).bind(py);
     if let Some(known) = read.get_item(expr)? {
         return Ok(known.cast_into()?);

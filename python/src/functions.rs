@@ -13,7 +13,7 @@ use simulcast::{
 };
 use simulcast_core::{OwnedRule, RuleKind, resolve, resolve_into};
 
-use crate::arrays::{AXES, plain};
+use crate::arrays::{AXES, are_values, plain};
 use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
@@ -57,7 +57,7 @@ pub(crate) fn apply<'py, const N: usize>(
     if let Some(made) = dense::apply(op, args, options)? {
         return Ok(made);
     }
-    let seen = args.map(|object| plain(object).and_then(view));
+    let seen = args.map(|object| plain(object).filter(|array| are_values(array)).and_then(view));
     if options.rule.is_some() || options.dtype.is_some() || seen.iter().any(Option::is_none) {
         return apply_read(op, &args, options);
     }

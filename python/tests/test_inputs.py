@@ -50,6 +50,20 @@ def test_awkward_arrays_are_read_right(x):
     assert shown.tolist() == [x.tolist()] * 2 and np.shares_memory(shown, x)
 
 
+@pytest.mark.parametrize("size", [4, 5000])
+def test_truths_of_other_bytes_are_truths(size):
+    x = np.resize(np.array([2, 3, 0, 1, 255], np.uint8), size).view(bool)
+    y = np.ones(size, bool)
+    for ours, theirs in [
+        (simulcast.bitwise_and(x, y), x & y),
+        (simulcast.evaluate("x | y", x=x[::-1], y=y), x[::-1] | y),
+        (simulcast.evaluate("~x", x=x), np.array([not bool(one) for one in x.view(np.uint8)])),
+        (simulcast.evaluate("sum(x)", x=x), np.count_nonzero(x)),
+        (simulcast.where(x, 1.5, 2.5), np.where(x.view(np.uint8) != 0, 1.5, 2.5)),
+    ]:
+        assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
+
+
 def test_64_axes_are_read_right():
     x = np.arange(1.0, 13).reshape((1,) * 40 + (3,) + (1,) * 22 + (4,))
     shape = (1,) * 63 + (4,)

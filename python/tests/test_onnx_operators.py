@@ -569,6 +569,12 @@ def test_powers_of_two_are_those_of_onnx(how, saturate):
 def test_integers_lose_the_bits_that_do_not_fit(element):
     for x in (np.arange(-40, 40, dtype=np.int32), np.arange(-9, 16).astype(np.float32), np.arange(9, dtype=np.uint8)):
         same(cast(x, getattr(onnx.TensorProto, element)), x.astype(CODES[element]))
+    # Of integers that no float holds, the lowest bits are theirs too.
+    wide = np.array([2**53 + 1, 2**53 + 3, -(2**53) - 1, 2**60 + 5, -(2**63)], np.int64)
+    bits = 2 if element.endswith("2") else 4
+    for x in (wide, wide.astype(np.uint64)):
+        ours = cast(x, getattr(onnx.TensorProto, element)).view(np.uint8)
+        assert (ours & (2**bits - 1)).tolist() == [int(n) % 2**bits for n in x]
 
 
 def test_codes_are_moved_and_of_one_type():

@@ -3,13 +3,14 @@
 //!
 //! A run holds them as codes, one in each byte (of fewer bits, in the lowest). Operators that only
 //! move elements move codes; `Cast` and `CastLike` make numbers of codes, and codes of numbers, by
-//! way of `f64`, which holds all of them exactly. Everything else is refused before anything runs.
+//! way of `f64`; of integers that become shorter ones, the lowest bits are kept. Everything else is
+//! refused before anything runs.
 //!
 //! Rounding and what is too large are by the text of `Cast`. Of two things it leaves open, or says
 //! otherwise than the tests that come with it, this is done: NaN has no code in `float4e2m1` and
 //! becomes 0, as in those tests; a negative number has none in `float8e8m0` and becomes NaN.
 
-use simulcast::{AnyArray, DType};
+use simulcast::{AnyArray, DType, Kind};
 
 use super::call::{Allowed, Call, Inputs};
 use super::error::NodeError;
@@ -47,6 +48,15 @@ pub(super) fn cast<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) 
     }
     let view = inputs.view(0)?;
     allowed.room(view.shape(), DType::F64)?;
+    let integers = matches!(view.dtype().kind(), Kind::Bool | Kind::Signed | Kind::Unsigned);
+    if let (None, Some(to)) = (from, to.filter(|to| bits(*to).is_some()))
+        && integers
+    {
+        let wide = allowed.evaluate(&[view], |build, args| build.cast(args[0], DType::I64))?;
+        let numbers = wide.typed::<i64>().ok_or("its input is no number")?;
+        let codes = numbers.iter().map(|number| lowest(to, *number)).collect();
+        return one(array(wide.shape(), codes)?);
+    }
     let numbers = match from {
         Some(from) => {
             let codes = view.typed::<u8>().ok_or("its input is not held as codes")?;
@@ -189,13 +199,26 @@ fn encode(element: ElementType, number: f64, how: How) -> u8 {
     if let Some(layout) = Layout::of(element) {
         return layout.encode(number, how.saturate);
     }
-    // Integers: the fraction goes, then the bits that do not fit.
-    let low = (number as i64).to_le_bytes()[0];
     match element {
         ElementType::F8E8M0 => power_of_two(number, how),
-        ElementType::U4 | ElementType::I4 => low & 0xf,
-        _ => low & 0x3,
+        // The fraction goes, then the bits that do not fit.
+        _ => lowest(element, number as i64),
     }
+}
+
+/// How many bits an integer has that is held as a code.
+fn bits(element: ElementType) -> Option<u32> {
+    match element {
+        ElementType::U4 | ElementType::I4 => Some(4),
+        ElementType::U2 | ElementType::I2 => Some(2),
+        _ => None,
+    }
+}
+
+/// The lowest bits of an integer, as many as a code has.
+fn lowest(element: ElementType, number: i64) -> u8 {
+    let all = bits(element).map_or(u8::MAX, |bits| (1 << bits) - 1);
+    number.to_le_bytes()[0] & all
 }
 
 /// A code of `float8e8m0`: only an exponent, from 2^-127 to 2^127.

@@ -1,7 +1,8 @@
 //! Operators on numbers alone: computed as Python does, so that the result is a number of its kind.
 //!
 //! In `x + 7 // 2` NumPy never sees the 7: Python has made a 3 of it, which adopts the type of `x`. What
-//! Python would refuse (a division by 0), or what does not fit, is left to the engine, with a type.
+//! Python would refuse (a division by 0), what does not fit, and powers that it makes complex are
+//! left to the engine, with a type.
 
 use crate::op::Op;
 use crate::typing::{Literal, Type};
@@ -61,6 +62,8 @@ fn of_two(op: Op, a: Literal, b: Literal) -> Option<Literal> {
                 Op::Add => Some(Complex(a? + b?)),
                 Op::Subtract => Some(Complex(a? - b?)),
                 Op::Multiply => Some(Complex(a? * b?)),
+                Op::Equal => Some(Bool(a? == b?)),
+                Op::NotEqual => Some(Bool(a? != b?)),
                 _ => None,
             }
         }
@@ -97,10 +100,26 @@ fn of_integers(op: Op, a: i128, b: i128) -> Option<Literal> {
         Op::BitwiseOr => Some(a | b),
         Op::BitwiseXor => Some(a ^ b),
         Op::Divide if b == 0 => None,
-        Op::Divide | Op::Power => return of_floats(op, a as f64, b as f64),
+        Op::Divide => return Some(Float(quotient(a, b))),
+        Op::Power => return of_floats(op, a as f64, b as f64),
         _ => return compared(op, a, b),
     };
     whole.map(Int)
+}
+
+/// The quotient, rounded once: neither number need be one that a float holds.
+fn quotient(a: i128, b: i128) -> f64 {
+    let (by, mut left) = (b.unsigned_abs(), a.unsigned_abs() % b.unsigned_abs());
+    let (mut bits, mut places) = (a.unsigned_abs() / by, 0);
+    // Two bits more than are kept, and then whether anything is left.
+    while left != 0 && bits >> (f64::MANTISSA_DIGITS + 2) == 0 {
+        let more = left >= by - left;
+        left = if more { left - (by - left) } else { left + left };
+        bits = bits << 1 | u128::from(more);
+        places += 1;
+    }
+    let value = (bits | u128::from(left != 0)) as f64 * 2_f64.powi(-places);
+    if (a < 0) != (b < 0) { -value } else { value }
 }
 
 fn of_floats(op: Op, a: f64, b: f64) -> Option<Literal> {
@@ -113,9 +132,11 @@ fn of_floats(op: Op, a: f64, b: f64) -> Option<Literal> {
         Op::Power if a > 0.0 || a < 0.0 && b.fract() == 0.0 || a == 0.0 && b >= 0.0 => a.powf(b),
         Op::Remainder if b != 0.0 => remainder(a, b),
         Op::FloorDivide if b != 0.0 => {
-            let times = (a - remainder(a, b)) / b;
+            let left = a % b;
+            let below = left != 0.0 && (left < 0.0) != (b < 0.0);
+            let times = (a - left) / b - f64::from(u8::from(below));
             // It is whole but for its last bits.
-            if times == 0.0 { (a / b).signum() * 0.0 } else { times.round() }
+            if times == 0.0 { 0.0_f64.copysign(a / b) } else { times.round() }
         }
         Op::Remainder | Op::FloorDivide | Op::Power => return None,
         _ => return compared(op, a, b),

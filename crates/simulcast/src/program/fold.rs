@@ -122,7 +122,7 @@ impl Deal<'_, '_, '_, '_> {
         };
         let cuts = part.as_ref().unwrap_or(&whole);
         let (len, count) = (shape.iter().product::<usize>(), cuts.reduced());
-        if count == 0 && len > 0 && matches!(over.fold, Fold::Maximum | Fold::Minimum) {
+        if count == 0 && matches!(over.fold, Fold::Maximum | Fold::Minimum) {
             return Err(ProgramError::new(ProgramErrorKind::Empty(over.fold), step.span.clone()));
         }
         let (level, dtype) = (program.level, step.dtype());
