@@ -35,11 +35,11 @@ pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
     // A call by name looks its program up; that is seen where there is little to do.
     if let Some(op) = single(&expr).filter(|_| case.elements() < 100) {
         let held = Held::new(&operands);
-        let mut out = program.run(&held.views).expect("a result");
+        let mut out = program.run(held.views()).expect("a result");
         all.push((
             "operator-1",
             Box::new(move || {
-                black_box(op.apply_into(&held.views, &mut out.view_mut()).is_ok());
+                black_box(op.apply_into(held.views(), &mut out.view_mut()).is_ok());
             }),
         ));
     }
@@ -66,9 +66,9 @@ fn run(
     threads: Option<usize>,
 ) -> Task {
     let (program, held, fresh) = (Rc::clone(program), Held::new(operands), case.fresh);
-    let mut out = program.run(&held.views).expect("a result");
+    let mut out = program.run(held.views()).expect("a result");
     Box::new(move || {
-        let mut run = program.on(&held.views);
+        let mut run = program.on(held.views());
         if let Some(threads) = threads {
             run = run.threads(threads);
         }
@@ -91,6 +91,12 @@ impl Held {
         // SAFETY: the arrays are kept as long as the views, and nobody changes or moves them.
         let shown: &'static [AnyArray] = unsafe { &*std::ptr::from_ref(arrays.as_slice()) };
         Self { views: shown.iter().map(AnyArray::view).collect(), _arrays: Rc::clone(arrays) }
+    }
+
+    /// The views. A closure that asks for them keeps the arrays too; one that took the field would
+    /// keep the field alone.
+    fn views(&self) -> &[AnyView<'static>] {
+        &self.views
     }
 }
 
