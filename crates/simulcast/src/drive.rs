@@ -23,8 +23,8 @@ use crate::inline::{INLINE, Inline};
 use crate::kernel::Body;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
-use crate::pack::{pack, prefetch, prefetch_near, square};
-use crate::stream;
+use crate::pack::{pack, square};
+use crate::stream::{self, Ahead, prefetch};
 
 /// An innermost loop shorter than this is joined with the loops around it.
 const SHORT: usize = 128;
@@ -371,57 +371,6 @@ impl WholeLines {
     }
 }
 
-/// What to ask for while results are written.
-struct Ahead<const N: usize> {
-    /// How many operands, which, and how many bytes of each go into a line of results.
-    count: usize,
-    which: [usize; N],
-    bytes: [usize; N],
-}
-
-impl<const N: usize> Ahead<N> {
-    /// Where each of them is read after that many bytes of results.
-    #[inline(always)]
-    fn next<R>(&self, at: &At<R, N>, bytes: usize) -> [*const u8; N] {
-        let lines = bytes.div_ceil(stream::LINE);
-        std::array::from_fn(|n| at.ins[self.which[n]].wrapping_add(lines * self.bytes[n]))
-    }
-
-    /// Asks for what goes into the line of results at an offset.
-    #[inline(always)]
-    fn ask(&self, next: &[*const u8; N], offset: usize) {
-        let line = offset / stream::LINE;
-        for (next, &bytes) in next.iter().zip(&self.bytes).take(self.count) {
-            let from = next.wrapping_add(line * bytes);
-            for more in (0..bytes).step_by(stream::LINE) {
-                prefetch_near(from.wrapping_add(more));
-            }
-        }
-    }
-}
-
-/// Where the results of a run are: in the room, or where the operand is that they are.
-///
-/// # Safety
-///
-/// As [`Body::dense`], for results that fit in the room.
-#[inline(always)]
-unsafe fn made<B: Body<N>, const N: usize>(
-    body: &mut B,
-    room: &mut Room,
-    ins: [*const u8; N],
-    splat: usize,
-    len: usize,
-) -> *const u8 {
-    if body.moves() && splat == 0 {
-        return ins[0];
-    }
-    let to = room.0.as_mut_ptr();
-    // SAFETY: the caller keeps the conditions.
-    unsafe { body.dense(to.cast(), ins, splat, len) };
-    to.cast_const().cast()
-}
-
 /// Stretches of the output, with the awkward operands packed beside them.
 ///
 /// # Safety
@@ -443,7 +392,7 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
 
     let mut lies = [Lie::Direct; N];
     let mut splat = 0;
-    let mut widest = if job.stream { size } else { 1 }.max(1);
+    let mut widest = 1;
     for operand in 0..N {
         lies[operand] = lie(loops, from, operand, unit.cast_signed());
         if lies[operand] == Lie::Splat && B::PATTERNS {
@@ -452,30 +401,25 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
         }
         if lies[operand] != Lie::Direct {
             lies[operand] = Lie::Packed;
-        }
-        if job.stream || lies[operand] == Lie::Packed {
             widest = widest.max(sizes[operand]);
         }
     }
-    // How many steps of the first loop make a tile; without packing or streaming, all of them.
-    let buffered = job.stream || lies.contains(&Lie::Packed);
-    let stretch = if job.stream { B::STREAMED } else { STRETCH };
-    let steps = if buffered { (stretch / widest / inner).max(1) } else { first.len };
-    let whole = WholeLines::new(inner * size);
-    let steps = if job.stream { whole.fit(steps) } else { steps };
-    // The operands that are read on and on: worth asking for ahead of time, but for those that are
-    // read backwards, which the hardware does better on its own.
-    let mut ahead = Ahead { count: 0, which: [0; N], bytes: [0; N] };
-    for (operand, own) in sizes.into_iter().enumerate() {
-        let step = first.ins[operand];
-        if step > 0 && step.unsigned_abs() <= inner && outer.iter().all(|one| one.ins[operand] != 0)
+    // How many steps of the first loop make a tile; without packing, all of them.
+    let buffered = lies.contains(&Lie::Packed);
+    let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
+    let mut ahead = None;
+    if job.stream {
+        let moving = (0..N).filter(|&n| lies[n] != Lie::Splat);
+        let far = |&n: &usize| lies[n] == Lie::Direct && outer.iter().all(|one| one.ins[n] != 0);
+        let mut from_memory = moving.clone().filter(far);
+        if let (Some(operand), None) = (from_memory.next(), from_memory.next())
+            && moving.count() > 2
         {
-            ahead.which[ahead.count] = operand;
-            ahead.bytes[ahead.count] = stream::LINE * own / size.max(1);
-            ahead.count += 1;
+            ahead = Some(Ahead { operand });
         }
     }
-
+    let whole = WholeLines::new(inner * size);
+    let steps = if job.stream { whole.fit(steps) } else { steps };
     // An operand that the loop around repeats is packed for a whole round of the group, once, where a
     // near cache has room for that.
     let mut blocks: [Vec<Line>; N] = std::array::from_fn(|n| {
@@ -485,7 +429,6 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
         Vec::with_capacity(if whole { bytes.div_ceil(size_of::<Line>()) } else { 0 })
     });
     let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
-    let mut results = Room([MaybeUninit::uninit(); STRETCH]);
     // What each room holds: the operand's pointer, and for how many steps.
     let mut held = [(std::ptr::null::<u8>(), 0_usize); N];
     // The loops of an operand that is packed.
@@ -530,20 +473,14 @@ unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                 ins[operand] = room.wrapping_add(skip);
             }
             let len = count * inner;
-            if job.stream {
-                // SAFETY: `len` results fit in the room; operands are contiguous there or in their
-                // arrays, or repeat. Results that need no drop are moved by their bytes.
-                unsafe {
-                    let made = made(body, &mut results, ins, splat, len);
-                    let bytes = len * size;
-                    let next = ahead.next(&at, bytes);
-                    stream::copy::<WIDE>(at.out.cast(), made, bytes, |at| {
-                        ahead.ask(&next, at);
-                    });
+            // SAFETY: the output is contiguous along the group; operands are contiguous in their
+            // rooms or arrays, or repeat. Results that are streamed are plain.
+            unsafe {
+                if job.stream {
+                    body.streamed::<WIDE>(at.out, ins, splat, len, ahead);
+                } else {
+                    body.dense(at.out, ins, splat, len);
                 }
-            } else {
-                // SAFETY: as above, and the output is contiguous along the group.
-                unsafe { body.dense(at.out, ins, splat, len) };
             }
             done += count;
         }
@@ -594,7 +531,6 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
         let bytes = if packed[n] { rows.min(side.len) * pitches[n] * sizes[n] } else { 0 };
         Vec::with_capacity(bytes.div_ceil(size_of::<Line>()))
     });
-    let mut results = Room([MaybeUninit::uninit(); STRETCH]);
     // Whole squares across, and as many rows as there are.
     let across = (ACROSS / columns).max(1) * columns;
     let start = At::start(job, sizes);
@@ -669,8 +605,7 @@ unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                     // of one row fit in their room.
                     unsafe {
                         if job.stream {
-                            let made = made(body, &mut results, at.ins, splat, wide);
-                            stream::copy::<WIDE>(at.out.cast(), made, wide * size, |_| {});
+                            body.streamed::<WIDE>(at.out, at.ins, splat, wide, None);
                         } else {
                             body.dense(at.out, at.ins, splat, wide);
                         }

@@ -14,6 +14,7 @@ use std::mem::{MaybeUninit, needs_drop};
 use std::slice;
 
 use crate::plain::is_plain;
+use crate::stream::{self, Ahead};
 
 /// Work on runs of `N` operands.
 pub(crate) trait Body<const N: usize> {
@@ -27,10 +28,6 @@ pub(crate) trait Body<const N: usize> {
     /// every one.
     const OWN_LEVELS: bool = false;
 
-    /// The bytes of a tile of results that go past the caches, at most those of a stretch: the
-    /// shorter, the sooner memory has something to write.
-    const STREAMED: usize = 2048;
-
     /// How many `Out` make one result; the output's strides count them.
     #[inline(always)]
     fn unit(&self) -> usize {
@@ -41,12 +38,6 @@ pub(crate) trait Body<const N: usize> {
     /// beside it, and moving results out at once would hold it up.
     #[inline(always)]
     fn spreads(&self) -> bool {
-        false
-    }
-
-    /// Whether results are the elements of the first operand, as they are.
-    #[inline(always)]
-    fn moves(&self) -> bool {
         false
     }
 
@@ -65,6 +56,21 @@ pub(crate) trait Body<const N: usize> {
     ///
     /// The invariant of this module; `splat` is below `1 << N`, and 0 unless `PATTERNS`.
     unsafe fn dense(&mut self, out: *mut Self::Out, ins: [*const u8; N], splat: usize, len: usize);
+
+    /// As [`Body::dense`], with results that go past the caches, and an operand to ask for ahead of
+    /// time.
+    ///
+    /// # Safety
+    ///
+    /// As there; results are plain data, and with `WIDE` the caller is compiled for AVX.
+    unsafe fn streamed<const WIDE: bool>(
+        &mut self,
+        out: *mut Self::Out,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        ahead: Option<Ahead>,
+    );
 
     /// A run with any strides, in elements.
     ///
@@ -177,16 +183,41 @@ macro_rules! body {
                         );
                     }
                 }
+
+                /// [`Self::pattern`], past the caches.
+                ///
+                /// # Safety
+                ///
+                /// As [`Body::streamed`].
+                #[inline(always)]
+                unsafe fn past<const PATTERN: usize, const WIDE: bool>(
+                    &mut self,
+                    out: *mut R,
+                    ins: [*const u8; $count],
+                    len: usize,
+                    ahead: Option<Ahead>,
+                ) {
+                    let sizes = self.sizes();
+                    // SAFETY: the caller keeps the conditions, and results are asked for within `len`.
+                    unsafe {
+                        stream::results::<R, WIDE>(out, len, |to, from, count| {
+                            if let Some(Ahead { operand }) = ahead {
+                                let size = sizes[operand];
+                                Ahead::ask(ins[operand].wrapping_add(from * size), count * size);
+                            }
+                            let ins = [$(ins[$index].add(match PATTERN >> $index & 1 {
+                                1 => 0,
+                                _ => from * size_of::<$name>(),
+                            })),*];
+                            self.pattern::<PATTERN>(to, ins, count);
+                        });
+                    }
+                }
             }
 
             impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> Body<$count> for Map<Func, ($($name,)*), R> {
                 type Out = R;
                 const PATTERNS: bool = $patterns;
-
-                #[inline(always)]
-                fn moves(&self) -> bool {
-                    $count == 1 && self.moves
-                }
 
                 #[inline(always)]
                 fn sizes(&self) -> [usize; $count] {
@@ -215,6 +246,29 @@ macro_rules! body {
                     unsafe {
                         match splat {
                             $($pattern => self.pattern::<$pattern>(out, ins, len),)*
+                            _ => {}
+                        }
+                    }
+                }
+
+                #[inline(always)]
+                unsafe fn streamed<const WIDE: bool>(
+                    &mut self,
+                    out: *mut R,
+                    ins: [*const u8; $count],
+                    splat: usize,
+                    len: usize,
+                    ahead: Option<Ahead>,
+                ) {
+                    let bytes = len * size_of::<R>();
+                    // SAFETY: the caller keeps the conditions; a closure that clones its only
+                    // operand makes results of its type.
+                    unsafe {
+                        if $count == 1 && self.moves && splat == 0 {
+                            return stream::copy::<WIDE>(out.cast(), ins[0], bytes);
+                        }
+                        match splat {
+                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, ahead),)*
                             _ => {}
                         }
                     }

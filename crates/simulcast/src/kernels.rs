@@ -3,7 +3,9 @@
 //!
 //! ```text
 //! body    what an operation does to one element: a type without values, its `at` inlined
-//! light   a body of a few instructions: one loop for each level and each pattern
+//! light   a body of a few instructions: one loop for each pattern and each level but AVX-512, whose
+//!         vectors of a whole line mostly lie across two, in two variants: results that stay in the
+//!         caches, and results that go past them
 //! tiled   a body of many instructions that vectorise: one loop for each level, over operands that
 //!         were copied or repeated into a tile, which costs little beside the body
 //! heavy   a body that calls a function, divides integers or branches: one loop for all levels and
@@ -33,6 +35,7 @@ mod tests;
 use std::mem::MaybeUninit;
 
 use crate::level::{Kind, Level};
+use crate::stream;
 use crate::{DType, Op};
 
 pub(crate) use cast::cast;
@@ -48,6 +51,8 @@ pub(crate) type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loops {
     each: &'static [Kernel],
+    /// The same loops, with results that go past the caches, or none.
+    past: &'static [Kernel],
     /// Whether an element takes longer than memory takes to bring it.
     pub(crate) slow: bool,
 }
@@ -58,6 +63,14 @@ impl std::ops::Deref for Loops {
     #[inline]
     fn deref(&self) -> &[Kernel] {
         self.each
+    }
+}
+
+impl Loops {
+    /// The loop for a pattern whose results go past the caches, where there is one.
+    #[inline]
+    pub(crate) fn past(&self, pattern: usize) -> Option<Kernel> {
+        self.past.get(pattern).copied()
     }
 }
 
@@ -120,6 +133,10 @@ enum Weight {
     Tiled,
     Heavy,
 }
+
+/// The flag beside a pattern: results stay in the caches, or go past them.
+const STAY: usize = 0;
+const PAST: usize = 8;
 
 /// The elements of a tile.
 const TILE: usize = 128;
@@ -212,43 +229,55 @@ use {bodies, body};
 /// The loops of a body, one a pattern.
 fn table<B: Body>(level: Level) -> Loops {
     macro_rules! patterns {
-        ($shim:ident) => {
+        ($shim:ident $flag:ident) => {
             const {
                 match B::ARITY {
-                    1 => &[$shim::<B, 0> as Kernel] as &[Kernel],
-                    2 => &[$shim::<B, 0>, $shim::<B, 1>, $shim::<B, 2>],
+                    1 => &[$shim::<B, { $flag }> as Kernel] as &[Kernel],
+                    2 => &[
+                        $shim::<B, { $flag }>,
+                        $shim::<B, { $flag | 1 }>,
+                        $shim::<B, { $flag | 2 }>,
+                    ],
                     _ => &[
-                        $shim::<B, 0>,
-                        $shim::<B, 1>,
-                        $shim::<B, 2>,
-                        $shim::<B, 3>,
-                        $shim::<B, 4>,
-                        $shim::<B, 5>,
-                        $shim::<B, 6>,
+                        $shim::<B, { $flag }>,
+                        $shim::<B, { $flag | 1 }>,
+                        $shim::<B, { $flag | 2 }>,
+                        $shim::<B, { $flag | 3 }>,
+                        $shim::<B, { $flag | 4 }>,
+                        $shim::<B, { $flag | 5 }>,
+                        $shim::<B, { $flag | 6 }>,
                     ],
                 }
             }
         };
     }
-    let each = match (B::WEIGHT, level.kind()) {
-        (Weight::Heavy, _) => patterns!(heavy),
-        (Weight::Light, Kind::Baseline) => patterns!(light_baseline),
-        (Weight::Tiled, Kind::Baseline) => patterns!(tiled_baseline),
+    macro_rules! light {
+        ($shim:ident) => {
+            (patterns!($shim STAY), patterns!($shim PAST))
+        };
+    }
+    macro_rules! slow {
+        ($shim:ident) => {
+            (patterns!($shim STAY), &[] as &[Kernel])
+        };
+    }
+    let (each, past) = match (B::WEIGHT, level.kind()) {
+        (Weight::Heavy, _) => slow!(heavy),
+        (Weight::Light, Kind::Baseline) => light!(light_baseline),
+        (Weight::Tiled, Kind::Baseline) => slow!(tiled_baseline),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Light, Kind::Avx2) => patterns!(light_avx2),
+        (Weight::Light, Kind::Avx2 | Kind::Avx512) => light!(light_avx2),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Tiled, Kind::Avx2) => patterns!(tiled_avx2),
+        (Weight::Tiled, Kind::Avx2) => slow!(tiled_avx2),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Light, Kind::Avx512) => patterns!(light_avx512),
-        #[cfg(target_arch = "x86_64")]
-        (Weight::Tiled, Kind::Avx512) => patterns!(tiled_avx512),
+        (Weight::Tiled, Kind::Avx512) => slow!(tiled_avx512),
     };
-    Loops { each, slow: B::WEIGHT != Weight::Light }
+    Loops { each, past, slow: B::WEIGHT != Weight::Light }
 }
 
 /// Writes the shims: the same loops, compiled for each level.
 macro_rules! shims {
-    ($($light:ident $tiled:ident $tiles:ident $fma:literal $(#[$meta:meta])*;)*) => { $(
+    (light: $($light:ident $fma:literal $(#[$meta:meta])*;)*) => { $(
         /// The loop of a light body for one pattern, compiled for one level.
         ///
         /// # Safety
@@ -263,7 +292,8 @@ macro_rules! shims {
             // SAFETY: the caller keeps the invariant.
             unsafe { light::<B, PATTERN, $fma>(out, ins, len) }
         }
-
+    )* };
+    (tiled: $($tiled:ident $tiles:ident $fma:literal $(#[$meta:meta])*;)*) => { $(
         /// The loop of a tiled body, compiled for one level.
         ///
         /// # Safety
@@ -299,11 +329,20 @@ macro_rules! shims {
 }
 
 shims! {
-    light_baseline tiled_baseline tiles_baseline false;
-    light_avx2 tiled_avx2 tiles_avx2 true
+    light:
+    light_baseline false;
+    light_avx2 true
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
-    light_avx512 tiled_avx512 tiles_avx512 true
+}
+
+shims! {
+    tiled:
+    tiled_baseline tiles_baseline false;
+    tiled_avx2 tiles_avx2 true
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
+    tiled_avx512 tiles_avx512 true
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
@@ -348,24 +387,37 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
     if len == 0 {
         return;
     }
-    let count = |number: usize| if PATTERN >> number & 1 == 1 { 1 } else { len };
-    // An operand that is not there has no size: any aligned place will do.
-    let place = |number: usize| {
-        if number < B::ARITY {
-            ins[number]
-        } else {
-            std::ptr::NonNull::<u64>::dangling().as_ptr().cast()
+    let repeats = |number: usize| PATTERN >> number & 1 == 1;
+    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
+    let some = |out: *mut B::Out, from: usize, len: usize| {
+        let count = |number: usize| if repeats(number) { 1 } else { len };
+        let skip = |number: usize| if repeats(number) { 0 } else { from };
+        // An operand that is not there has no size: any aligned place will do.
+        let place = |number: usize, pointer: *const u8| {
+            if number < B::ARITY {
+                pointer
+            } else {
+                std::ptr::NonNull::<u64>::dangling().as_ptr().cast()
+            }
+        };
+        let (a, b, c) = (a.wrapping_add(skip(0)), b.wrapping_add(skip(1)), c.wrapping_add(skip(2)));
+        // SAFETY: the invariant gives each operand as many elements as the pattern says, and the
+        // result memory that nobody else sees.
+        unsafe {
+            each::<B, PATTERN, FMA>(
+                std::slice::from_raw_parts_mut(out.cast(), len),
+                std::slice::from_raw_parts(place(0, a.cast()).cast(), count(0)),
+                std::slice::from_raw_parts(place(1, b.cast()).cast(), count(1)),
+                std::slice::from_raw_parts(place(2, c.cast()).cast(), count(2)),
+            );
         }
     };
-    // SAFETY: the invariant gives each operand as many elements as the pattern says, and the result
-    // memory that nobody else sees.
-    unsafe {
-        each::<B, PATTERN, FMA>(
-            std::slice::from_raw_parts_mut(out.cast(), len),
-            std::slice::from_raw_parts(place(0).cast(), count(0)),
-            std::slice::from_raw_parts(place(1).cast(), count(1)),
-            std::slice::from_raw_parts(place(2).cast(), count(2)),
-        );
+    if PATTERN & PAST == 0 {
+        some(out.cast(), 0, len);
+    } else {
+        // SAFETY: the result has `len` elements, all of them numbers; levels with fused multiply-add
+        // have AVX.
+        unsafe { stream::results::<B::Out, FMA>(out.cast(), len, some) };
     }
 }
 

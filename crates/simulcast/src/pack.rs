@@ -322,32 +322,6 @@ unsafe fn eight(dst: *mut f32, columns: usize, src: *const f32, step: isize) {
     }
 }
 
-/// Asks for a line, into a near cache; any address will do.
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 has it, and it neither faults nor changes anything.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(at.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
-}
-
-/// Asks for a line, into the nearest cache; any address will do.
-#[inline(always)]
-pub(crate) fn prefetch_near(at: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 has it, and it neither faults nor changes anything.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
-}
-
 /// Repeats the first `one` elements up to `all`.
 ///
 /// # Safety

@@ -22,8 +22,8 @@ use crate::addend::TOGETHER;
 use crate::inline::Inline;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
-use crate::pack::prefetch;
 use crate::run::share;
+use crate::stream::prefetch;
 use crate::threads;
 
 /// The neighbours that one unit across sums.

@@ -2,11 +2,13 @@
 //!
 //! An ordinary store first reads the line that it is about to overwrite. Where an output is too
 //! large to be found in a cache afterwards, that read is a third of the traffic of `a + b`, and
-//! half of that of a copy. So large outputs are computed a tile at a time into the first-level
-//! cache, and the tile is moved from there with stores that do not read.
+//! half of that of a copy. So large outputs are computed a few lines at a time, which the compiler
+//! keeps in registers where it can, and moved on with stores that do not read. Reading is mostly left
+//! to the hardware, which does not like to be helped; but see [`Ahead`].
 //!
 //! Invariant of every call: source and destination are valid for that many bytes and do not overlap.
 
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// Outputs of at least that many bytes are streamed: smaller ones stay in a last-level cache, where
@@ -17,60 +19,135 @@ pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) { 16 << 20 } els
 /// The bytes of a line: what a streaming store should fill.
 pub(crate) const LINE: usize = 64;
 
-/// Moves bytes past the caches, and calls `beside` with the offset of each line of them: the time
-/// to ask for what is read next, since memory that only writes is idle half of the time. A
-/// [`Fence`] must follow before anybody reads the bytes.
+/// Asks for a line, into a near cache; any address will do.
+#[inline(always)]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every x86-64 has it, and it neither faults nor changes anything.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
+/// An operand to ask for ahead of time. Among several operands that stay in the first-level cache, the
+/// hardware does not see that one comes from memory, and reads it late.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    pub(crate) operand: usize,
+}
+
+impl Ahead {
+    /// How far ahead, in bytes.
+    const FAR: usize = 16384;
+
+    /// Asks for what will be read some time after these bytes.
+    #[inline(always)]
+    pub(crate) fn ask(at: *const u8, bytes: usize) {
+        for line in (0..bytes).step_by(LINE) {
+            prefetch(at.wrapping_add(Self::FAR + line));
+        }
+    }
+}
+
+/// The bytes of results that [`results`] makes at a time: two lines are a few vector registers.
+const BLOCK: usize = 2 * LINE;
+
+/// Room for that many.
+#[repr(C, align(64))]
+struct Block([MaybeUninit<u8>; BLOCK]);
+
+/// Makes results, and moves them past the caches: `make` writes so many of them, counted from a first
+/// one, to a place. A [`Fence`] must follow before anybody reads them.
 ///
 /// # Safety
 ///
-/// The invariant of this module; with `WIDE`, the machine has AVX, and the caller is compiled for it.
+/// `out` is valid for `len` results, plain data of at most [`LINE`] bytes each; `make` writes all that
+/// it is asked for, and nothing else; with `WIDE`, the machine has AVX, and the caller is compiled for
+/// it.
 #[inline(always)]
-pub(crate) unsafe fn copy<const WIDE: bool>(
-    dst: *mut u8,
-    src: *const u8,
-    bytes: usize,
-    beside: impl Fn(usize),
+pub(crate) unsafe fn results<R, const WIDE: bool>(
+    out: *mut R,
+    len: usize,
+    mut make: impl FnMut(*mut R, usize, usize),
 ) {
+    let block = BLOCK / size_of::<R>().max(1);
+    let head = out.align_offset(LINE).min(len);
+    let done = head + (len - head) / block * block;
+    let mut at = head;
+    while at < done {
+        let mut room = Block([MaybeUninit::uninit(); BLOCK]);
+        let made = room.0.as_mut_ptr();
+        make(made.cast(), at, block);
+        // SAFETY: the room is written, by the condition of this function; the place is within `out`,
+        // and at a line.
+        unsafe { lines::<WIDE>(out.add(at).cast(), made.cast_const().cast(), BLOCK) };
+        at += block;
+    }
+    // What is not whole lines, at both ends.
+    for (from, to) in [(0, head), (done, len)] {
+        if from < to {
+            make(out.wrapping_add(from), from, to - from);
+        }
+    }
+}
+
+/// Moves whole lines past the caches.
+///
+/// # Safety
+///
+/// The invariant of this module; `dst` is at a line and `bytes` whole lines; `WIDE` as in
+/// [`results`].
+#[inline(always)]
+unsafe fn lines<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{
             _mm_loadu_si128, _mm_stream_si128, _mm256_loadu_si256, _mm256_stream_si256,
         };
-        let head = dst.align_offset(LINE).min(bytes);
-        let lines = (bytes - head) / LINE;
-        // SAFETY: head, lines and tail add up to `bytes`; `dst` moved by `head` is aligned to a
-        // line, unless no line follows.
-        unsafe {
-            // Mostly there is neither head nor tail, and a call for nothing costs as much as lines.
-            if head > 0 {
-                ptr::copy_nonoverlapping(src, dst, head);
-            }
-            for line in 0..lines {
-                let at = head + line * LINE;
-                beside(at);
+        let step = if WIDE { 32 } else { 16 };
+        for at in (0..bytes).step_by(step) {
+            // SAFETY: both have that many bytes, and `dst` is aligned to the step.
+            unsafe {
                 if WIDE {
-                    for at in [at, at + 32] {
-                        let value = _mm256_loadu_si256(src.add(at).cast());
-                        _mm256_stream_si256(dst.add(at).cast(), value);
-                    }
+                    let value = _mm256_loadu_si256(src.add(at).cast());
+                    _mm256_stream_si256(dst.add(at).cast(), value);
                 } else {
-                    for at in [at, at + 16, at + 32, at + 48] {
-                        let value = _mm_loadu_si128(src.add(at).cast());
-                        _mm_stream_si128(dst.add(at).cast(), value);
-                    }
+                    let value = _mm_loadu_si128(src.add(at).cast());
+                    _mm_stream_si128(dst.add(at).cast(), value);
                 }
-            }
-            let done = head + lines * LINE;
-            if done < bytes {
-                ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
             }
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     // SAFETY: the caller keeps the invariant.
     unsafe {
-        (0..bytes).step_by(LINE).for_each(beside);
         ptr::copy_nonoverlapping(src, dst, bytes);
+    }
+}
+
+/// Moves bytes past the caches. A [`Fence`] must follow before anybody reads them.
+///
+/// # Safety
+///
+/// The invariant of this module; `WIDE` as in [`results`].
+#[inline(always)]
+pub(crate) unsafe fn copy<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes: usize) {
+    let head = dst.align_offset(LINE).min(bytes);
+    let done = head + (bytes - head) / LINE * LINE;
+    // SAFETY: head, lines and tail add up to `bytes`; `dst` moved by `head` is at a line, unless no
+    // line follows.
+    unsafe {
+        // Mostly there is neither head nor tail, and a call for nothing costs as much as lines.
+        if head > 0 {
+            ptr::copy_nonoverlapping(src, dst, head);
+        }
+        lines::<WIDE>(dst.add(head), src.add(head), done - head);
+        if done < bytes {
+            ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
+        }
     }
 }
 
@@ -101,20 +178,17 @@ mod tests {
                 let mut target = vec![255_u8; 600];
                 let dst = target.as_mut_ptr().wrapping_add(to);
                 let src = source.as_ptr().wrapping_add(from);
-                let lines = std::cell::Cell::new(0);
-                let count = |at: usize| lines.set(lines.get().max(at / LINE + 1));
                 // SAFETY: both lie within the vectors; wide only where the machine has AVX.
                 unsafe {
                     if wide {
-                        copy::<true>(dst, src, bytes, count);
+                        copy::<true>(dst, src, bytes);
                     } else {
-                        copy::<false>(dst, src, bytes, count);
+                        copy::<false>(dst, src, bytes);
                     }
                 }
                 drop(Fence);
                 assert_eq!(target[to..to + bytes], source[from..from + bytes]);
                 assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&b| b == 255));
-                assert!(lines.get() <= bytes.div_ceil(LINE));
             }
         }
     }

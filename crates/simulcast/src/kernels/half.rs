@@ -108,7 +108,7 @@ fn table<E: Each>(level: Level) -> Loops {
         #[cfg(target_arch = "x86_64")]
         Kind::Avx2 | Kind::Avx512 => patterns!(wide),
     };
-    Loops { each, slow: false }
+    Loops { each, past: &[], slow: false }
 }
 
 /// # Safety

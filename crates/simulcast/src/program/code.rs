@@ -52,6 +52,16 @@ pub(crate) struct Instruction {
     pub(crate) size: usize,
 }
 
+impl Instruction {
+    /// The loop for a pattern, and for results that go past the caches if those are wanted and there
+    /// is one.
+    #[inline]
+    pub(crate) fn kernel(&self, pattern: usize, past: bool) -> Kernel {
+        let past = if past { self.kernels.past(pattern) } else { None };
+        past.unwrap_or_else(|| self.kernels.of(pattern))
+    }
+}
+
 /// The loops of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kernels {
@@ -68,6 +78,15 @@ impl Kernels {
         match self {
             Self::Table(table) => table[pattern],
             Self::One(kernel) => kernel,
+        }
+    }
+
+    /// The loop for a pattern whose results go past the caches, where there is one.
+    #[inline]
+    pub(crate) fn past(self, pattern: usize) -> Option<Kernel> {
+        match self {
+            Self::Table(table) => table.past(pattern),
+            Self::One(_) => None,
         }
     }
 }
@@ -103,6 +122,8 @@ pub(crate) struct Code {
     pub(crate) stride: usize,
     /// Whether it is one slow loop.
     pub(crate) spreads: bool,
+    /// Whether the last loop can send its results past the caches.
+    pub(crate) past: bool,
 }
 
 /// Code under construction.
@@ -285,9 +306,13 @@ impl Code {
             tile: 0,
             stride: 0,
             spreads: false,
+            past: false,
         };
         let slow = |one: &Instruction| matches!(one.kernels, Kernels::Table(loops) if loops.slow);
         code.spreads = matches!(&code.instructions[..], [one] if slow(one));
+        let last = code.instructions.last();
+        code.past = last.is_some_and(|one| one.kernels.past(0).is_some())
+            && matches!(code.result, From::Made(_));
         code.allocate();
         code
     }

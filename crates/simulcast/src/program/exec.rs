@@ -14,6 +14,15 @@ use super::code::{Code, From, ROOM};
 use crate::kernel::Body;
 use crate::kernels::Kernel;
 use crate::pack::pack;
+use crate::stream::{self, Ahead};
+
+/// The bytes of results that are made at a time, where they go past the caches: the fewer, the sooner
+/// memory has something to write.
+const STREAMED: usize = 1024;
+
+/// Room for them.
+#[repr(C, align(64))]
+struct Room([MaybeUninit<u8>; STREAMED]);
 
 /// A body that interprets code. Its results are bytes, some for each: one body serves all types.
 pub(crate) struct Interpreter<'c, const N: usize> {
@@ -34,7 +43,6 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     type Out = u8;
     const PATTERNS: bool = true;
     const OWN_LEVELS: bool = true;
-    const STREAMED: usize = 4096;
 
     #[inline(always)]
     fn unit(&self) -> usize {
@@ -64,7 +72,47 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     #[inline(always)]
     unsafe fn dense(&mut self, out: *mut u8, ins: [*const u8; N], splat: usize, len: usize) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len) };
+        unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len, false) };
+    }
+
+    #[inline(always)]
+    unsafe fn streamed<const WIDE: bool>(
+        &mut self,
+        out: *mut u8,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        ahead: Option<Ahead>,
+    ) {
+        let (sizes, size) = (self.sizes(), self.code.dtype.size());
+        let mut room = Room([MaybeUninit::uninit(); STREAMED]);
+        let made = room.0.as_mut_ptr().cast::<u8>();
+        let few = self.code.instructions.len() < 2 && ahead.is_none() && self.code.past;
+        let whole = if few { usize::MAX } else { STREAMED / size };
+        // The first results end at a line, so that all others are whole lines.
+        let mut count = whole - out.addr() % stream::LINE / size;
+        let mut done = 0;
+        while done < len {
+            count = count.min(len - done);
+            let at = std::array::from_fn(|n| {
+                ins[n].wrapping_add(if splat >> n & 1 == 1 { 0 } else { done * sizes[n] })
+            });
+            if let Some(Ahead { operand }) = ahead {
+                Ahead::ask(at[operand], count * sizes[operand]);
+            }
+            let to = out.wrapping_add(done * size);
+            // SAFETY: the caller keeps the invariant, and `count` results fit in the room.
+            unsafe {
+                if self.code.past {
+                    run(self.code, &mut self.prepared, to, &at, splat, count, true);
+                } else {
+                    self.dense(made, at, splat, count);
+                    stream::copy::<WIDE>(to, made, count * size);
+                }
+            }
+            done += count;
+            count = whole;
+        }
     }
 
     unsafe fn strided(
@@ -98,7 +146,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
                     room.cast_const()
                 });
                 let to = results.as_mut_ptr().cast::<u8>();
-                run(self.code, &mut self.prepared, to, &gathered, splat, count);
+                run(self.code, &mut self.prepared, to, &gathered, splat, count, false);
                 for k in 0..count {
                     let place = out.offset((at + k.cast_signed()) * step);
                     std::ptr::copy_nonoverlapping(to.add(k * size), place, size);
@@ -134,8 +182,9 @@ struct Registers([MaybeUninit<u8>; 4096]);
 
 /// Code with its pointers, for one pattern of leaves that repeat.
 struct Prepared {
-    /// The pattern; none yet, where there are no registers.
+    /// The pattern, and whether results go past the caches; none yet, where it is not ready.
     splat: usize,
+    past: bool,
     ready: bool,
     registers: Vec<Registers>,
     /// Which instructions repeat, and their values.
@@ -155,6 +204,7 @@ impl Prepared {
     const fn new() -> Self {
         Self {
             splat: 0,
+            past: false,
             ready: false,
             registers: Vec::new(),
             repeats: Vec::new(),
@@ -169,7 +219,7 @@ impl Prepared {
 
     /// Prepares code for a pattern.
     #[inline(never)]
-    fn prepare(&mut self, code: &Code, splat: usize) {
+    fn prepare(&mut self, code: &Code, splat: usize, past: bool) {
         let count = code.instructions.len();
         if self.registers.capacity() == 0
             && let Some(spare) = SPARE.take()
@@ -180,7 +230,7 @@ impl Prepared {
             .reserve_exact((code.registers * code.stride).div_ceil(size_of::<Registers>()));
         self.scalars.clear();
         self.scalars.resize(count, [0; 2]);
-        (self.splat, self.ready, self.whole) = (splat, true, None);
+        (self.splat, self.past, self.ready, self.whole) = (splat, past, true, None);
         self.once.clear();
         self.once_slots.clear();
         self.active.clear();
@@ -225,8 +275,10 @@ impl Prepared {
             } else {
                 let register = registers.wrapping_add(one.register * code.stride);
                 // The last one writes the result, wherever that is to be.
-                let out_step = if at + 1 == count { code.dtype.size() } else { 0 };
-                (&mut self.active, &mut self.slots, register, out_step, one.kernels.of(pattern))
+                let last = at + 1 == count;
+                let out_step = if last { code.dtype.size() } else { 0 };
+                let kernel = one.kernel(pattern, past && last);
+                (&mut self.active, &mut self.slots, register, out_step, kernel)
             };
             for (arg, from) in one.args.iter().enumerate() {
                 if let From::Leaf(leaf) = from {
@@ -268,7 +320,8 @@ impl<const N: usize> Drop for Interpreter<'_, N> {
 /// # Safety
 ///
 /// The invariant of this module: `out` has room for `len` results, and every leaf has `len`
-/// elements, or one where its bit of `splat` is set. What is prepared is for this code.
+/// elements, or one where its bit of `splat` is set. What is prepared is for this code. Results that
+/// go `past` the caches need a fence.
 #[inline(never)]
 unsafe fn run(
     code: &Code,
@@ -277,6 +330,7 @@ unsafe fn run(
     ins: &[*const u8],
     splat: usize,
     len: usize,
+    past: bool,
 ) {
     // One instruction on leaves and constants alone needs no tiles at all.
     if let [one] = &code.instructions[..]
@@ -294,11 +348,11 @@ unsafe fn run(
         }
         if pattern + 1 < 1 << one.args.count {
             // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-            return unsafe { (one.kernels.of(pattern))(out, pointers, len) };
+            return unsafe { (one.kernel(pattern, past))(out, pointers, len) };
         }
     }
-    if !prepared.ready || prepared.splat != splat {
-        prepared.prepare(code, splat);
+    if !prepared.ready || (prepared.splat, prepared.past) != (splat, past) {
+        prepared.prepare(code, splat, past);
     }
     let Prepared { once, once_slots, active, slots, .. } = prepared;
     for slot in &*once_slots {
