@@ -289,8 +289,8 @@ fn patterns_places_and_lengths_do_not_matter() {
     for &op in Op::ALL {
         for &dtype in DType::ALL {
             for level in Level::available() {
-                let operands = &recorded.operands[&dtype][op.arity() - 1];
                 for loops in [kernels(op, dtype, level), half(op, dtype, level)].iter().flatten() {
+                    let operands = &recorded.operands[&dtype][op.arity() - 1];
                     agree(op, dtype, loops, operands, lengths);
                     if !loops.past.is_empty() {
                         assert_eq!(loops.past.len(), loops.len());
