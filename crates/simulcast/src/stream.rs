@@ -52,6 +52,12 @@ impl Ahead {
     }
 }
 
+/// Room for a line: memory that begins at one is made of these.
+#[repr(align(64))]
+pub(crate) struct Line(
+    #[allow(dead_code, reason = "reached through pointers")] [MaybeUninit<u8>; 64],
+);
+
 /// The bytes of results that [`results`] makes at a time: two lines are a few vector registers.
 const BLOCK: usize = 2 * LINE;
 
