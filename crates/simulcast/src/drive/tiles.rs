@@ -6,8 +6,9 @@ use super::walk::{At, Walk};
 use super::{Job, Lie, lie};
 use crate::inline::INLINE;
 use crate::kernel::Body;
+use crate::nest::Loop;
 use crate::pack::pack;
-use crate::stream::{self, Ahead, Line};
+use crate::stream::{self, Line};
 
 /// The bytes of one operand's part of a tile: with those of the others and the results it stays in
 /// the first-level cache.
@@ -50,6 +51,19 @@ impl WholeLines {
     }
 }
 
+/// The operand to ask for ahead of time: the only one that comes from memory, among several that do
+/// not.
+#[inline(always)]
+fn ahead<const N: usize>(lies: &[Lie; N], outer: &[Loop<N>]) -> Option<usize> {
+    let moving = lies.iter().filter(|&&lie| lie != Lie::Splat).count();
+    let far = |&n: &usize| lies[n] == Lie::Direct && outer.iter().all(|one| one.ins[n] != 0);
+    let mut memory = (0..N).filter(far);
+    match (memory.next(), memory.next()) {
+        (only, None) if moving > 2 => only,
+        _ => None,
+    }
+}
+
 /// Stretches of the output, with the awkward operands packed beside them.
 ///
 /// # Safety
@@ -86,17 +100,7 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     // How many steps of the first loop make a tile; without packing, all of them.
     let buffered = lies.contains(&Lie::Packed);
     let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
-    let mut ahead = None;
-    if job.stream {
-        let moving = (0..N).filter(|&n| lies[n] != Lie::Splat);
-        let far = |&n: &usize| lies[n] == Lie::Direct && outer.iter().all(|one| one.ins[n] != 0);
-        let mut from_memory = moving.clone().filter(far);
-        if let (Some(operand), None) = (from_memory.next(), from_memory.next())
-            && moving.count() > 2
-        {
-            ahead = Some(Ahead { operand });
-        }
-    }
+    let ahead = if job.stream { ahead(&lies, outer) } else { None };
     let whole = WholeLines::new(inner * size);
     let steps = if job.stream { whole.fit(steps) } else { steps };
     // An operand that the loop around repeats is packed for a whole round of the group, once, where a
