@@ -57,6 +57,36 @@ unsafe impl Send for AnyViewMut<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for AnyViewMut<'_> {}
 
+/// What views of both kinds say of themselves.
+macro_rules! described {
+    ($($view:ident)*) => { $(
+        impl $view<'_> {
+            /// The type of the elements.
+            #[must_use]
+            #[inline]
+            pub const fn dtype(&self) -> DType {
+                self.dtype
+            }
+
+            /// The sizes.
+            #[must_use]
+            #[inline]
+            pub fn shape(&self) -> &[usize] {
+                &self.shape
+            }
+
+            /// How far apart neighbours are along each axis, in elements.
+            #[must_use]
+            #[inline]
+            pub fn strides(&self) -> &[isize] {
+                &self.strides
+            }
+        }
+    )* };
+}
+
+described!(AnyView AnyViewMut);
+
 impl<'a> AnyView<'a> {
     /// A view of somebody's memory; strides in elements.
     ///
@@ -75,27 +105,6 @@ impl<'a> AnyView<'a> {
     ) -> Self {
         let (shape, strides) = (Inline::from_slice(shape), Inline::from_slice(strides));
         Self { dtype, pointer, shape, strides, elements: PhantomData }
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    #[inline]
-    pub const fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// The sizes.
-    #[must_use]
-    #[inline]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// How far apart neighbours are along each axis, in elements.
-    #[must_use]
-    #[inline]
-    pub fn strides(&self) -> &[isize] {
-        &self.strides
     }
 
     /// The first element.
@@ -142,27 +151,6 @@ impl<'a> AnyViewMut<'a> {
     ) -> Self {
         let (shape, strides) = (Inline::from_slice(shape), Inline::from_slice(strides));
         Self { dtype, pointer, shape, strides, elements: PhantomData }
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    #[inline]
-    pub const fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// The sizes.
-    #[must_use]
-    #[inline]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// How far apart neighbours are along each axis, in elements.
-    #[must_use]
-    #[inline]
-    pub fn strides(&self) -> &[isize] {
-        &self.strides
     }
 
     /// The first element.

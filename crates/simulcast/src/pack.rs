@@ -11,6 +11,39 @@ use std::ptr;
 /// Loops from the outermost to the innermost: how often, and the source's stride in elements.
 pub(crate) type Loops<'a> = &'a [(usize, isize)];
 
+/// Does something with the type that elements of a size are moved as: it has at most the alignment of
+/// the plain types of that size, of which complex numbers have that of their parts.
+macro_rules! by_size {
+    ($size:expr, $dst:expr, $src:expr, $T:ident => $do:block) => {
+        match $size {
+            1 => {
+                type $T = u8;
+                $do
+            }
+            2 => {
+                type $T = u16;
+                $do
+            }
+            4 => {
+                type $T = u32;
+                $do
+            }
+            8 if ($dst.addr() | $src.addr()).is_multiple_of(align_of::<u64>()) => {
+                type $T = u64;
+                $do
+            }
+            8 => {
+                type $T = [u32; 2];
+                $do
+            }
+            _ => {
+                type $T = [u64; 2];
+                $do
+            }
+        }
+    };
+}
+
 /// Copies the elements that the loops visit, in their order, to `dst`; of plain data.
 ///
 /// # Safety
@@ -18,19 +51,11 @@ pub(crate) type Loops<'a> = &'a [(usize, isize)];
 /// The invariant of this module; `size` is the size of an element: 1, 2, 4, 8 or 16.
 #[inline(never)]
 pub(crate) unsafe fn pack(size: usize, dst: *mut u8, src: *const u8, loops: Loops<'_>) {
-    // SAFETY: the caller keeps the invariant, and the types moved as have at most the alignment of
-    // the plain types of that size: complex numbers have that of their parts.
+    // SAFETY: the caller keeps the invariant; see `by_size` for the types.
     unsafe {
-        let _written = match size {
-            1 => nested::<u8>(dst, src, loops),
-            2 => nested::<u16>(dst.cast(), src.cast(), loops),
-            4 => nested::<u32>(dst.cast(), src.cast(), loops),
-            8 if (dst.addr() | src.addr()).is_multiple_of(align_of::<u64>()) => {
-                nested::<u64>(dst.cast(), src.cast(), loops)
-            }
-            8 => nested::<[u32; 2]>(dst.cast(), src.cast(), loops),
-            _ => nested::<[u64; 2]>(dst.cast(), src.cast(), loops),
-        };
+        by_size!(size, dst, src, T => {
+            let _written = nested::<T>(dst.cast(), src.cast(), loops);
+        });
     }
 }
 
@@ -84,18 +109,11 @@ unsafe fn sized<const WIDE: bool>(
     rows: (usize, isize),
     columns: (usize, isize),
 ) {
-    // SAFETY: the caller keeps the invariant; for the types, see `pack`.
+    // SAFETY: the caller keeps the invariant; see `by_size` for the types.
     unsafe {
-        match size {
-            1 => squared::<u8, WIDE>(dst, pitch, src, rows, columns),
-            2 => squared::<u16, WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
-            4 => squared::<u32, WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
-            8 if (dst.addr() | src.addr()).is_multiple_of(align_of::<u64>()) => {
-                squared::<u64, WIDE>(dst.cast(), pitch, src.cast(), rows, columns);
-            }
-            8 => squared::<[u32; 2], WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
-            _ => squared::<[u64; 2], WIDE>(dst.cast(), pitch, src.cast(), rows, columns),
-        }
+        by_size!(size, dst, src, T => {
+            squared::<T, WIDE>(dst.cast(), pitch, src.cast(), rows, columns);
+        });
     }
 }
 
