@@ -209,6 +209,14 @@ impl Allowed {
         }
     }
 
+    /// As [`Self::room`], for the result of a program, before its shape is known: it has no more
+    /// elements than its operands have, multiplied. False says nothing.
+    pub(super) fn surely_has_room(&self, dtype: DType, operands: &[AnyView<'_>]) -> bool {
+        let most = operands.iter().map(AnyView::len).try_fold(dtype.size(), usize::checked_mul);
+        // What is empty may have other sizes that cannot be counted.
+        most.is_some_and(|bytes| (1..=self.bytes).contains(&bytes))
+    }
+
     /// A run of a program.
     pub(super) fn on<'r>(&self, program: &'r Program, operands: &'r [AnyView<'r>]) -> Run<'r> {
         let run = program.on(operands);
@@ -232,7 +240,10 @@ impl Allowed {
             .collect();
         let root = steps(&mut build, &args)?;
         let program = build.finish(root)?;
-        self.room(&program.on(operands).shape()?, program.dtype())?;
-        Ok(self.on(&program, operands).collect()?)
+        let run = self.on(&program, operands);
+        if !self.surely_has_room(program.dtype(), operands) {
+            self.room(&run.shape()?, program.dtype())?;
+        }
+        Ok(run.collect()?)
     }
 }

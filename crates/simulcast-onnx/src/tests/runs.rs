@@ -345,6 +345,35 @@ fn outputs_go_where_they_are_asked_for() {
 }
 
 #[test]
+fn a_place_has_the_shape_of_the_result_and_not_one_that_it_stretches_to() {
+    // Of the second operand of `CastLike` only the type is asked for.
+    for (op, a, b, made) in [
+        ("Add", [2, 3], [2, 3], [2, 3]),
+        ("Add", [2, 1], [1, 3], [2, 3]),
+        ("Add", [1, 3], [1, 3], [1, 3]),
+        ("CastLike", [1, 3], [2, 3], [1, 3]),
+        ("CastLike", [2, 3], [1, 3], [2, 3]),
+    ] {
+        let build =
+            Build::new(17).input("a", &a.map(|n| n as i64)).input("b", &b.map(|n| n as i64));
+        let build = build.node(op, &["a", "b"], &["y"], &[]).bare_output("y");
+        let session = Session::new(&build.load()).unwrap();
+        let (a, b) = (counting(&a), counting(&b));
+        let expected = if op == "Add" { &a + &b } else { a.clone() };
+        let mut place = ArrayD::<f32>::zeros(IxDyn(&[2, 3]));
+        let mut places = [("y", AnyViewMut::from(&mut *place))];
+        let done = session.run_into(&[("a", (&a).into()), ("b", (&b).into())], &mut places);
+        if made == [2, 3] {
+            assert_eq!(done.map(|rest| rest.len()).ok(), Some(0));
+            assert_eq!(place, expected, "{op}");
+        } else {
+            let said = "the output \"y\" is float32 (1, 3), its place float32 (2, 3)";
+            assert_eq!(done.unwrap_err().to_string(), said, "{op}");
+        }
+    }
+}
+
+#[test]
 fn codes_are_moved_and_cast_and_not_computed_with() {
     let codes = |element: i64| {
         let shape = [Size::from(2), Size::from(3)];
