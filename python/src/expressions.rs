@@ -12,7 +12,7 @@ use simulcast::{Casting, DType, Diagnostic, Expr, ExprKind, Literal, ProgramErro
 use crate::dense;
 use crate::dtypes;
 use crate::errors::diagnosed;
-use crate::fastcall::{OPTIONS, call};
+use crate::fastcall::{call, is_option};
 use crate::functions::{Options, check_powers, text_dtypes};
 use crate::operands::{Operand, views};
 use crate::policies;
@@ -66,7 +66,7 @@ impl Expression {
                 names.push(Name { text: name.clone(), key });
             }
         }
-        let is_shadowed = names.iter().any(|name| OPTIONS.contains(&name.text.as_str()));
+        let is_shadowed = names.iter().any(|name| is_option(&name.text));
         Ok(Self { expr, names, is_shadowed, programs: Programs::default(), fast_math })
     }
 
@@ -89,7 +89,8 @@ impl Expression {
             return Err(PyTypeError::new_err(what));
         }
         if let Some(given) = given
-            && let Some(made) = this.get().short(given)?
+            && let Some(made) =
+                this.get().short(this.py(), given.len(), |key| given.get_item(key))?
         {
             return Ok(made);
         }
@@ -222,21 +223,26 @@ pub(crate) fn value<'py>(
 }
 
 impl Expression {
-    /// The value for an operand for each of its names and nothing else, where it can go the short way:
-    /// to look for names is faster than to look at what there is.
-    fn short<'py>(&self, given: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (py, count) = (given.py(), self.names.len());
+    /// The value for so many operands, where that is one for each of its names and it can go the short
+    /// way: to look for names is faster than to look at what there is.
+    #[inline]
+    pub(crate) fn short<'py>(
+        &self,
+        py: Python<'py>,
+        given: usize,
+        find: impl Fn(&Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut objects = [const { None }; dense::FEW];
-        if self.is_shadowed || count > dense::FEW || count != given.len() {
+        if self.is_shadowed || given > dense::FEW || given != self.names.len() {
             return Ok(None);
         }
         for (object, name) in objects.iter_mut().zip(&self.names) {
-            *object = given.get_item(name.key.bind(py))?;
+            *object = find(name.key.bind(py))?;
             if object.is_none() {
                 return Ok(None);
             }
         }
-        dense::evaluate(py, &self.programs, &objects[..count], Options::default())
+        dense::evaluate(py, &self.programs, &objects[..given], Options::default())
     }
 
     /// Nothing for any of its names.

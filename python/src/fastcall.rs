@@ -107,7 +107,14 @@ fn read<'py>(
             expr.get_type()
         )));
     };
+    let given = names.map_or(0, |names| names.len());
     let names = || names.into_iter().flat_map(|names| names.iter_borrowed()).enumerate();
+    let found = |own: &Bound<'py, PyString>| {
+        Ok(names().find(|(_, key)| key.is(own)).map(|(n, _)| arg(count + n)))
+    };
+    if let Some(made) = compile(expr, false)?.get().short(expr.py(), given, found)? {
+        return Ok(made);
+    }
     // This one is looked for first: it decides which expression it is.
     let mut fast_math = None;
     for (n, key) in names() {
@@ -122,7 +129,12 @@ fn read<'py>(
 }
 
 /// What an expression takes besides its operands.
-pub(crate) const OPTIONS: [&str; 6] = ["out", "casting", "dtype", "rule", "threads", "local_dict"];
+const OPTIONS: [&str; 6] = ["out", "casting", "dtype", "rule", "threads", "local_dict"];
+
+/// Whether a name is that of an option, which comes before an operand of that name.
+pub(crate) fn is_option(name: &str) -> bool {
+    OPTIONS.contains(&name) || name == "fast_math"
+}
 
 /// The value of an expression for what is given by name: options, and its operands.
 pub(crate) fn call<'py>(
