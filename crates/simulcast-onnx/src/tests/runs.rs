@@ -451,12 +451,44 @@ fn the_largest_of_numbers_and_nan_have_an_order() {
 
 #[test]
 fn sizes_beside_a_zero_must_be_countable() {
+    // In the second case the sizes of the result are, and not the 4 that is repeated no times.
+    for (own, times) in
+        [([0, 2, 3, 1], [1, 1 << 40, 1 << 40, 1]), ([1, 4, 9, 16], [1 << 49, 0, 3, 4])]
+    {
+        let build = Build::new(13)
+            .input("x", &own.map(|size| size as i64))
+            .int64s("times", &[4], &times)
+            .node("Tile", &["x", "times"], &["y"], &[])
+            .bare_output("y");
+        let session = Session::new(&build.load()).unwrap();
+        let error = run(&session, &[("x", &ArrayD::zeros(IxDyn(&own)))]).unwrap_err();
+        assert!(matches!(error, RunError::Node { why: NodeError::Memory { .. }, .. }), "{error}");
+    }
+    for (op, own, block) in [
+        ("DepthToSpace", [1, 0, 1 << 40, 1], 1 << 30),
+        ("DepthToSpace", [1, 0, 2, 2], 1 << 40),
+        ("SpaceToDepth", [1, 3, 0, 0], 1 << 40),
+        ("SpaceToDepth", [1, 1 << 10, 0, 0], 1 << 30),
+    ] {
+        let build = Build::new(13)
+            .input("x", &own.map(|size| size as i64))
+            .node(op, &["x"], &["y"], &[int("blocksize", block)])
+            .bare_output("y");
+        let session = Session::new(&build.load()).unwrap();
+        let error = run(&session, &[("x", &ArrayD::zeros(IxDyn(&own)))]).unwrap_err();
+        assert!(error.to_string().ends_with("a size is too large to count"), "{error}");
+    }
+}
+
+#[test]
+fn matrices_without_elements_are_not_multiplied_one_by_one() {
     let build = Build::new(13)
-        .input("x", &[0_i64, 2, 3])
-        .int64s("times", &[3], &[1, 1 << 40, 1 << 40])
-        .node("Tile", &["x", "times"], &["y"], &[])
+        .input("a", &[2_i64, 4])
+        .input("b", &[1_i64 << 40, 4, 0])
+        .node("MatMul", &["a", "b"], &["y"], &[])
         .bare_output("y");
     let session = Session::new(&build.load()).unwrap();
-    let error = run(&session, &[("x", &ArrayD::zeros(IxDyn(&[0, 2, 3])))]).unwrap_err();
-    assert!(matches!(error, RunError::Node { why: NodeError::Memory { .. }, .. }), "{error}");
+    let b = ArrayD::zeros(IxDyn(&[1 << 40, 4, 0]));
+    let made = run(&session, &[("a", &counting(&[2, 4])), ("b", &b)]).unwrap();
+    assert_eq!(made[0].shape(), [1 << 40, 2, 0]);
 }
