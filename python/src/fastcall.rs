@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple, PyTupleMethods};
 
 use crate::expressions::{Expression, compile, value};
 use crate::functions::Options;
@@ -107,7 +107,7 @@ fn read<'py>(
             expr.get_type()
         )));
     };
-    let given = names.map_or(0, |names| names.len());
+    let given = names.map_or(0, PyTupleMethods::len);
     let names = || names.into_iter().flat_map(|names| names.iter_borrowed()).enumerate();
     let found = |own: &Bound<'py, PyString>| {
         Ok(names().find(|(_, key)| key.is(own)).map(|(n, _)| arg(count + n)))
