@@ -118,7 +118,7 @@ impl Session {
         Ok(self)
     }
 
-    /// With at most that many bytes for each value.
+    /// With at most that many bytes for each value; a size of 0 counts as 1.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.allowed.bytes = bytes;
@@ -279,6 +279,10 @@ impl Session {
                     }
                     let error =
                         |why| RunError::Node { node: call.node.clone(), op: call.op.clone(), why };
+                    // Inputs, constants and what was reshaped have not been asked yet.
+                    for value in own.iter().flatten().filter(|own| own.shape().contains(&0)) {
+                        self.allowed.room(value.shape(), value.dtype()).map_err(error)?;
+                    }
                     let made = code(call, &self.allowed, &mut Inputs(own)).map_err(error)?;
                     for (slot, value) in outputs.iter().zip(made) {
                         if let Some(slot) = slot {
