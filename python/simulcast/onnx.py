@@ -65,22 +65,7 @@ class Session:
 
     def run(self, inputs, *, out=None):
         """The outputs by name, for arrays by name; those that `out` names are written into its arrays."""
-        arrays = {name: self._codes(name, _np.asarray(array)) for name, array in inputs.items()}
-        results = dict(zip(self.outputs, map(_array, self._session.run(arrays, out))))
-        for name, element in self._session.codes:
-            if name not in (out or {}):
-                results[name] = _numbers(results[name], element)
-        return results
-
-    def _codes(self, name, array):
-        """An array of a type that nothing computes with, as its codes."""
-        element = _ELEMENTS.get(array.dtype.name)
-        if element is None:
-            return array
-        declared = self._session.input_type(name)
-        if declared not in (None, element):
-            raise ModelError(f"the input {name!r} is {declared}, not {element}")
-        return array.view(_np.uint8)
+        return self._session.run(inputs if isinstance(inputs, dict) else dict(inputs), out)
 
 
 # The names of ml_dtypes, and those of ONNX.
@@ -98,6 +83,20 @@ _ELEMENTS = {
 }
 
 
+# The extension calls these three for what is rare; arrays of numbers never come here.
+
+
+def _input(name, value, declared):
+    """An input as an array; one of a type that nothing computes with, as its codes."""
+    array = _np.asarray(value)
+    element = _ELEMENTS.get(array.dtype.name)
+    if element is None:
+        return array
+    if declared not in (None, element):
+        raise ModelError(f"the input {name!r} is {declared}, not {element}")
+    return array.view(_np.uint8)
+
+
 def _numbers(codes, element):
     """Codes as an array of their type, where there is a package that has it."""
     try:
@@ -109,11 +108,8 @@ def _numbers(codes, element):
     return codes if own is None else codes.view(own)
 
 
-def _array(result):
-    if isinstance(result, tuple):
-        words, shape = result
-        return _np.array(words, dtype=object).reshape(shape)
-    return _np.asarray(result)
+def _text(words, shape):
+    return _np.array(words, dtype=object).reshape(shape)
 
 
 class Check:

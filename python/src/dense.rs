@@ -201,7 +201,7 @@ pub(crate) fn apply<'py, const N: usize>(
 }
 
 /// So many operands of an expression can go the short way.
-const FEW: usize = 8;
+pub(crate) const FEW: usize = 8;
 
 /// The value of an expression, where its program is known and it can go the short way.
 #[inline]

@@ -12,6 +12,7 @@ use simulcast::{Casting, DType, Diagnostic, Expr, ExprKind, Literal, ProgramErro
 use crate::dense;
 use crate::dtypes;
 use crate::errors::diagnosed;
+use crate::fastcall::{call, is_option};
 use crate::functions::{Options, check_powers, text_dtypes};
 use crate::operands::{Operand, views};
 use crate::policies;
@@ -35,6 +36,8 @@ pub(crate) struct Expression {
     expr: Expr,
     /// Every name in it, once, those of constants too.
     names: Vec<Name>,
+    /// Whether one of them is that of an option, which comes first.
+    is_shadowed: bool,
     programs: Programs,
     /// Whether its products and sums may be rounded once rather than twice.
     #[pyo3(get)]
@@ -63,7 +66,8 @@ impl Expression {
                 names.push(Name { text: name.clone(), key });
             }
         }
-        Ok(Self { expr, names, programs: Programs::default(), fast_math })
+        let is_shadowed = names.iter().any(|name| is_option(&name.text));
+        Ok(Self { expr, names, is_shadowed, programs: Programs::default(), fast_math })
     }
 
     /// The names of its operands, in the order in which they first appear.
@@ -72,27 +76,25 @@ impl Expression {
         PyTuple::new(py, self.expr.operands().collect::<Vec<_>>())
     }
 
-    #[pyo3(signature = (
-        *, out = None, casting = None, dtype = None, rule = None, threads = None,
-        local_dict = None, **operands
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "as many as Python gives")]
+    // What is passed on as it comes is not copied into another dictionary.
+    #[pyo3(signature = (*args, **given))]
     fn __call__<'py>(
         this: &Bound<'py, Self>,
-        out: Option<&Bound<'py, PyAny>>,
-        casting: Option<&str>,
-        dtype: Option<&Bound<'py, PyAny>>,
-        rule: Option<&Bound<'py, PyAny>>,
-        threads: Option<isize>,
-        local_dict: Option<&Bound<'py, PyAny>>,
-        operands: Option<&Bound<'py, PyDict>>,
+        args: &Bound<'py, PyTuple>,
+        given: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut objects = this.get().nothing();
-        for (key, object) in operands.into_iter().flatten() {
-            this.get().put(&mut objects, &key.cast_into()?, object)?;
+        if !args.is_empty() {
+            let count = args.len();
+            let what = format!("operands are given by name, but {count} came by place");
+            return Err(PyTypeError::new_err(what));
         }
-        this.get().fill(&mut objects, local_dict)?;
-        value(this, Options { out, casting, dtype, rule, threads }, &objects)
+        if let Some(given) = given
+            && let Some(made) =
+                this.get().short(this.py(), given.len(), |key| given.get_item(key))?
+        {
+            return Ok(made);
+        }
+        call(this, given.into_iter().flatten())
     }
 
     fn __str__(&self) -> &str {
@@ -221,6 +223,28 @@ pub(crate) fn value<'py>(
 }
 
 impl Expression {
+    /// The value for so many operands, where that is one for each of its names and it can go the short
+    /// way: to look for names is faster than to look at what there is.
+    #[inline]
+    pub(crate) fn short<'py>(
+        &self,
+        py: Python<'py>,
+        given: usize,
+        find: impl Fn(&Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut objects = [const { None }; dense::FEW];
+        if self.is_shadowed || given > dense::FEW || given != self.names.len() {
+            return Ok(None);
+        }
+        for (object, name) in objects.iter_mut().zip(&self.names) {
+            *object = find(name.key.bind(py))?;
+            if object.is_none() {
+                return Ok(None);
+            }
+        }
+        dense::evaluate(py, &self.programs, &objects[..given], Options::default())
+    }
+
     /// Nothing for any of its names.
     pub(crate) fn nothing<'py>(&self) -> Objects<'py> {
         vec![None; self.names.len()]

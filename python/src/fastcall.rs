@@ -1,7 +1,8 @@
 //! `evaluate`, called as Python calls what is its own: operands by name without a dictionary.
 //!
 //! A function that takes any names is handed a dictionary, of which another one is made: for arrays of
-//! three elements that is half of the time. Here the names are looked at where the caller keeps them.
+//! three elements that is half of the time. Here the names are looked at where the caller keeps them,
+//! by [`call`], which serves expressions that are called themselves too.
 
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple, PyTupleMethods};
 
-use crate::expressions::{compile, value};
+use crate::expressions::{Expression, compile, value};
 use crate::functions::Options;
 
 const DOC: &CStr = c"evaluate(expr, /, *, out=None, casting='same_kind', dtype=None, rule='numpy', threads=None, local_dict=None, fast_math=False, **operands)
@@ -106,33 +107,52 @@ fn read<'py>(
             expr.get_type()
         )));
     };
-    let (mut out, mut casting, mut dtype, mut rule) = (None, None, None, None);
-    let (mut threads, mut local_dict, mut fast_math) = (None, None, None);
-    // Which of them are options is seen first: one decides which expression it is.
-    let mut operands = Vec::new();
-    for (n, key) in names.into_iter().flatten().enumerate() {
+    let given = names.map_or(0, PyTupleMethods::len);
+    let names = || names.into_iter().flat_map(|names| names.iter_borrowed()).enumerate();
+    let found = |own: &Bound<'py, PyString>| {
+        Ok(names().find(|(_, key)| key.is(own)).map(|(n, _)| arg(count + n)))
+    };
+    if let Some(made) = compile(expr, false)?.get().short(expr.py(), given, found)? {
+        return Ok(made);
+    }
+    // This one is looked for first: it decides which expression it is.
+    let mut fast_math = None;
+    for (n, key) in names() {
+        if key.cast::<PyString>()?.to_str()? == "fast_math" {
+            fast_math = Some(n);
+        }
+    }
+    let fast = fast_math.map(|n| arg(count + n)).filter(|fast| !fast.is_none());
+    let expression = compile(expr, extracted(fast.as_ref(), "fast_math")?.unwrap_or(false))?;
+    let given = names().filter(|(n, _)| Some(*n) != fast_math);
+    call(&expression, given.map(|(n, key)| (key.to_owned(), arg(count + n))))
+}
+
+/// What an expression takes besides its operands.
+const OPTIONS: [&str; 6] = ["out", "casting", "dtype", "rule", "threads", "local_dict"];
+
+/// Whether a name is that of an option, which comes before an operand of that name.
+pub(crate) fn is_option(name: &str) -> bool {
+    OPTIONS.contains(&name) || name == "fast_math"
+}
+
+/// The value of an expression for what is given by name: options, and its operands.
+pub(crate) fn call<'py>(
+    expression: &Bound<'py, Expression>,
+    given: impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let own = expression.get();
+    let (mut objects, mut options) = (own.nothing(), [const { None }; OPTIONS.len()]);
+    for (key, object) in given {
         let key = key.cast_into::<PyString>()?;
-        let place = match key.to_str()? {
-            "out" => &mut out,
-            "casting" => &mut casting,
-            "dtype" => &mut dtype,
-            "rule" => &mut rule,
-            "threads" => &mut threads,
-            "local_dict" => &mut local_dict,
-            "fast_math" => &mut fast_math,
-            _ => {
-                operands.push((key, arg(count + n)));
-                continue;
-            }
-        };
-        *place = Some(arg(count + n)).filter(|given| !given.is_none());
+        let text = key.to_str()?;
+        match OPTIONS.iter().position(|option| *option == text) {
+            Some(option) => options[option] = Some(object).filter(|given| !given.is_none()),
+            None => own.put(&mut objects, &key, object)?,
+        }
     }
-    let expression = compile(expr, extracted(fast_math.as_ref(), "fast_math")?.unwrap_or(false))?;
-    let mut objects = expression.get().nothing();
-    for (key, object) in operands {
-        expression.get().put(&mut objects, &key, object)?;
-    }
-    expression.get().fill(&mut objects, local_dict.as_ref())?;
+    let [out, casting, dtype, rule, threads, local_dict] = options;
+    own.fill(&mut objects, local_dict.as_ref())?;
     let casting: Option<String> = extracted(casting.as_ref(), "casting")?;
     let options = Options {
         out: out.as_ref(),
@@ -141,7 +161,7 @@ fn read<'py>(
         rule: rule.as_ref(),
         threads: extracted(threads.as_ref(), "threads")?,
     };
-    value(&expression, options, &objects)
+    value(expression, options, &objects)
 }
 
 /// An option as what it has to be.

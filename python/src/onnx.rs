@@ -1,14 +1,17 @@
 //! ONNX models: sessions that run, and checks.
 
+use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
-use simulcast::AnyView;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use simulcast::{AnyArray, AnyView};
 use simulcast_core::Action;
 use simulcast_explain::TextOptions;
-use simulcast_onnx::{Check, CheckPolicy, ElementType, Model, Outcome, RunError};
+use simulcast_onnx::{Check, CheckPolicy, ElementType, Model, Outcome, RunError, Session};
 
-use crate::operands::{Operand, views};
+use crate::arrays::plain;
+use crate::dtypes;
+use crate::operands::Operand;
 use crate::results::{Target, into_numpy};
 
 /// A model from its bytes, or from a file, whose folder may hold data.
@@ -23,8 +26,7 @@ fn load(source: &Bound<'_, PyAny>) -> PyResult<Model> {
 
 /// An exception of `simulcast.onnx`.
 fn raised(py: Python<'_>, class: &str, text: &str) -> PyErr {
-    let class = py.import("simulcast.onnx").and_then(|module| module.getattr(class));
-    match class.and_then(|class| class.call1((text,))) {
+    match python(py, class).and_then(|class| class.call1((text,))) {
         Ok(error) => PyErr::from_value(error),
         Err(error) => error,
     }
@@ -55,7 +57,16 @@ pub(crate) fn onnx_upgrade<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'p
 
 /// A model that is ready to run.
 #[pyclass(frozen, module = "simulcast._simulcast")]
-pub(crate) struct OnnxSession(simulcast_onnx::Session);
+pub(crate) struct OnnxSession {
+    session: Session,
+    outputs: Vec<Output>,
+}
+
+/// An output: its name, and the type of its codes where it is held as such.
+struct Output {
+    name: Py<PyString>,
+    code: Option<ElementType>,
+}
 
 #[pymethods]
 impl OnnxSession {
@@ -67,9 +78,7 @@ impl OnnxSession {
     ) -> PyResult<Self> {
         let py = model.py();
         let model = load(model)?;
-        let mut session = py
-            .detach(|| simulcast_onnx::Session::new(&model))
-            .map_err(|error| failed(py, &error))?;
+        let mut session = py.detach(|| Session::new(&model)).map_err(|error| failed(py, &error))?;
         match threads {
             Some(0) => return Err(PyValueError::new_err("threads is a number from 1 on")),
             Some(threads) => session = session.threads(threads),
@@ -78,90 +87,126 @@ impl OnnxSession {
         if let Some(limit) = limit {
             session = session.limit(limit);
         }
-        Ok(Self(session))
+        let code = |name| session.codes().find(|(own, _)| *own == name).map(|(_, code)| code);
+        let output = |name| Output { name: PyString::intern(py, name).unbind(), code: code(name) };
+        let outputs = session.outputs().map(output).collect();
+        Ok(Self { session, outputs })
     }
 
     /// The names of the inputs.
     #[getter]
     fn inputs(&self) -> Vec<String> {
-        self.0.inputs().map(Into::into).collect()
+        self.session.inputs().map(Into::into).collect()
     }
 
     /// The names of the outputs.
     #[getter]
     fn outputs(&self) -> Vec<String> {
-        self.0.outputs().map(Into::into).collect()
-    }
-
-    /// The type that the model declares for an input, by ONNX's name.
-    fn input_type(&self, name: &str) -> Option<&'static str> {
-        self.0.input_type(name).map(ElementType::name)
-    }
-
-    /// The types of the outputs that are codes, one in each byte, by ONNX's names.
-    #[getter]
-    fn codes(&self) -> Vec<(String, &'static str)> {
-        self.0.codes().map(|(output, code)| (output.into(), code.name())).collect()
+        self.session.outputs().map(Into::into).collect()
     }
 
     /// How many nodes each program computes.
     #[getter]
     fn fused(&self) -> Vec<usize> {
-        self.0.fused()
+        self.session.fused()
     }
 
-    /// The outputs in order: arrays, and for text a list of words with its shape. Those that `out`
-    /// names are written into its arrays.
+    /// The outputs by name. Those that `out` names are written into its arrays.
     #[pyo3(signature = (inputs, out=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyDict>,
         out: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let names: Vec<String> = inputs.keys().extract()?;
-        let objects: Vec<Bound<'py, PyAny>> = inputs.values().iter().collect();
-        let objects: Vec<&Bound<'py, PyAny>> = objects.iter().collect();
-        let Some(operands) = Operand::read_all(&objects)? else {
-            return Err(PyTypeError::new_err("a model runs on arrays, not on Dask's"));
-        };
-        let views = views(&operands)?;
-        let asked: Vec<(String, Bound<'py, PyAny>)> =
-            out.map_or(Ok(Vec::new()), |out| out.items().extract())?;
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let inputs = pairs(inputs)?;
+        let read = |(name, object): &Pair<'py>| self.operand(name.to_str()?, object);
+        let operands = inputs.iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        let mut given: Vec<(&str, AnyView<'_>)> = Vec::with_capacity(inputs.len());
+        for ((name, _), operand) in inputs.iter().zip(&operands) {
+            given.push((name.to_str()?, operand.view().ok_or_else(unreadable)?));
+        }
+        let asked = out.map_or(Ok(Vec::new()), pairs)?;
         let targets = asked.iter().map(|(_, object)| Target::new(Some(object), None, None));
         let targets = targets.collect::<PyResult<Vec<_>>>()?;
-        let (mut places, mut taken) = (Vec::with_capacity(asked.len()), views.clone());
+        let (mut places, mut taken) = (Vec::with_capacity(asked.len()), Vec::new());
+        if !asked.is_empty() {
+            taken.extend(given.iter().map(|(_, view)| view.clone()));
+        }
         for ((name, _), target) in asked.iter().zip(&targets) {
+            let name = name.to_str()?;
             let Some(place) = target.place(&taken) else {
                 return Err(PyValueError::new_err(format!(
                     "{name:?} cannot be written to its array, which holds no numbers as they lie in \
                      memory, or shares it with an input or another output"
                 )));
             };
-            places.push((name.as_str(), place));
+            places.push((name, place));
             taken.extend(target.view());
         }
-        let given: Vec<(&str, AnyView<'_>)> = names.iter().map(String::as_str).zip(views).collect();
-        let made = py.detach(|| self.0.run_into(&given, &mut places));
+        let made = py.detach(|| self.session.run_into(&given, &mut places));
         let mut made = made.map_err(|error| failed(py, &error))?.into_iter().peekable();
-        let list = PyList::empty(py);
-        for name in self.0.outputs() {
-            let Some((_, array)) = made.next_if(|(own, _)| own == name) else {
+        let results = PyDict::new(py);
+        for (name, output) in self.session.outputs().zip(&self.outputs) {
+            let value = match made.next_if(|(own, _)| own == name) {
+                Some((_, array)) => Some(output.value(py, array)?),
                 // It was written where it was asked for.
-                let place = asked.iter().find(|(own, _)| own == name);
-                list.append(place.map(|(_, object)| object))?;
-                continue;
+                None => out.map_or(Ok(None), |out| out.get_item(&output.name))?,
             };
-            match array.typed::<String>() {
-                Some(words) => {
-                    let words: Vec<&String> = words.iter().collect();
-                    list.append((words, array.shape().to_vec()))?;
-                }
-                None => list.append(into_numpy(py, array)?)?,
-            }
+            results.set_item(&output.name, value)?;
         }
-        Ok(list)
+        Ok(results)
     }
+}
+
+/// A name, and an array.
+type Pair<'py> = (Bound<'py, PyString>, Bound<'py, PyAny>);
+
+/// What a dictionary holds, before anything runs that may change it.
+fn pairs<'py>(of: &Bound<'py, PyDict>) -> PyResult<Vec<Pair<'py>>> {
+    of.iter().map(|(name, object)| Ok((name.cast_into()?, object))).collect()
+}
+
+impl OnnxSession {
+    /// An input as an operand. Python makes arrays of what is none, and codes of elements that nothing
+    /// computes with.
+    fn operand<'py>(&self, name: &str, object: &Bound<'py, PyAny>) -> PyResult<Operand<'py>> {
+        let py = object.py();
+        let known =
+            |array: &&Bound<'py, PyUntypedArray>| dtypes::of_descriptor(&array.dtype()).is_some();
+        let read = match plain(object).filter(known) {
+            Some(array) => Operand::read(array)?,
+            None => {
+                let declared = self.session.input_type(name).map(ElementType::name);
+                Operand::read(&python(py, "_input")?.call1((name, object, declared))?)?
+            }
+        };
+        read.ok_or_else(unreadable)
+    }
+}
+
+fn unreadable() -> PyErr {
+    PyTypeError::new_err("an input cannot be read")
+}
+
+impl Output {
+    /// What Python gets for it.
+    fn value<'py>(&self, py: Python<'py>, array: AnyArray) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(words) = array.typed::<String>() {
+            let words: Vec<&String> = words.iter().collect();
+            return python(py, "_text")?.call1((words, array.shape().to_vec()));
+        }
+        let array = into_numpy(py, array)?.into_any();
+        match self.code {
+            Some(code) => python(py, "_numbers")?.call1((array, code.name())),
+            None => Ok(array),
+        }
+    }
+}
+
+/// A name of `simulcast.onnx`.
+fn python<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("simulcast.onnx")?.getattr(name)
 }
 
 /// What a check of a model found.

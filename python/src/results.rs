@@ -227,8 +227,28 @@ pub(crate) fn fresh<'py>(
     let rank = i32::try_from(shape.len()).map_err(|_| too_many_axes(shape.len()))?;
     let mut alike = operands.iter().filter(|view| view.shape() == shape).peekable();
     let fortran = shape.len() > 1 && alike.peek().is_some() && alike.all(is_fortran);
+    let order = if fortran { NPY_ARRAY_F_CONTIGUOUS } else { 0 };
+    // SAFETY: NumPy asks for the memory itself.
+    unsafe { array_of(py, dtype, rank, shape, std::ptr::null_mut(), order) }
+}
+
+/// An array of NumPy's over memory, or over new memory where there is none.
+///
+/// # Safety
+///
+/// The memory holds elements of that type in row-major order, and outlives the array; `rank` is the
+/// length of the shape.
+unsafe fn array_of<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    rank: i32,
+    shape: &[usize],
+    memory: *mut u8,
+    flags: i32,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
     let descriptor = dtypes::descriptor(py, dtype)?;
-    // SAFETY: NumPy takes over the reference to the descriptor, copies the sizes and checks them.
+    // SAFETY: NumPy takes over the reference to the descriptor, copies the sizes and checks them; the
+    // rest is promised.
     unsafe {
         let made = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -237,8 +257,8 @@ pub(crate) fn fresh<'py>(
             rank,
             shape.as_ptr().cast_mut().cast(),
             std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            if fortran { NPY_ARRAY_F_CONTIGUOUS } else { 0 },
+            memory.cast(),
+            flags,
             std::ptr::null_mut(),
         );
         Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked())
@@ -248,6 +268,9 @@ pub(crate) fn fresh<'py>(
 /// The array, or the scalar in it where it has no axes.
 pub(crate) fn returned(array: Bound<'_, PyUntypedArray>) -> PyResult<Bound<'_, PyAny>> {
     let py = array.py();
+    if array.ndim() > 0 {
+        return Ok(array.into_any());
+    }
     // SAFETY: NumPy takes over the reference, and gives one back.
     unsafe {
         let made = PY_ARRAY_API.PyArray_Return(py, array.into_ptr().cast());
@@ -255,12 +278,15 @@ pub(crate) fn returned(array: Bound<'_, PyUntypedArray>) -> PyResult<Bound<'_, P
     }
 }
 
-/// An array of the engine's as one of NumPy's.
+/// An array of the engine's as one of NumPy's, or the scalar in it where it has no axes.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, array: &AnyArray) -> PyResult<Bound<'py, PyAny>> {
-    let own = array.view();
+    copied(py, &array.view()).and_then(returned)
+}
+
+fn copied<'py>(py: Python<'py>, own: &AnyView<'_>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let made = fresh(py, own.dtype(), own.shape(), &[])?;
     let rows = if own.shape().contains(&0) { 0 } else { own.len() * own.dtype().size() };
-    if own.dtype() == DType::String || (rows > 0 && !is_row_major(&own)) {
+    if own.dtype() == DType::String || (rows > 0 && !is_row_major(own)) {
         return Err(unreadable());
     }
     // SAFETY: both are row-major, of one type that is no text, and of one shape.
@@ -268,36 +294,27 @@ pub(crate) fn to_numpy<'py>(py: Python<'py>, array: &AnyArray) -> PyResult<Bound
         let to = (*made.as_array_ptr()).fields.data.cast::<u8>();
         std::ptr::copy_nonoverlapping(own.pointer(), to, rows);
     }
-    returned(made)
+    Ok(made)
 }
 
 /// An array of the engine's as one of NumPy's: a large one is not copied, NumPy takes its memory over.
-pub(crate) fn into_numpy(py: Python<'_>, mut array: AnyArray) -> PyResult<Bound<'_, PyAny>> {
-    let (dtype, shape) = (array.dtype(), array.shape().to_vec());
-    let large = array.view().len() > SMALL && dtype != DType::String && is_row_major(&array.view());
-    let Some(rank) = i32::try_from(shape.len()).ok().filter(|_| large) else {
-        return to_numpy(py, &array);
+pub(crate) fn into_numpy(
+    py: Python<'_>,
+    mut array: AnyArray,
+) -> PyResult<Bound<'_, PyUntypedArray>> {
+    let own = array.view();
+    let large = own.len() > SMALL && own.dtype() != DType::String && is_row_major(&own);
+    let Some(rank) = i32::try_from(own.shape().len()).ok().filter(|_| large) else {
+        return copied(py, &own);
     };
+    let (dtype, shape) = (own.dtype(), own.shape().to_vec());
     let data = array.view_mut().pointer();
     let memory = Bound::new(py, Memory { _array: array })?;
-    let descriptor = dtypes::descriptor(py, dtype)?;
-    // SAFETY: NumPy takes over the reference to the descriptor and copies the sizes; the data are
-    // row-major, of that type and shape, and nobody but the array that is made gets at them while
-    // `memory` lives, which it keeps.
+    // SAFETY: the data are row-major, of that type and shape, and nobody but the array that is made
+    // gets at them while `memory` lives, which it keeps.
     unsafe {
-        let made = PY_ARRAY_API.PyArray_NewFromDescr(
-            py,
-            get_type_object(py, NpyTypes::PyArray_Type),
-            descriptor,
-            rank,
-            shape.as_ptr().cast_mut().cast(),
-            std::ptr::null_mut(),
-            data.cast(),
-            NPY_ARRAY_WRITEABLE,
-            std::ptr::null_mut(),
-        );
-        let made = Bound::from_owned_ptr_or_err(py, made)?;
-        match PY_ARRAY_API.PyArray_SetBaseObject(py, made.as_ptr().cast(), memory.into_ptr()) {
+        let made = array_of(py, dtype, rank, &shape, data, NPY_ARRAY_WRITEABLE)?;
+        match PY_ARRAY_API.PyArray_SetBaseObject(py, made.as_array_ptr(), memory.into_ptr()) {
             0 => Ok(made),
             _ => Err(PyErr::fetch(py)),
         }

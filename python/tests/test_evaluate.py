@@ -239,6 +239,14 @@ def test_how_it_is_called():
         assert simulcast.compile("long * name")(**spelled).tolist() == [0, 2, 4]
         assert simulcast.evaluate("x + 1", x=x, out=None, casting=None, dtype=None, rule=None, threads=None).tolist() == [1, 2, 3]
         assert simulcast.evaluate("x + y", x=x, local_dict={"y": x}).tolist() == [0, 2, 4]
+        # A name that is that of an option is the option, and of a constant an operand where it is given.
+        assert simulcast.compile("out + 1")(local_dict={"out": x}).tolist() == [1, 2, 3]
+        place = np.empty(3)
+        assert simulcast.compile("x * rule")(x=x, local_dict={"rule": x}, out=place) is place
+        assert simulcast.compile("x * pi")(x=x, pi=x).tolist() == [0, 1, 4]
+        assert simulcast.compile("x * pi")(x=x).tolist() == [0, np.pi, 2 * np.pi]
+        with pytest.raises(simulcast.ExpressionError, match="no operand `out`"):
+            simulcast.compile("out + 1")(out=place)
     for call, message in [
         (lambda: simulcast.evaluate(), "1 positional argument"),
         (lambda: simulcast.evaluate("x", x), "1 positional argument"),
@@ -249,6 +257,9 @@ def test_how_it_is_called():
         (lambda: simulcast.evaluate("x", x=x, rule=1), "rule is a text"),
         (lambda: simulcast.evaluate("x", x=x, y=x), "no operand `y`"),
         (lambda: simulcast.compile("x")(x=x, y=x), "no operand `y`"),
+        (lambda: simulcast.compile("x")(x=x, fast_math=True), "no operand `fast_math`"),
+        (lambda: simulcast.compile("x")(x=x, threads="two"), "argument 'threads'"),
+        (lambda: simulcast.compile("x")(x), "operands are given by name, but 1 came by place"),
     ]:
         with pytest.raises(TypeError, match=message):
             call()

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import types
 from pathlib import Path
 
 import ml_dtypes
@@ -431,6 +432,30 @@ def test_outputs_go_into_arrays_that_are_there():
             session.run({"x": x}, out=wrong)
     with pytest.raises(ModelError, match="no output of the model"):
         session.run({"x": x}, out={"z": shared})
+
+
+def test_inputs_are_what_numpy_makes_arrays_of_and_outputs_are_arrays():
+    x, factor = np.arange(6.0).reshape(2, 3), np.float64(3)
+    nodes = [helper.make_node("Mul", ["x", "f"], ["t"]), helper.make_node("ReduceSum", ["t"], ["y"], keepdims=0)]
+    session = Session(model(nodes, {"x": x, "f": factor}, ["y", "t"]))
+
+    class Changing:
+        """An array that changes what it was given in."""
+
+        def __array__(self, dtype=None, copy=None):
+            inputs.clear()
+            return x
+
+    inputs = {"x": Changing(), "f": 3.0}
+    swapped = x.astype(">f8")
+    for given in ({"x": x, "f": factor}, {"f": 3.0, "x": x.tolist()}, {"x": swapped, "f": np.array(3.0)}, inputs):
+        for run in (given, types.MappingProxyType(given)) if given is not inputs else (given,):
+            made = session.run(run)
+            assert list(made) == ["y", "t"] and all(type(array) is np.ndarray for array in made.values())
+            assert made["y"].shape == () and made["y"] == (x * 3).sum()
+            np.testing.assert_array_equal(made["t"], x * 3)
+    with pytest.raises(TypeError):
+        session.run({1: x})
 
 
 def test_a_backend_runs_nodes_and_models():

@@ -118,7 +118,7 @@ impl Session {
         Ok(self)
     }
 
-    /// With at most that many bytes for each value.
+    /// With at most that many bytes for each value; a size of 0 counts as 1.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.allowed.bytes = bytes;
@@ -227,7 +227,7 @@ impl Session {
     /// Puts the inputs into their slots, held to what the model declares.
     fn bind<'a>(
         &self,
-        inputs: &[(&str, AnyView<'a>)],
+        inputs: &'a [(&str, AnyView<'a>)],
         values: &mut [Option<Value<'a>>],
     ) -> Result<(), RunError> {
         let own = &self.plan.inputs;
@@ -241,7 +241,7 @@ impl Session {
                 return Err(RunError::Unexpected { name: (*name).to_owned(), inputs });
             };
             check(input, view, &mut symbols)?;
-            values[input.slot] = Some(Value::Lent(view.clone()));
+            values[input.slot] = Some(Value::Lent(view));
         }
         let missing = own.iter().find(|input| values[input.slot].is_none());
         missing.map_or(Ok(()), |input| Err(RunError::Missing(input.name.clone())))
@@ -279,6 +279,10 @@ impl Session {
                     }
                     let error =
                         |why| RunError::Node { node: call.node.clone(), op: call.op.clone(), why };
+                    // Inputs, constants and what was reshaped have not been asked yet.
+                    for value in own.iter().flatten().filter(|own| own.shape().contains(&0)) {
+                        self.allowed.room(value.shape(), value.dtype()).map_err(error)?;
+                    }
                     let made = code(call, &self.allowed, &mut Inputs(own)).map_err(error)?;
                     for (slot, value) in outputs.iter().zip(made) {
                         if let Some(slot) = slot {
@@ -325,20 +329,23 @@ impl Session {
         let view = |slot: &Slot| values[*slot].as_ref().map(Value::view);
         let operands: Option<Vec<AnyView<'_>>> = chain.operands.iter().map(view).collect();
         let operands = operands.ok_or_else(|| chain.error(0, "an operand is missing".into()))?;
-        let dtypes: Vec<_> = operands.iter().map(AnyView::dtype).collect();
-        chain.with(&dtypes, |program| {
-            let shape = program.on(&operands).shape().map_err(|error| chain.failed(error))?;
+        chain.with(&operands, |program| {
             let run = self.allowed.on(program, &operands);
+            let failed = |error| chain.failed(error);
             if let Some((output, place)) = place
                 && let Place::Given(given) = std::mem::replace(place, Place::Filled)
             {
-                fits(&output.name, (program.dtype(), &shape), given)?;
-                run.collect_into(given).map_err(|error| chain.failed(error))?;
+                if !surely_fits(program.dtype(), &operands, given) {
+                    fits(&output.name, (program.dtype(), &run.shape().map_err(failed)?), given)?;
+                }
+                run.collect_into(given).map_err(failed)?;
                 return Ok(None);
             }
-            let room = self.allowed.room(&shape, program.dtype());
-            room.map_err(|why| chain.error(usize::MAX, why))?;
-            run.collect().map(Some).map_err(|error| chain.failed(error))
+            if !self.allowed.surely_has_room(program.dtype(), &operands) {
+                let room = self.allowed.room(&run.shape().map_err(failed)?, program.dtype());
+                room.map_err(|why| chain.error(usize::MAX, why))?;
+            }
+            run.collect().map(Some).map_err(failed)
         })
     }
 }
@@ -364,6 +371,14 @@ fn fits(
     }
     let (made, given) = ((dtype, shape.to_vec()), (place.dtype(), place.shape().to_vec()));
     Err(RunError::Place { name: name.to_owned(), made, given })
+}
+
+/// As [`fits`], for element-wise steps on some operands, before the shape of their result is known:
+/// all have the shape of the place. False says nothing, since not every operand need be stretched to:
+/// of some only the type is asked for.
+fn surely_fits(dtype: DType, operands: &[AnyView<'_>], place: &AnyViewMut<'_>) -> bool {
+    let alike = |operand: &AnyView<'_>| operand.shape() == place.shape();
+    dtype == place.dtype() && !operands.is_empty() && operands.iter().all(alike)
 }
 
 /// Copies an output to its place.

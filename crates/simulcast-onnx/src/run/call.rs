@@ -197,16 +197,23 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// Whether there may be a value of that size, before memory is asked for it.
+    /// Whether there may be a value of that size, before memory is asked for it. Sizes of 0 count as
+    /// 1: what goes through the others takes as long, and notes of each as much.
     pub(super) fn room(&self, shape: &[usize], dtype: DType) -> Result<(), NodeError> {
-        // Arrays without elements too must be ones whose other sizes can be counted.
         let sizes = shape.iter().filter(|size| **size != 0);
         let bytes = sizes.copied().try_fold(dtype.size(), usize::checked_mul);
-        let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
-        match bytes.is_some_and(|bytes| bytes <= self.bytes || shape.contains(&0)) {
+        match bytes.is_some_and(|bytes| bytes <= self.bytes.min(isize::MAX.cast_unsigned())) {
             true => Ok(()),
             false => Err(NodeError::Memory { shape: shape.to_vec(), dtype, limit: self.bytes }),
         }
+    }
+
+    /// As [`Self::room`], for the result of a program, before its shape is known: it has no more
+    /// elements than its operands have, multiplied. False says nothing.
+    pub(super) fn surely_has_room(&self, dtype: DType, operands: &[AnyView<'_>]) -> bool {
+        let most = operands.iter().map(AnyView::len).try_fold(dtype.size(), usize::checked_mul);
+        // What is empty may have other sizes that are too large.
+        most.is_some_and(|bytes| (1..=self.bytes).contains(&bytes))
     }
 
     /// A run of a program.
@@ -232,7 +239,10 @@ impl Allowed {
             .collect();
         let root = steps(&mut build, &args)?;
         let program = build.finish(root)?;
-        self.room(&program.on(operands).shape()?, program.dtype())?;
-        Ok(self.on(&program, operands).collect()?)
+        let run = self.on(&program, operands);
+        if !self.surely_has_room(program.dtype(), operands) {
+            self.room(&run.shape()?, program.dtype())?;
+        }
+        Ok(run.collect()?)
     }
 }

@@ -115,7 +115,7 @@ pub enum NodeError {
     Broadcast(BroadcastError),
     /// Types that it is not defined on, and whatever else an element-wise program refuses.
     Program(Box<ProgramError>),
-    /// A result that is larger than was allowed.
+    /// A result that is larger than was allowed, or an empty one that would be if it were none.
     Memory {
         /// Its sizes.
         shape: Vec<usize>,
@@ -167,7 +167,9 @@ impl fmt::Display for NodeError {
             Self::Broadcast(error) => error.fmt(f),
             Self::Program(error) => error.fmt(f),
             Self::Memory { shape, dtype, limit } => {
-                write!(f, "a result {dtype} {} is larger than {limit} bytes", tuple(shape))
+                let as_one = if shape.contains(&0) { ", with 1 for its sizes of 0" } else { "" };
+                let shape = tuple(shape);
+                write!(f, "a result {dtype} {shape} is larger than {limit} bytes{as_one}")
             }
             Self::Other(text) => f.write_str(text),
         }

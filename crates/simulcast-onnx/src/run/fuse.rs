@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use simulcast::{Builder, DType, Program, Promotion};
+use simulcast::{AnyView, Builder, Program, Promotion};
 
 use super::call::Call;
 use super::elementwise::Steps;
@@ -56,7 +56,7 @@ pub(super) struct Chain {
     pub(super) operands: Vec<Slot>,
     names: Vec<String>,
     pub(super) output: Slot,
-    made: OnceLock<(Vec<DType>, Program)>,
+    made: OnceLock<Program>,
 }
 
 #[derive(Debug)]
@@ -81,23 +81,23 @@ impl Chain {
     /// Does something with the program for operands of these types.
     pub(super) fn with<T>(
         &self,
-        dtypes: &[DType],
+        operands: &[AnyView<'_>],
         run: impl FnOnce(&Program) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         if self.made.get().is_none() {
-            let program = self.program(dtypes)?;
-            let _ = self.made.set((dtypes.to_vec(), program));
+            let _ = self.made.set(self.program(operands)?);
         }
         match self.made.get() {
-            Some((own, program)) if own == dtypes => run(program),
-            _ => run(&self.program(dtypes)?),
+            Some(program) if is_for(program, operands) => run(program),
+            _ => run(&self.program(operands)?),
         }
     }
 
-    fn program(&self, dtypes: &[DType]) -> Result<Program, RunError> {
+    fn program(&self, operands: &[AnyView<'_>]) -> Result<Program, RunError> {
         let mut build = Builder::new(Promotion::Strict);
-        let named = self.names.iter().zip(dtypes);
-        let operands: Vec<_> = named.map(|(name, dtype)| build.operand(name, *dtype)).collect();
+        let named = self.names.iter().zip(operands);
+        let operands: Vec<_> =
+            named.map(|(name, operand)| build.operand(name, operand.dtype())).collect();
         let mut made = Vec::with_capacity(self.members.len());
         for (index, member) in self.members.iter().enumerate() {
             build.at(index..index + 1);
@@ -124,6 +124,12 @@ impl Chain {
         let (node, op) = call.map_or_else(Default::default, |c| (c.node.clone(), c.op.clone()));
         RunError::Node { node, op, why }
     }
+}
+
+/// Whether a program was made for operands of these types.
+fn is_for(program: &Program, operands: &[AnyView<'_>]) -> bool {
+    let own = program.operands().iter().map(|own| own.dtype);
+    own.eq(operands.iter().map(AnyView::dtype))
 }
 
 /// What reads a value.

@@ -128,7 +128,9 @@ where
     let (Some(x), Some(y)) = (x, y) else { return Err("the batches do not stretch".into()) };
     let mut all: Vec<T> = Vec::new();
     all.try_reserve_exact(count.saturating_mul(m).saturating_mul(n)).map_err(|e| e.to_string())?;
-    for index in ndarray::indices(IxDyn(&batch)) {
+    // Matrices without elements may be many.
+    let own = if m == 0 || n == 0 { 0 } else { count };
+    for index in ndarray::indices(IxDyn(&batch)).into_iter().take(own) {
         let mut pair = [x.view(), y.view()];
         for (axis, at) in index.slice().iter().enumerate().rev() {
             pair = pair.map(|view| view.index_axis_move(Axis(axis), *at));

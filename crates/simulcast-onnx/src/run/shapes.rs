@@ -160,6 +160,8 @@ fn tile<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a>
     let shape = shape.ok_or("a size is too large to count")?;
     allowed.room(&shape, view.dtype())?;
     let apart: Vec<usize> = repeats.iter().zip(own).flat_map(|(t, size)| [*t, *size]).collect();
+    // Where nothing is left, sizes that no longer show have to be countable too.
+    allowed.room(&apart, view.dtype())?;
     let laid = each!(view, typed => {
         let mut typed = typed;
         for axis in 0..own.len() {
@@ -180,8 +182,10 @@ fn space<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
         return Err(format!("{} is no image", tuple(view.shape())).into());
     };
     let to_space = call.op == "DepthToSpace";
+    let times = |size: usize, n: usize| size.checked_mul(n).ok_or("a size is too large to count");
+    let area = times(block, block)?;
     let whole = match to_space {
-        true => block.checked_mul(block).is_some_and(|all| c.is_multiple_of(all)),
+        true => c.is_multiple_of(area),
         false => h.is_multiple_of(block) && w.is_multiple_of(block),
     };
     if !whole {
@@ -190,18 +194,18 @@ fn space<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let rows_first = call.text("mode") != Some("CRD");
     let (apart, order, shape) = match (to_space, rows_first) {
         (true, true) => {
-            let rest = c / (block * block);
-            let shape = [n, rest, h * block, w * block];
+            let rest = c / area;
+            let shape = [n, rest, times(h, block)?, times(w, block)?];
             ([n, block, block, rest, h, w], [0, 3, 4, 1, 5, 2], shape)
         }
         (true, false) => {
-            let rest = c / (block * block);
-            let shape = [n, rest, h * block, w * block];
+            let rest = c / area;
+            let shape = [n, rest, times(h, block)?, times(w, block)?];
             ([n, rest, block, block, h, w], [0, 1, 4, 2, 5, 3], shape)
         }
         (false, rows_first) => {
             let (rows, columns) = (h / block, w / block);
-            let shape = [n, c * block * block, rows, columns];
+            let shape = [n, times(c, area)?, rows, columns];
             let order = if rows_first { [0, 3, 5, 1, 2, 4] } else { [0, 1, 3, 5, 2, 4] };
             ([n, c, rows, block, columns, block], order, shape)
         }

@@ -47,14 +47,14 @@ pub(super) use each;
 #[derive(Clone, Debug)]
 pub(super) enum Value<'a> {
     Made(Arc<AnyArray>),
-    Lent(AnyView<'a>),
+    Lent(&'a AnyView<'a>),
 }
 
 impl<'a> Value<'a> {
     pub(super) fn view(&self) -> AnyView<'_> {
         match self {
             Self::Made(array) => array.view(),
-            Self::Lent(view) => view.clone(),
+            Self::Lent(view) => (*view).clone(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Value<'a> {
     pub(super) fn into_array(self) -> AnyArray {
         match self {
             Self::Made(array) => Arc::unwrap_or_clone(array),
-            Self::Lent(view) => view.to_owned(),
+            Self::Lent(view) => AnyView::to_owned(view),
         }
     }
 }

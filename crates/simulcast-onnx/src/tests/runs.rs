@@ -345,6 +345,35 @@ fn outputs_go_where_they_are_asked_for() {
 }
 
 #[test]
+fn a_place_has_the_shape_of_the_result_and_not_one_that_it_stretches_to() {
+    // Of the second operand of `CastLike` only the type is asked for.
+    for (op, a, b, made) in [
+        ("Add", [2, 3], [2, 3], [2, 3]),
+        ("Add", [2, 1], [1, 3], [2, 3]),
+        ("Add", [1, 3], [1, 3], [1, 3]),
+        ("CastLike", [1, 3], [2, 3], [1, 3]),
+        ("CastLike", [2, 3], [1, 3], [2, 3]),
+    ] {
+        let build =
+            Build::new(17).input("a", &a.map(|n| n as i64)).input("b", &b.map(|n| n as i64));
+        let build = build.node(op, &["a", "b"], &["y"], &[]).bare_output("y");
+        let session = Session::new(&build.load()).unwrap();
+        let (a, b) = (counting(&a), counting(&b));
+        let expected = if op == "Add" { &a + &b } else { a.clone() };
+        let mut place = ArrayD::<f32>::zeros(IxDyn(&[2, 3]));
+        let mut places = [("y", AnyViewMut::from(&mut *place))];
+        let done = session.run_into(&[("a", (&a).into()), ("b", (&b).into())], &mut places);
+        if made == [2, 3] {
+            assert_eq!(done.map(|rest| rest.len()).ok(), Some(0));
+            assert_eq!(place, expected, "{op}");
+        } else {
+            let said = "the output \"y\" is float32 (1, 3), its place float32 (2, 3)";
+            assert_eq!(done.unwrap_err().to_string(), said, "{op}");
+        }
+    }
+}
+
+#[test]
 fn codes_are_moved_and_cast_and_not_computed_with() {
     let codes = |element: i64| {
         let shape = [Size::from(2), Size::from(3)];
@@ -422,12 +451,61 @@ fn the_largest_of_numbers_and_nan_have_an_order() {
 
 #[test]
 fn sizes_beside_a_zero_must_be_countable() {
+    // In the second case the sizes of the result are, and not the 4 that is repeated no times.
+    let memory = |build: Build, inputs: &[(&str, &ArrayD<f32>)]| {
+        let error =
+            run(&Session::new(&build.bare_output("y").load()).unwrap(), inputs).unwrap_err();
+        assert!(matches!(error, RunError::Node { why: NodeError::Memory { .. }, .. }), "{error}");
+    };
+    for (own, times) in
+        [([0, 2, 3, 1], [1, 1 << 40, 1 << 40, 1]), ([1, 4, 9, 16], [1 << 49, 0, 3, 4])]
+    {
+        let build = Build::new(13).input("x", &own.map(|size| size as i64));
+        let build = build.int64s("times", &[4], &times).node("Tile", &["x", "times"], &["y"], &[]);
+        memory(build, &[("x", &ArrayD::zeros(IxDyn(&own)))]);
+    }
+    // Each goes through all rows, or notes something of each.
+    let rows = [1 << 40, 0];
+    let x = ArrayD::zeros(IxDyn(&rows));
+    let build = || {
+        let build =
+            Build::new(13).input("x", &rows.map(|size| size as i64)).int64s("one", &[1], &[0]);
+        build.int64s("pads", &[4], &[0, 0, 0, 0]).int64s("none", &[1 << 40, 0], &[])
+    };
+    memory(build().node("Pad", &["x", "pads"], &["y"], &[]), &[("x", &x)]);
+    memory(build().node("Concat", &["x", "x"], &["y"], &[int("axis", 1)]), &[("x", &x)]);
+    memory(build().node("CumSum", &["x", "one"], &["y"], &[]), &[("x", &x)]);
+    memory(build().node("EyeLike", &["x"], &["y"], &[]), &[("x", &x)]);
+    memory(build().node("MatMul", &["x", "x"], &["y"], &[]), &[("x", &x)]);
+    memory(build().node("GatherND", &["one", "none"], &["y"], &[]), &[("x", &x)]);
+    let reshaped = Build::new(14).input("x", &[0_i64, 2]).int64s("to", &[2], &[0, 1 << 40]);
+    let reshaped = reshaped.node("Reshape", &["x", "to"], &["r"], &[]);
+    let reshaped = reshaped.node("Transpose", &["r"], &["y"], &[]);
+    memory(reshaped, &[("x", &ArrayD::zeros(IxDyn(&[0, 2])))]);
+    for (op, own, block) in [
+        ("DepthToSpace", [1, 0, 2, 2], 1 << 40),
+        ("SpaceToDepth", [1, 3, 0, 0], 1 << 40),
+        ("SpaceToDepth", [1, 1 << 10, 0, 0], 1 << 30),
+    ] {
+        let build = Build::new(13)
+            .input("x", &own.map(|size| size as i64))
+            .node(op, &["x"], &["y"], &[int("blocksize", block)])
+            .bare_output("y");
+        let session = Session::new(&build.load()).unwrap();
+        let error = run(&session, &[("x", &ArrayD::zeros(IxDyn(&own)))]).unwrap_err();
+        assert!(error.to_string().ends_with("a size is too large to count"), "{error}");
+    }
+}
+
+#[test]
+fn matrices_without_elements_are_not_multiplied_one_by_one() {
     let build = Build::new(13)
-        .input("x", &[0_i64, 2, 3])
-        .int64s("times", &[3], &[1, 1 << 40, 1 << 40])
-        .node("Tile", &["x", "times"], &["y"], &[])
+        .input("a", &[2_i64, 4])
+        .input("b", &[1_i64 << 28, 4, 0])
+        .node("MatMul", &["a", "b"], &["y"], &[])
         .bare_output("y");
     let session = Session::new(&build.load()).unwrap();
-    let error = run(&session, &[("x", &ArrayD::zeros(IxDyn(&[0, 2, 3])))]).unwrap_err();
-    assert!(matches!(error, RunError::Node { why: NodeError::Memory { .. }, .. }), "{error}");
+    let b = ArrayD::zeros(IxDyn(&[1 << 28, 4, 0]));
+    let made = run(&session, &[("a", &counting(&[2, 4])), ("b", &b)]).unwrap();
+    assert_eq!(made[0].shape(), [1 << 28, 2, 0]);
 }
