@@ -22,6 +22,7 @@ use std::mem::{MaybeUninit, needs_drop};
 use crate::inline::{INLINE, Inline};
 use crate::kernel::Body;
 use crate::level::{Kind, Level, compiled_for_levels};
+use crate::line::Line;
 use crate::nest::{Loop, Nest};
 use crate::pack::{pack, square};
 use crate::stream::{self, Ahead, prefetch};
@@ -338,10 +339,6 @@ unsafe fn strided<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Room([MaybeUninit<u8>; STRETCH]);
-
-/// Room for a line: squares are made of these.
-#[repr(align(64))]
-struct Line(#[allow(dead_code, reason = "reached through pointers")] [MaybeUninit<u8>; 64]);
 
 /// How many steps of some bytes make whole lines.
 struct WholeLines {
