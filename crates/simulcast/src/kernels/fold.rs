@@ -9,6 +9,8 @@
 //!
 //! Nothing is fused or reordered by a level, so results are bit-equal at all of them.
 
+mod abreast;
+
 use std::marker::PhantomData;
 
 use num_complex::Complex;
@@ -18,6 +20,8 @@ use super::float::{self, Float};
 use super::int::Int;
 use crate::DType;
 use crate::level::{Kind, Level, compiled_for_levels};
+
+pub(crate) use abreast::{ABREAST, Abreast, abreast};
 
 /// What rows are folded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,11 +38,19 @@ pub(crate) enum Fold {
 pub(crate) type RowFold =
     unsafe fn(out: *mut u8, ins: *const u8, rows: usize, len: usize, stride: usize);
 
+/// Rows of fewer elements are folded one element after the other.
+const SHORT: usize = 8;
+
 /// The elements of a leaf.
 const LEAF: usize = 2048;
 
 /// The bytes of the values that are kept side by side.
-const WIDE: usize = 128;
+pub(crate) const WIDE: usize = 128;
+
+/// Rows of as many elements are long.
+const fn long_from<T>() -> usize {
+    4 * WIDE / size_of::<T>()
+}
 
 /// The fold of rows of `dtype`; of `bool` there are the maximum and the minimum alone.
 pub(crate) fn fold(op: Fold, dtype: DType, level: Level) -> Option<RowFold> {
@@ -193,9 +205,9 @@ unsafe fn every_row<J: Joint>(
     for at in 0..rows {
         // SAFETY: the row is one of those that the caller vouches for.
         let row = unsafe { std::slice::from_raw_parts(ins.add(at * stride), len) };
-        let value = if len < 8 {
+        let value = if len < SHORT {
             row.iter().fold(J::NEUTRAL, |sum, &one| J::join(sum, one))
-        } else if len < 4 * WIDE / size_of::<J::Value>() {
+        } else if len < long_from::<J::Value>() {
             side_by_side::<J, 8>(row)
         } else {
             long::<J>(row)

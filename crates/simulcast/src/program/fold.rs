@@ -12,6 +12,7 @@
 //! How the work is cut up depends on the shape alone, so that the result has the same bits on any
 //! number of threads. The error of a sum grows with the logarithm of the number of terms.
 
+mod cross;
 mod cuts;
 mod folding;
 mod groups;
@@ -23,6 +24,7 @@ use std::ops::Range;
 
 use simulcast_core::{BroadcastError, Rule, row_major_into};
 
+use self::cross::{Cross, Crossing};
 use self::cuts::Cuts;
 use self::folding::Folding;
 use self::task::FoldTask;
@@ -124,7 +126,13 @@ impl Deal<'_, '_, '_, '_> {
                 let what = format!("the {} of {}", over.fold.name(), code.dtype);
                 ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
             })?;
-        let task = FoldTask { code, level, ins, whole: &whole, cuts, folding: &folding };
+        // Under another rule than NumPy's, leaves are not laid as the stage says.
+        let crossing = (run.rule == Rule::Numpy).then(|| Crossing::new(program, stage, code.dtype));
+        let cross = crossing
+            .flatten()
+            .and_then(|crossing| Cross::new(&crossing, folding.kind, code.dtype, cuts, level));
+        let cross = cross.as_ref();
+        let task = FoldTask { code, level, ins, whole: &whole, cuts, folding: &folding, cross };
         let mut write = |out: *mut u8| match (len, count) {
             (0, _) => {}
             // SAFETY: there is room for the results.

@@ -7,9 +7,12 @@ use crate::laid::Laid;
 /// The columns of a block.
 const COLUMNS: usize = 2048;
 
+/// An axis: its size, and the stride of each operand.
+pub(super) type Axis<const N: usize> = (usize, [isize; N]);
+
 /// Axes in the order in which they are folded.
 pub(super) struct Cuts<const N: usize> {
-    pub(super) axes: Vec<(usize, [isize; N])>,
+    pub(super) axes: Vec<Axis<N>>,
     /// Where the reduced axes begin, and where they end.
     pub(super) inner: Range<usize>,
 }
@@ -89,23 +92,27 @@ impl<const N: usize> Cuts<N> {
 
     /// Where a block begins, for each operand, and how many steps it takes.
     pub(super) fn block(&self, axes: Range<usize>, cut: Cut, block: usize) -> ([isize; N], usize) {
-        let mut at = [0; N];
         if cut.axis >= axes.end
             || cut.blocks <= 1 && cut.axis == axes.start && cut.whole >= self.product(axes.clone())
         {
-            return (at, 1);
+            return ([0; N], 1);
         }
         let (size, strides) = self.axes[cut.axis];
         let across = size.div_ceil(cut.steps);
         let first = block % across * cut.steps;
-        let mut rest = block / across;
+        let mut at = moved(&self.axes[axes.start..cut.axis], block / across);
         at.iter_mut().zip(strides).for_each(|(at, stride)| *at += stride * first.cast_signed());
-        for &(size, strides) in self.axes[axes.start..cut.axis].iter().rev() {
-            let index = (rest % size).cast_signed();
-            rest /= size;
-            at.iter_mut().zip(strides).for_each(|(at, stride)| *at += stride * index);
-        }
         (at, cut.steps.min(size - first))
+    }
+
+    /// Which element of its axes, taken as one, a block begins with.
+    pub(super) fn first(&self, axes: &Range<usize>, cut: Cut, block: usize) -> usize {
+        if self.is_whole(axes, cut) {
+            return 0;
+        }
+        let size = self.axes[cut.axis].0;
+        let across = size.div_ceil(cut.steps);
+        (block / across * size + block % across * cut.steps) * cut.whole
     }
 
     /// Whether a cut leaves its axes whole.
@@ -114,12 +121,7 @@ impl<const N: usize> Cuts<N> {
     }
 
     /// The axes of a block: the steps of its own axis, and what comes after.
-    pub(super) fn within(
-        &self,
-        axes: &Range<usize>,
-        cut: Cut,
-        steps: usize,
-    ) -> Vec<(usize, [isize; N])> {
+    pub(super) fn within(&self, axes: &Range<usize>, cut: Cut, steps: usize) -> Vec<Axis<N>> {
         if self.is_whole(axes, cut) {
             return self.axes[axes.clone()].to_vec();
         }
@@ -129,15 +131,31 @@ impl<const N: usize> Cuts<N> {
         }
         own
     }
+}
 
-    /// How far each operand has moved at an index of the outer axes, taken as one.
-    pub(super) fn outer(&self, unit: usize) -> [isize; N] {
-        let (mut at, mut rest) = ([0; N], unit);
-        for &(size, strides) in self.axes[..self.inner.start].iter().rev() {
-            let index = (rest % size).cast_signed();
-            rest /= size;
-            at.iter_mut().zip(strides).for_each(|(at, stride)| *at += stride * index);
-        }
-        at
+/// How far each operand has moved at an index of some axes, taken as one.
+pub(super) fn moved<const N: usize>(axes: &[Axis<N>], mut index: usize) -> [isize; N] {
+    let mut at = [0; N];
+    for &(size, strides) in axes.iter().rev() {
+        let own = (index % size).cast_signed();
+        index /= size;
+        at.iter_mut().zip(strides).for_each(|(at, stride)| *at += stride * own);
     }
+    at
+}
+
+/// Neighbouring axes as one where every operand strides through them alike.
+pub(super) fn merged<const N: usize>(axes: &[Axis<N>]) -> Vec<Axis<N>> {
+    let mut all: Vec<Axis<N>> = Vec::with_capacity(axes.len());
+    for &(size, strides) in axes {
+        match all.last_mut() {
+            Some((outer, own))
+                if *outer == 1 || (0..N).all(|n| own[n] == strides[n] * size.cast_signed()) =>
+            {
+                (*outer, *own) = (*outer * size, strides);
+            }
+            _ => all.push((size, strides)),
+        }
+    }
+    all
 }

@@ -10,6 +10,8 @@ use crate::program::graph::{Bytes, Fold, Value};
 
 /// What folds, and what is done to what was folded.
 pub(super) struct Folding {
+    /// How.
+    pub(super) kind: kernels::Fold,
     /// A row into one element.
     pub(super) row: RowFold,
     /// Two stretches into one.
@@ -63,7 +65,16 @@ impl Folding {
         };
         let cast = if dtype == gives { None } else { Some(kernels::cast(dtype, gives, level)?) };
         let identity = number(start)?;
-        Some(Self { row, pair, identity, over, cast, size: dtype.size(), gives: gives.size() })
+        Some(Self {
+            kind,
+            row,
+            pair,
+            identity,
+            over,
+            cast,
+            size: dtype.size(),
+            gives: gives.size(),
+        })
     }
 
     /// Whether what was folded is the result.

@@ -1,5 +1,6 @@
 //! Folds of many blocks each: down columns, or along rows that no block holds.
 
+use super::cuts::moved;
 use super::folding::Spare;
 use super::pile::Pile;
 use super::task::{BLOCK, FoldTask, Shared};
@@ -35,13 +36,7 @@ impl<const N: usize> FoldTask<'_, N> {
             let (unit, block) = (group / wide.blocks, group % wide.blocks);
             let (_, steps) = cuts.block(columns.clone(), wide, block);
             let count = if cuts.is_whole(&columns, wide) { wide.whole } else { steps * wide.whole };
-            let first = if cuts.is_whole(&columns, wide) {
-                0
-            } else {
-                let size = cuts.axes[wide.axis].0;
-                let across = size.div_ceil(wide.steps);
-                (block / across * size + block % across * wide.steps) * wide.whole
-            };
+            let first = cuts.first(&columns, wide, block);
             (unit * all_columns + first, count)
         };
         Self::each(groups * parts, parallel, limit, |tasks| {
@@ -55,7 +50,7 @@ impl<const N: usize> FoldTask<'_, N> {
             for task in tasks {
                 let (group, part) = (task / parts, task % parts);
                 let (unit, column) = (group / wide.blocks, group % wide.blocks);
-                let mut at = cuts.outer(unit);
+                let mut at = moved(&cuts.axes[outer.clone()], unit);
                 let (more, steps) = cuts.block(columns.clone(), wide, column);
                 at.iter_mut().zip(more).for_each(|(at, more)| *at += more);
                 let across = cuts.within(&columns, wide, steps);
@@ -67,12 +62,20 @@ impl<const N: usize> FoldTask<'_, N> {
                     start.iter_mut().zip(more).for_each(|(at, more)| *at += more);
                     let mut axes = cuts.within(&inner, deep, steps);
                     let rows = axes.iter().map(|(size, _)| size).product::<usize>();
-                    axes.extend_from_slice(&across);
-                    // SAFETY: the room holds a block of `rows * count` elements.
+                    let room = room.as_mut_ptr().cast::<u8>();
+                    let other = other.as_mut_ptr().cast::<u8>();
+                    // SAFETY: the room holds a block of `rows * count` elements, and the other half
+                    // as many.
                     unsafe {
-                        let room = room.as_mut_ptr().cast::<u8>();
-                        this.compute(&axes, start, room);
-                        let row = this.down(room, other.as_mut_ptr().cast(), rows, count);
+                        let row = if columns.is_empty() {
+                            let (from, _) = this.rows_of(&[], &axes, start, room);
+                            (folding.row)(other, from, 1, rows, rows);
+                            other
+                        } else {
+                            axes.extend_from_slice(&across);
+                            this.compute(&axes, start, room);
+                            this.down(room, other, rows, count)
+                        };
                         pile.push(row, count, size, folding.pair);
                     }
                 }
@@ -118,11 +121,6 @@ impl<const N: usize> FoldTask<'_, N> {
     /// The room holds that many elements, and the other half as many, rounded up.
     unsafe fn down(&self, room: *mut u8, other: *mut u8, rows: usize, count: usize) -> *mut u8 {
         let size = self.code.dtype.size();
-        if self.whole.columns().is_empty() {
-            // SAFETY: one row of `rows` elements into one place.
-            unsafe { (self.folding.row)(other, room, 1, rows, rows) };
-            return other;
-        }
         let (mut from, mut to, mut rows) = (room, other, rows);
         while rows > 1 {
             let half = rows / 2;

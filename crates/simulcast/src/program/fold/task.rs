@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use simulcast_core::row_major_into;
 
-use super::cuts::Cuts;
+use super::cross::Cross;
+use super::cuts::{Axis, Cuts};
 use super::folding::Folding;
 use crate::inline::Inline;
 use crate::laid::Laid;
@@ -27,6 +28,7 @@ pub(super) struct FoldTask<'t, const N: usize> {
     pub(super) whole: &'t Cuts<N>,
     pub(super) cuts: &'t Cuts<N>,
     pub(super) folding: &'t Folding,
+    pub(super) cross: Option<&'t Cross<N>>,
 }
 
 /// A pointer that crosses threads.
@@ -54,7 +56,9 @@ impl<const N: usize> FoldTask<'_, N> {
         let cuts = self.cuts;
         let elements = cuts.results().saturating_mul(cuts.reduced());
         let parallel = threads::parts(elements, limit);
-        if cuts.columns().is_empty() && cuts.reduced() <= BLOCK {
+        if let Some(cross) = self.cross {
+            self.crossed(cross, out, parallel, limit);
+        } else if cuts.columns().is_empty() && cuts.reduced() <= BLOCK {
             self.rows(out, parallel, limit);
         } else {
             self.groups(out, parallel, limit);
@@ -79,18 +83,19 @@ impl<const N: usize> FoldTask<'_, N> {
         threads::each(parts, |part| work(share(tasks, part, parts)..share(tasks, part + 1, parts)));
     }
 
+    /// Where a leaf is, so many elements from its first.
+    pub(super) fn leaf(&self, leaf: usize, at: isize) -> *const u8 {
+        let size = self.code.sizes.get(leaf).copied().unwrap_or(1);
+        self.ins[leaf].wrapping_offset(at * size.cast_signed())
+    }
+
     /// Computes a rectangle into the room, row-major.
     ///
     /// # Safety
     ///
     /// The room holds as many elements as the axes have, and the axes from `at` on stay within the
     /// leaves.
-    pub(super) unsafe fn compute(
-        &self,
-        axes: &[(usize, [isize; N])],
-        at: [isize; N],
-        room: *mut u8,
-    ) {
+    pub(super) unsafe fn compute(&self, axes: &[Axis<N>], at: [isize; N], room: *mut u8) {
         let mut laid = Laid::<N>::default();
         let mut shape = Inline::of_len(axes.len());
         let mut strides: [Inline<isize>; N] = std::array::from_fn(|_| Inline::of_len(axes.len()));
@@ -101,10 +106,7 @@ impl<const N: usize> FoldTask<'_, N> {
             strides.iter_mut().zip(steps).for_each(|(all, step)| all[axis] = *step);
         }
         (laid.shape, laid.strides) = (shape, strides);
-        let ins = std::array::from_fn(|n| {
-            let size = self.code.sizes.get(n).copied().unwrap_or(1);
-            self.ins[n].wrapping_offset(at[n] * size.cast_signed())
-        });
+        let ins = std::array::from_fn(|n| self.leaf(n, at[n]));
         let mut out = Inline::of_len(axes.len());
         // Never an error: a block is small.
         if row_major_into(&laid.shape, &mut out).is_err() {
