@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! axes     outer (kept) · inner (reduced) · columns (kept, after the last reduced axis)
-//! along    without columns: rows of the reduced axes, folded one by one
+//! along    without columns: rows of the reduced axes, folded one by one; those of a leaf, of a
+//!          product or of a distance as they are made, and many abreast where they cross
 //! across   with columns: a block of rows, folded in pairs, pairs in pairs
 //! block    what is computed at once, into memory that stays in the second-level cache
 //! group    a row of the result that is folded from many blocks: in pairs again, in their order
@@ -16,6 +17,7 @@ mod cross;
 mod cuts;
 mod folding;
 mod groups;
+mod operation;
 mod pile;
 mod rows;
 mod task;
@@ -24,9 +26,10 @@ use std::ops::Range;
 
 use simulcast_core::{BroadcastError, Rule, row_major_into};
 
-use self::cross::{Cross, Crossing};
+use self::cross::Cross;
 use self::cuts::Cuts;
 use self::folding::Folding;
+use self::operation::Operation;
 use self::task::FoldTask;
 use super::code::{Code, LEAVES};
 use super::error::{ProgramError, ProgramErrorKind};
@@ -127,12 +130,15 @@ impl Deal<'_, '_, '_, '_> {
                 ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
             })?;
         // Under another rule than NumPy's, leaves are not laid as the stage says.
-        let crossing = (run.rule == Rule::Numpy).then(|| Crossing::new(program, stage, code.dtype));
-        let cross = crossing
-            .flatten()
-            .and_then(|crossing| Cross::new(&crossing, folding.kind, code.dtype, cuts, level));
+        let operation = (run.rule == Rule::Numpy)
+            .then(|| Operation::new(program, stage, folding.kind, code.dtype, level))
+            .flatten();
+        let operation = operation.as_ref();
+        let cross = operation
+            .and_then(|operation| Cross::new(operation, folding.kind, code.dtype, cuts, level));
         let cross = cross.as_ref();
-        let task = FoldTask { code, level, ins, whole: &whole, cuts, folding: &folding, cross };
+        let (whole, folding) = (&whole, &folding);
+        let task = FoldTask { code, level, ins, whole, cuts, folding, operation, cross };
         let mut write = |out: *mut u8| match (len, count) {
             (0, _) => {}
             // SAFETY: there is room for the results.

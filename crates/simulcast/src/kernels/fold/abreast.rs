@@ -9,17 +9,13 @@
 //! What the operation gives is never written out, and nothing is joined across a vector. Each result
 //! is joined in the order of a row alone, so that it has the same bits.
 
-use std::marker::PhantomData;
-
-use super::super::float::Float;
-use super::super::{Body, body};
-use super::{Fold, Joint, LEAF, Maximum, Minimum, Product, SHORT, Sum, WIDE};
+use super::super::Body;
+use super::{Joint, SHORT, WIDE, long_from};
 use crate::level::{Kind, Level};
-use crate::{DType, Op};
 
 /// `out[c]` becomes the fold over `k` of what the operation makes of `one[k * step]` and
 /// `many[k * pitch + c]`: `columns` of them, each of `len` elements, at least one and at most
-/// [`ABREAST`]. Rows of `many` are readable up to a multiple of [`WIDE`] bytes, and no result
+/// [`super::LEAF`]. Rows of `many` are readable up to a multiple of [`WIDE`] bytes, and no result
 /// overlaps an operand.
 pub(crate) type Abreast = unsafe fn(
     out: *mut u8,
@@ -29,62 +25,7 @@ pub(crate) type Abreast = unsafe fn(
     len: usize,
 );
 
-/// The most elements of a row that is folded abreast.
-pub(crate) const ABREAST: usize = LEAF;
-
-/// The fold of some operations, each after the one that it reads; the first reads one and many, or
-/// many and one where they are `swapped`. None where there is no such loop.
-pub(crate) fn abreast(
-    fold: Fold,
-    ops: &[Op],
-    swapped: bool,
-    dtype: DType,
-    level: Level,
-) -> Option<Abreast> {
-    match dtype {
-        DType::F32 => of::<f32>(fold, ops, swapped, level),
-        DType::F64 => of::<f64>(fold, ops, swapped, level),
-        _ => None,
-    }
-}
-
-macro_rules! crossings {
-    ($($name:ident ([$($op:ident),+] $swapped:pat) |$a:ident, $b:ident| $value:expr;)*) => {
-        $(
-            struct $name<T>(PhantomData<T>);
-            impl<T: Float> Body for $name<T> {
-                body!(Light 2 T { $value } $a: T, $b: T, _none: ());
-            }
-        )*
-
-        fn of<T: Float>(fold: Fold, ops: &[Op], swapped: bool, level: Level) -> Option<Abreast> {
-            match (ops, swapped) {
-                $(([$(Op::$op),+], $swapped) => Some(folded::<$name<T>, T>(fold, level)),)*
-                _ => None,
-            }
-        }
-    };
-}
-
-crossings! {
-    Both ([Add] _) |a, b| a + b;
-    Less ([Subtract] false) |a, b| a - b;
-    LessThan ([Subtract] true) |a, b| b - a;
-    Times ([Multiply] _) |a, b| a * b;
-    Squared ([Subtract, Square] _) |a, b| (a - b) * (a - b);
-    Distance ([Subtract, Absolute] _) |a, b| (a - b).magnitude();
-}
-
-fn folded<B: Body<A = T, B = T, C = (), Out = T>, T: Float>(fold: Fold, level: Level) -> Abreast {
-    match fold {
-        Fold::Sum => columns::<B, Sum<T>>(level),
-        Fold::Product => columns::<B, Product<T>>(level),
-        Fold::Maximum => columns::<B, Maximum<T>>(level),
-        Fold::Minimum => columns::<B, Minimum<T>>(level),
-    }
-}
-
-fn columns<B: Body<C = ()>, J: Joint<Value = B::Out>>(level: Level) -> Abreast {
+pub(super) fn columns<B: Body<C = ()>, J: Joint<Value = B::Out>>(level: Level) -> Abreast {
     match level.kind() {
         Kind::Baseline => baseline::<B, J>,
         #[cfg(target_arch = "x86_64")]
@@ -157,7 +98,7 @@ unsafe fn every_column<
             let values = some_columns::<B, J, FMA, W>(&part);
             let count = W.min(columns - done);
             if count == W {
-                out.add(done).cast::<[B::Out; W]>().write_unaligned(values);
+                out.add(done).cast::<[B::Out; W]>().write(values);
             } else {
                 out.add(done).copy_from_nonoverlapping(values.as_ptr(), count);
             }
@@ -166,7 +107,7 @@ unsafe fn every_column<
     }
 }
 
-/// The folds of `W` columns, in the order of [`super::every_row`].
+/// The folds of `W` columns, in the order of [`super::rows`].
 ///
 /// # Safety
 ///
@@ -186,14 +127,16 @@ unsafe fn some_columns<
     if rows.len < SHORT {
         return lane(0, 1);
     }
-    if rows.len < super::long_from::<B::Out>() {
+    let middling = rows.len < long_from::<B::Out>();
+    if FMA && middling {
         // Eight lanes are joined in pairs, the first with the fifth: as they are made, so that few
         // of them are kept.
         let even = both(both(lane(0, 8), lane(4, 8)), both(lane(2, 8), lane(6, 8)));
         let odd = both(both(lane(1, 8), lane(5, 8)), both(lane(3, 8), lane(7, 8)));
         return both(even, odd);
     }
-    let lanes = WIDE / size_of::<B::Out>();
+    // The same with as many lanes as there are, and for machines for which more code is too much.
+    let lanes = if middling { SHORT } else { WIDE / size_of::<B::Out>() };
     // Place k holds what `1 << k` lanes gave, until as many follow; the last is the result.
     let mut places = [[J::NEUTRAL; W]; 6];
     let last = lanes.trailing_zeros() as usize;
@@ -239,84 +182,4 @@ unsafe fn lane<B: Body<C = ()>, J: Joint<Value = B::Out>, const FMA: bool, const
 #[inline(always)]
 fn joined<J: Joint, const W: usize>(a: [J::Value; W], b: [J::Value; W]) -> [J::Value; W] {
     std::array::from_fn(|at| J::join(a[at], b[at]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::fold;
-    use super::*;
-
-    #[test]
-    fn rows_abreast_have_the_bits_of_rows_alone_at_every_level() {
-        fn case<T: Copy + crate::Element + std::fmt::Debug>(
-            of: impl Fn(f64) -> T,
-            ops: &[Op],
-            make: impl Fn(T, T) -> T,
-            bits: impl Fn(T) -> u64,
-        ) {
-            let lens = [1, 7, 8, 9, 31, 63, 64, 65, 127, 128, 129, 300, ABREAST];
-            for (len, columns) in lens.into_iter().flat_map(|len| [1, 31, 33, 70].map(|c| (len, c)))
-            {
-                if cfg!(miri) && (len > 70 || columns > 33) {
-                    continue;
-                }
-                // Rows that are longer than the columns, to whole vectors; numbers whose order matters.
-                let pitch = (columns + 3).next_multiple_of(WIDE / size_of::<T>());
-                let number = |at: usize| of((at as f64 * 0.7).sin() * 3.0 + 0.01);
-                let one: Vec<T> = (0..2 * len).map(|at| number(at * 3 + 1)).collect();
-                let many: Vec<T> = (0..len * pitch).map(number).collect();
-                for op in [Fold::Sum, Fold::Product, Fold::Maximum, Fold::Minimum] {
-                    for (level, swapped) in Level::available()
-                        .into_iter()
-                        .flat_map(|level| [(level, false), (level, true)])
-                    {
-                        let mut out = vec![of(0.5); columns + 1];
-                        // SAFETY: `one` has every other element, and `many` whole rows.
-                        unsafe {
-                            abreast(op, ops, swapped, T::DTYPE, level).unwrap()(
-                                out.as_mut_ptr().cast(),
-                                (one.as_ptr().cast(), 2),
-                                (many.as_ptr().cast(), pitch),
-                                columns,
-                                len,
-                            );
-                        }
-                        for (column, out) in out[..columns].iter().enumerate() {
-                            let row: Vec<T> = (0..len)
-                                .map(|k| (one[2 * k], many[k * pitch + column]))
-                                .map(|(a, b)| if swapped { make(b, a) } else { make(a, b) })
-                                .collect();
-                            let mut alone = of(0.0);
-                            // SAFETY: one row.
-                            unsafe {
-                                fold(op, T::DTYPE, Level::BASELINE).unwrap()(
-                                    (&raw mut alone).cast(),
-                                    row.as_ptr().cast(),
-                                    1,
-                                    len,
-                                    len,
-                                );
-                            }
-                            let what = format!("{op:?} {ops:?} of {len} {}", level.name());
-                            assert_eq!(bits(*out), bits(alone), "{what}: {out:?} is not {alone:?}");
-                        }
-                        assert_eq!(bits(out[columns]), bits(of(0.5)));
-                    }
-                }
-            }
-        }
-        macro_rules! both {
-            ($($ops:expr => |$a:ident, $b:ident| $make:expr;)*) => { $(
-                case::<f32>(|x| x as f32, &$ops, |$a, $b| $make, |x| x.to_bits().into());
-                case::<f64>(|x| x, &$ops, |$a, $b| $make, f64::to_bits);
-            )* };
-        }
-        both! {
-            [Op::Add] => |a, b| a + b;
-            [Op::Subtract] => |a, b| a - b;
-            [Op::Multiply] => |a, b| a * b;
-            [Op::Subtract, Op::Square] => |a, b| (a - b) * (a - b);
-            [Op::Subtract, Op::Absolute] => |a, b| (a - b).abs();
-        }
-    }
 }

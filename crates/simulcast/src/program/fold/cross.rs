@@ -11,16 +11,13 @@
 
 use super::cuts::{Axis, Cuts, merged, moved};
 use super::folding::Spare;
+use super::operation::{Arg, Operation};
 use super::task::{FoldTask, Shared};
-use crate::kernels::{self, ABREAST, Abreast, WIDE};
+use crate::DType;
+use crate::kernels::{self, Abreast, LEAF, WIDE};
 use crate::level::Level;
 use crate::line;
 use crate::pack::square;
-use crate::program::Program;
-use crate::program::graph::{Kind, Node};
-use crate::program::lay::root;
-use crate::program::stage::Stage;
-use crate::{DType, Op};
 
 /// The bytes of a tile: half of a first-level cache.
 const TILE: usize = 16384;
@@ -29,37 +26,7 @@ const HIGH: usize = 256;
 /// With fewer rows of either leaf, turning costs more than it saves.
 const FEW: usize = 8;
 
-/// The operations of a stage on two leaves, which are all that it does before it folds.
-pub(super) struct Crossing {
-    ops: Vec<Op>,
-    leaves: [usize; 2],
-}
-
-impl Crossing {
-    /// What a stage does, where it is that.
-    pub(super) fn new(program: &Program, stage: &Stage, dtype: DType) -> Option<Self> {
-        let graph = &program.graph;
-        let leaf = |node: Node| {
-            let same = graph.step(node).dtype() == dtype;
-            stage.leaves.iter().position(|leaf| leaf.node == node).filter(|_| same)
-        };
-        let (mut node, mut ops) = (root(program, stage), Vec::new());
-        loop {
-            let Kind::Apply(op, own, [a, b, _]) = graph.step(node).kind else { return None };
-            if own != dtype {
-                return None;
-            }
-            ops.insert(0, op);
-            match op.arity() {
-                1 if ops.len() == 1 => node = a,
-                2 => return Some(Self { ops, leaves: [leaf(a)?, leaf(b)?] }),
-                _ => return None,
-            }
-        }
-    }
-}
-
-/// A crossing along axes.
+/// How rows cross.
 pub(super) struct Cross<const N: usize> {
     fold: Abreast,
     one: usize,
@@ -74,7 +41,7 @@ pub(super) struct Cross<const N: usize> {
 impl<const N: usize> Cross<N> {
     /// How two leaves cross, where they do, and there is a loop for it.
     pub(super) fn new(
-        crossing: &Crossing,
+        operation: &Operation,
         fold: kernels::Fold,
         dtype: DType,
         cuts: &Cuts<N>,
@@ -86,16 +53,16 @@ impl<const N: usize> Cross<N> {
         let mut around = merged(&cuts.axes[..cuts.inner.start]);
         let (across, down) = (around.pop()?, around.pop()?);
         let [along] = merged(&cuts.axes[cuts.inner.clone()])[..] else { return None };
-        let [a, b] = crossing.leaves;
+        let [Arg::Leaf(a), Arg::Leaf(b)] = operation.args else { return None };
         let (one, many) = match (across.1[a], across.1[b]) {
             (0, _) => (a, b),
             (_, 0) => (b, a),
             _ => return None,
         };
-        if down.1[many] != 0 || down.0.min(across.0) < FEW || along.0 > ABREAST {
+        if down.1[many] != 0 || down.0.min(across.0) < FEW || along.0 > LEAF {
             return None;
         }
-        let fold = kernels::abreast(fold, &crossing.ops, one == b, dtype, level)?;
+        let fold = kernels::abreast(fold, &operation.ops, one == b, dtype, level)?;
         Some(Self { fold, one, many, around, down, across, along })
     }
 }

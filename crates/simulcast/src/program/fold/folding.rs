@@ -41,7 +41,7 @@ impl Folding {
             Fold::Maximum => (kernels::Fold::Maximum, Op::Maximum, 0),
             Fold::Minimum => (kernels::Fold::Minimum, Op::Minimum, 0),
         };
-        let row = kernels::fold(kind, dtype, level)?;
+        let row = kernels::fold(kind, &[], dtype, level)?;
         let pair = *kernels::kernels(op, dtype, level)?.first()?;
         let number = |number: i128| {
             let number = match dtype.kind() {

@@ -68,8 +68,7 @@ impl<const N: usize> FoldTask<'_, N> {
                     // as many.
                     unsafe {
                         let row = if columns.is_empty() {
-                            let (from, _) = this.rows_of(&[], &axes, start, room);
-                            (folding.row)(other, from, 1, rows, rows);
+                            this.fold_rows(&[], &axes, start, room, other);
                             other
                         } else {
                             axes.extend_from_slice(&across);

@@ -1,13 +1,16 @@
 //! Folds along: rows of the reduced axes that fit in a block, several at a time.
 
-use super::cuts::{Axis, merged};
+use super::cuts::{Axis, merged, moved};
 use super::folding::Spare;
+use super::operation::Arg;
 use super::task::{FoldTask, Shared};
+use crate::kernels::{RowFold, Rows};
 use crate::line::room;
-use crate::program::code::From;
 
 /// The bytes of a block of rows that are folded one by one, each in one go.
 const ROWS: usize = 131_072;
+/// Rows that are folded as they are made, where there are as many in a row.
+const FEW: usize = 8;
 
 impl<const N: usize> FoldTask<'_, N> {
     /// Rows of the reduced axes that fit in a block: several at a time.
@@ -32,40 +35,74 @@ impl<const N: usize> FoldTask<'_, N> {
                 unsafe {
                     let room = room.as_mut_ptr().cast();
                     let inner = &cuts.axes[cuts.inner.clone()];
-                    let (from, stride) = this.rows_of(&axes, inner, at, room);
                     folded.through(out.add(first * folding.gives), rows, |to| {
-                        (folding.row)(to, from, rows, reduced, stride);
+                        this.fold_rows(&axes, inner, at, room, to);
                     });
                 }
             }
         });
     }
 
-    /// Rows over some axes: those of a leaf that is folded as it stands, where they are whole, or
-    /// computed into the room. Says where they are, and how far apart.
+    /// Folds rows over the inner axes, one for each step of those that are kept: as they are made,
+    /// where there is a loop for that and they are straight, or made in the room first.
     ///
     /// # Safety
     ///
-    /// As [`Self::compute`], of all axes together.
-    pub(super) unsafe fn rows_of(
+    /// As [`Self::compute`], of all axes together; there is room for the results.
+    pub(super) unsafe fn fold_rows(
         &self,
         kept: &[Axis<N>],
         inner: &[Axis<N>],
         at: [isize; N],
         room: *mut u8,
-    ) -> (*const u8, usize) {
-        if let From::Leaf(leaf) = self.code.result
-            && let [] | [_] = merged(inner)[..]
-            && let [] | [_] = merged(kept)[..]
-            && inner.last().is_none_or(|(_, strides)| strides[leaf] == 1)
-        {
-            let stride = kept.last().map_or(0, |(_, strides)| strides[leaf]);
-            if let Ok(stride) = usize::try_from(stride) {
-                return (self.leaf(leaf, at[leaf]), stride);
-            }
-        }
+        to: *mut u8,
+    ) {
+        let len = inner.iter().map(|(size, _)| size).product();
         // SAFETY: the caller keeps the conditions.
-        unsafe { self.compute(&[kept, inner].concat(), at, room) };
-        (room, inner.iter().map(|(size, _)| size).product())
+        unsafe {
+            let mut merged = merged(kept);
+            let (rows, strides) = merged.pop().unwrap_or((1, [0; N]));
+            // A few rows at a time cost more than they save.
+            if let Some((fold, args)) = self.straight(inner)
+                && (rows >= FEW || merged.is_empty())
+            {
+                let before = merged.iter().map(|(size, _)| size).product::<usize>();
+                for index in 0..before {
+                    let more = moved(&merged, index);
+                    let ins = args.each_ref().map(|(arg, step)| match arg {
+                        Arg::Leaf(leaf) => Rows {
+                            first: self.leaf(*leaf, at[*leaf] + more[*leaf]),
+                            stride: strides[*leaf],
+                            step: *step,
+                        },
+                        Arg::Constant(bytes) => {
+                            Rows { first: (&raw const *bytes).cast(), stride: 0, step: 0 }
+                        }
+                    });
+                    fold(to.add(index * rows * self.folding.size), ins, rows, len);
+                }
+                return;
+            }
+            self.compute(&[kept, inner].concat(), at, room);
+            let own = Rows { first: room, stride: len.cast_signed(), step: 1 };
+            let rows = kept.iter().map(|(size, _)| size).product();
+            (self.folding.row)(to, [own; 2], rows, len);
+        }
+    }
+
+    /// The loop for rows as they are made, with the operands' steps, where those are 1 or 0.
+    fn straight(&self, inner: &[Axis<N>]) -> Option<(RowFold, [(Arg, usize); 2])> {
+        let operation = self.operation?;
+        let strides = match merged(inner)[..] {
+            [] => [0; N],
+            [(_, strides)] => strides,
+            _ => return None,
+        };
+        let step = |arg: Arg| match arg {
+            Arg::Leaf(leaf) if strides[leaf] == 1 => Some((arg, 1)),
+            Arg::Leaf(leaf) if strides[leaf] != 0 => None,
+            _ => Some((arg, 0)),
+        };
+        Some((operation.row?, [step(operation.args[0])?, step(operation.args[1])?]))
     }
 }

@@ -7,6 +7,7 @@ use simulcast_core::row_major_into;
 use super::cross::Cross;
 use super::cuts::{Axis, Cuts};
 use super::folding::Folding;
+use super::operation::Operation;
 use crate::inline::Inline;
 use crate::laid::Laid;
 use crate::level::Level;
@@ -28,6 +29,8 @@ pub(super) struct FoldTask<'t, const N: usize> {
     pub(super) whole: &'t Cuts<N>,
     pub(super) cuts: &'t Cuts<N>,
     pub(super) folding: &'t Folding,
+    /// What the code does, and how its rows cross, where it is little and they do.
+    pub(super) operation: Option<&'t Operation>,
     pub(super) cross: Option<&'t Cross<N>>,
 }
 
