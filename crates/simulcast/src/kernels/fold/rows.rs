@@ -22,8 +22,8 @@ pub(crate) struct Rows {
 }
 
 /// `out[r]` becomes the fold of what the operation makes of row `r` of each operand: `rows` rows of
-/// `len` elements; the second operand is not read where the operation has one. The result does not
-/// overlap the operands. Of no elements it is what changes nothing: 0, 1, or the smallest or largest
+/// `len` elements; where the operation has one operand, the second is not read, and the first has step
+/// 1. The result does not overlap the operands. Of no elements it is what changes nothing: 0, 1, or the smallest or largest
 /// value.
 pub(crate) type RowFold = unsafe fn(out: *mut u8, ins: [Rows; 2], rows: usize, len: usize);
 
@@ -88,7 +88,8 @@ impl<B: Body<C = ()>> Row<B> {
         Self {
             a: a.wrapping_offset(at * ins[0].stride),
             b: b.wrapping_offset(at * ins[1].stride),
-            steps: [ins[0].step, ins[1].step],
+            // What stands alone never repeats: the compiler is to know.
+            steps: if B::ARITY == 1 { [1; 2] } else { [ins[0].step, ins[1].step] },
         }
     }
 
@@ -122,8 +123,7 @@ unsafe fn every_row<B: Body<C = ()>, J: Joint<Value = B::Out>, const AVX2: bool>
     rows: usize,
     len: usize,
 ) {
-    let middle = len >= SHORT && len < long_from::<B::Out>();
-    if middle && rows >= SHORT {
+    if len >= SHORT && len < long_from::<B::Out>() {
         // SAFETY: the caller keeps the conditions.
         return unsafe { middling::<B, J, AVX2>(out, ins, rows, len) };
     }
@@ -133,8 +133,6 @@ unsafe fn every_row<B: Body<C = ()>, J: Joint<Value = B::Out>, const AVX2: bool>
         unsafe {
             let value = if len < SHORT {
                 (0..len).fold(J::NEUTRAL, |all, at| J::join(all, row.at::<AVX2>(at)))
-            } else if middle {
-                joined::<B, J, SHORT, AVX2>(&row, len)
             } else {
                 long::<B, J, AVX2>(&row, len)
             };

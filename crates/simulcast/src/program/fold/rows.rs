@@ -9,7 +9,7 @@ use crate::line::room;
 
 /// The bytes of a block of rows that are folded one by one, each in one go.
 const ROWS: usize = 131_072;
-/// Rows that are folded as they are made, where there are as many in a row.
+/// Fewer rows, or rows of fewer elements, are made in a room before they are folded.
 const FEW: usize = 8;
 
 impl<const N: usize> FoldTask<'_, N> {
@@ -93,14 +93,16 @@ impl<const N: usize> FoldTask<'_, N> {
     /// The loop for rows as they are made, with the operands' steps, where those are 1 or 0.
     fn straight(&self, inner: &[Axis<N>]) -> Option<(RowFold, [(Arg, usize); 2])> {
         let operation = self.operation?;
-        let strides = match merged(inner)[..] {
-            [] => [0; N],
-            [(_, strides)] => strides,
-            _ => return None,
-        };
+        let [(len, strides)] = merged(inner)[..] else { return None };
+        let alone = operation.ops.is_empty();
+        // Short rows have no vectors, which an operation by itself has.
+        if len < FEW && !alone {
+            return None;
+        }
         let step = |arg: Arg| match arg {
             Arg::Leaf(leaf) if strides[leaf] == 1 => Some((arg, 1)),
-            Arg::Leaf(leaf) if strides[leaf] != 0 => None,
+            Arg::Leaf(leaf) if strides[leaf] != 0 || alone => None,
+            Arg::Constant(_) if alone => None,
             _ => Some((arg, 0)),
         };
         Some((operation.row?, [step(operation.args[0])?, step(operation.args[1])?]))
