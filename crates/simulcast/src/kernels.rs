@@ -39,7 +39,7 @@ use crate::stream;
 use crate::{DType, Op};
 
 pub(crate) use cast::cast;
-pub(crate) use fold::{Fold, RowFold, fold};
+pub(crate) use fold::{Abreast, Fold, LEAF, RowFold, Rows, WIDE, abreast, fold};
 pub(crate) use half::half;
 pub(crate) use pair::{choice_by, pair};
 

@@ -47,6 +47,7 @@ mod kernel;
 mod kernels;
 mod laid;
 mod level;
+mod line;
 #[allow(dead_code, reason = "kernels convert bfloat16 in loops of their own, not by slices")]
 mod math;
 mod nest;

@@ -44,12 +44,6 @@ pub(crate) fn ask_ahead(at: *const u8, bytes: usize) {
     }
 }
 
-/// Room for a line: memory that begins at one is made of these.
-#[repr(align(64))]
-pub(crate) struct Line(
-    #[allow(dead_code, reason = "reached through pointers")] [MaybeUninit<u8>; 64],
-);
-
 /// The bytes of results that [`results`] makes at a time: two lines are a few vector registers.
 const BLOCK: usize = 2 * LINE;
 

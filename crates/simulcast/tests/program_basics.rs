@@ -179,6 +179,37 @@ fn reductions_over_any_axes_are_those_of_ndarray() -> Outcome {
 }
 
 #[test]
+fn distances_between_points_are_exact_where_numbers_are_whole() -> Outcome {
+    let x = Array3::from_shape_fn((9, 1, 10), |(i, _, k)| ((i * 5 + k * 3) % 7) as f32);
+    let y = Array2::from_shape_fn((11, 10), |(j, k)| ((j * 3 + k * 11) % 5) as f32);
+    let wide = (&x - &y).into_dyn();
+    let mut build = Builder::new(Promotion::Numpy);
+    let (a, b) = (build.operand("a", DType::F32), build.operand("b", DType::F32));
+    let less = build.apply(Op::Subtract, &[a, b])?;
+    let square = build.apply(Op::Square, &[less])?;
+    let views = [AnyView::from(&x), AnyView::from(&y)];
+    let sums = build.reduce(Fold::Sum, square, Some(&[-1]), false)?;
+    let result = build.clone().finish(sums)?.run(&views)?;
+    let expected = wide.mapv(|d| d * d).sum_axis(Axis(2));
+    assert_eq!(result.typed::<f32>(), Some(expected.view()));
+    let most = build.reduce(Fold::Maximum, less, Some(&[-1]), false)?;
+    let result = build.finish(most)?.run(&views)?;
+    let expected = wide.fold_axis(Axis(2), f32::NEG_INFINITY, |a, b| a.max(*b));
+    assert_eq!(result.typed::<f32>(), Some(expected.view()));
+    // The variance of rows: the second operand is one element for each of them.
+    let mut build = Builder::new(Promotion::Numpy);
+    let (a, b) = (build.operand("a", DType::F32), build.operand("b", DType::F32));
+    let less = build.apply(Op::Subtract, &[a, b])?;
+    let square = build.apply(Op::Square, &[less])?;
+    let mean = build.reduce(Fold::Mean, square, Some(&[1]), true)?;
+    let middle = y.sum_axis(Axis(1)).mapv(|sum| (sum / 10.0).round()).insert_axis(Axis(1));
+    let result = build.finish(mean)?.run(&[AnyView::from(&y), AnyView::from(&middle)])?;
+    let expected = (&y - &middle).mapv(|d| d * d).sum_axis(Axis(1)).insert_axis(Axis(1)) / 10.0;
+    assert_eq!(result.typed::<f32>(), Some(expected.view().into_dyn()));
+    Ok(())
+}
+
+#[test]
 fn more_operands_than_registers_are_cut_into_stages() -> Outcome {
     let mut build = Builder::new(Promotion::Numpy);
     let count = if cfg!(miri) { 40 } else { 10_000 };

@@ -99,6 +99,54 @@ fn parts_have_the_bits_of_the_whole() {
 }
 
 #[test]
+fn crossed_rows_have_the_bits_of_rows_by_themselves() {
+    let _alone = ALONE.lock();
+    // Rows that are short, middling and long; some axes around them, more columns than a tile has,
+    // and a last column of its own.
+    let shapes: [(&[usize], &[usize]); 7] = [
+        (&[9, 1, 3], &[8, 3]),
+        (&[20, 1, 8], &[33, 8]),
+        (&[2, 11, 1, 19], &[2, 1, 300, 19]),
+        (&[270, 1, 32], &[65, 32]),
+        (&[12, 1, 63], &[17, 63]),
+        (&[12, 1, 200], &[40, 200]),
+        (&[8, 1, 2050], &[9, 2050]),
+    ];
+    let texts = [
+        "sum((x - y) ** 2, axis=-1)",
+        "sum(abs(y - x), axis=-1)",
+        "mean(x * y, axis=-1)",
+        "max(x - y, axis=-1)",
+        "min(y - x, axis=-1, keepdims=True)",
+        "prod(x / 8000 + y, axis=-1)",
+        "prod(x + y, axis=-1)",
+    ];
+    let turned = |array: &ArrayD<f64>| array.t().as_standard_layout().into_owned().reversed_axes();
+    for (one, many) in shapes {
+        let (x, y) = (uneven(one), uneven(many).mapv(|y| y / 3.0));
+        let (far, back) = (turned(&x), turned(&y));
+        let views = [AnyView::from(&x), AnyView::from(&y)];
+        for (at, text) in texts.into_iter().enumerate() {
+            let program = compiled(text, &[("x", DType::F64), ("y", DType::F64)]);
+            let whole = program.run(&views).unwrap();
+            // Seven rows at a time are too few to be crossed.
+            assert!(in_parts(&program, &views, Rule::Numpy, 7) == whole, "{text} of {one:?}");
+            for threads in [1, 3] {
+                let again = program.on(&views).threads(threads).collect().unwrap();
+                assert!(again == whole, "{text} of {one:?} on {threads}");
+            }
+            let elsewhere = program.run(&[AnyView::from(&far), AnyView::from(&back)]).unwrap();
+            assert!(elsewhere == whole, "{text} of {one:?}, turned");
+            if at == 0 {
+                let naive = (&x - &y).mapv(|d| d * d).sum_axis(Axis(one.len() - 1));
+                let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b;
+                assert!(whole.typed::<f64>().unwrap().iter().zip(&naive).all(near), "{one:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_that_are_not_there_are_left_out() {
     let _alone = ALONE.lock();
     let x = uneven(&[4, 3]);

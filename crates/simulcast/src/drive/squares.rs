@@ -4,9 +4,10 @@ use super::Job;
 use super::walk::{At, Walk};
 use crate::inline::Inline;
 use crate::kernel::Body;
+use crate::line::Line;
 use crate::nest::Loop;
 use crate::pack::square;
-use crate::stream::{self, Line, prefetch};
+use crate::stream::{self, prefetch};
 
 /// The bytes of one operand's square: they stay in the second-level cache.
 const SQUARE: usize = 65536;

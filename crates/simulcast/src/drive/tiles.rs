@@ -6,9 +6,10 @@ use super::walk::{At, Walk};
 use super::{Job, Lie, lie};
 use crate::inline::INLINE;
 use crate::kernel::Body;
+use crate::line::Line;
 use crate::nest::Loop;
 use crate::pack::pack;
-use crate::stream::{self, Line};
+use crate::stream;
 
 /// The bytes of one operand's part of a tile: with those of the others and the results it stays in
 /// the first-level cache.

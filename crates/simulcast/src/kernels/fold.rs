@@ -7,17 +7,27 @@
 //!          are cut into leaves of 2048, which are joined in pairs, and so on
 //! ```
 //!
-//! Nothing is fused or reordered by a level, so results are bit-equal at all of them.
+//! A fold of what an operation makes of two rows reads those, and writes nothing in between. Nothing
+//! is fused or reordered by a level, so results are bit-equal at all of them.
+
+mod abreast;
+mod operations;
+mod rows;
 
 use std::marker::PhantomData;
 
 use num_complex::Complex;
 
+use self::rows::{Same, rows};
 use super::complex;
 use super::float::{self, Float};
 use super::int::Int;
-use crate::DType;
-use crate::level::{Kind, Level, compiled_for_levels};
+use crate::level::Level;
+use crate::{DType, Op};
+
+pub(crate) use abreast::Abreast;
+pub(crate) use operations::abreast;
+pub(crate) use rows::{RowFold, Rows};
 
 /// What rows are folded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,24 +38,31 @@ pub(crate) enum Fold {
     Minimum,
 }
 
-/// `out[r]` becomes the fold of row `r`: `rows` rows of `len` elements, which follow one another at
-/// `stride` elements. The result does not overlap the rows. Of no elements it is what changes
-/// nothing: 0, 1, or the smallest or largest value.
-pub(crate) type RowFold =
-    unsafe fn(out: *mut u8, ins: *const u8, rows: usize, len: usize, stride: usize);
+/// Rows of fewer elements are folded one element after the other.
+const SHORT: usize = 8;
 
-/// The elements of a leaf.
-const LEAF: usize = 2048;
+/// The elements of a leaf; rows of more are not folded abreast.
+pub(crate) const LEAF: usize = 2048;
 
 /// The bytes of the values that are kept side by side.
-const WIDE: usize = 128;
+pub(crate) const WIDE: usize = 128;
 
-/// The fold of rows of `dtype`; of `bool` there are the maximum and the minimum alone.
-pub(crate) fn fold(op: Fold, dtype: DType, level: Level) -> Option<RowFold> {
+/// Rows of as many elements are long.
+const fn long_from<T>() -> usize {
+    4 * WIDE / size_of::<T>()
+}
+
+/// The fold of what some operations make of two rows of `dtype`, each operation after the one that it
+/// reads, or of one row where there are none; of `bool` there are the maximum and the minimum alone.
+/// None where there is no such loop, which is never so without operations on other types.
+pub(crate) fn fold(op: Fold, ops: &[Op], dtype: DType, level: Level) -> Option<RowFold> {
+    if !ops.is_empty() {
+        return operations::along(op, ops, dtype, level);
+    }
     Some(match dtype {
         DType::Bool => match op {
-            Fold::Maximum => rows::<Any>(level),
-            Fold::Minimum => rows::<All>(level),
+            Fold::Maximum => alone::<Any>(level),
+            Fold::Minimum => alone::<All>(level),
             Fold::Sum | Fold::Product => return None,
         },
         DType::I8 => of_int::<i8>(op, level),
@@ -67,29 +84,29 @@ pub(crate) fn fold(op: Fold, dtype: DType, level: Level) -> Option<RowFold> {
 /// Sums and products do not depend on the sign.
 fn of_int<T: Int>(op: Fold, level: Level) -> RowFold {
     match op {
-        Fold::Sum => rows::<IntSum<T::Bits>>(level),
-        Fold::Product => rows::<IntProduct<T::Bits>>(level),
-        Fold::Maximum => rows::<IntMaximum<T>>(level),
-        Fold::Minimum => rows::<IntMinimum<T>>(level),
+        Fold::Sum => alone::<IntSum<T::Bits>>(level),
+        Fold::Product => alone::<IntProduct<T::Bits>>(level),
+        Fold::Maximum => alone::<IntMaximum<T>>(level),
+        Fold::Minimum => alone::<IntMinimum<T>>(level),
     }
 }
 
 fn of_float<T: Float>(op: Fold, level: Level) -> RowFold {
     match op {
-        Fold::Sum => rows::<Sum<T>>(level),
-        Fold::Product => rows::<Product<T>>(level),
-        Fold::Maximum => rows::<Maximum<T>>(level),
-        Fold::Minimum => rows::<Minimum<T>>(level),
+        Fold::Sum => alone::<Sum<T>>(level),
+        Fold::Product => alone::<Product<T>>(level),
+        Fold::Maximum => alone::<Maximum<T>>(level),
+        Fold::Minimum => alone::<Minimum<T>>(level),
     }
 }
 
 fn of_complex<T: Float>(op: Fold, level: Level) -> RowFold {
     match op {
-        Fold::Sum => rows::<ComplexSum<T>>(level),
-        Fold::Product => rows::<ComplexProduct<T>>(level),
+        Fold::Sum => alone::<ComplexSum<T>>(level),
+        Fold::Product => alone::<ComplexProduct<T>>(level),
         // Comparisons of pairs do not vectorise.
-        Fold::Maximum => rows::<ComplexMaximum<T>>(Level::BASELINE),
-        Fold::Minimum => rows::<ComplexMinimum<T>>(Level::BASELINE),
+        Fold::Maximum => alone::<ComplexMaximum<T>>(Level::BASELINE),
+        Fold::Minimum => alone::<ComplexMinimum<T>>(Level::BASELINE),
     }
 }
 
@@ -141,117 +158,7 @@ const fn pair<T: Copy>(re: T, im: T) -> Complex<T> {
     Complex { re, im }
 }
 
-fn rows<J: Joint>(level: Level) -> RowFold {
-    match level.kind() {
-        Kind::Baseline => baseline::<J>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => avx2::<J>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => avx512::<J>,
-    }
-}
-
-/// The fold of every row, at the baseline.
-///
-/// # Safety
-///
-/// As [`RowFold`] says.
-unsafe fn baseline<J: Joint>(out: *mut u8, ins: *const u8, rows: usize, len: usize, stride: usize) {
-    // SAFETY: the caller keeps the conditions.
-    unsafe { every_row::<J>(out.cast(), ins.cast(), rows, len, stride) }
-}
-
-compiled_for_levels! {
-    /// The fold of every row, compiled for a level.
-    ///
-    /// # Safety
-    ///
-    /// As [`RowFold`] says, and the machine has the features.
-    unsafe fn avx2, avx512<J: Joint>(
-        out: *mut u8,
-        ins: *const u8,
-        rows: usize,
-        len: usize,
-        stride: usize,
-    ) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe { every_row::<J>(out.cast(), ins.cast(), rows, len, stride) }
-    }
-}
-
-/// # Safety
-///
-/// `out` has `rows` elements; `ins` has `rows` rows of `len`, each `stride` after the last.
-#[inline(always)]
-unsafe fn every_row<J: Joint>(
-    out: *mut J::Value,
-    ins: *const J::Value,
-    rows: usize,
-    len: usize,
-    stride: usize,
-) {
-    for at in 0..rows {
-        // SAFETY: the row is one of those that the caller vouches for.
-        let row = unsafe { std::slice::from_raw_parts(ins.add(at * stride), len) };
-        let value = if len < 8 {
-            row.iter().fold(J::NEUTRAL, |sum, &one| J::join(sum, one))
-        } else if len < 4 * WIDE / size_of::<J::Value>() {
-            side_by_side::<J, 8>(row)
-        } else {
-            long::<J>(row)
-        };
-        // SAFETY: `at` is below the number of rows.
-        unsafe { out.add(at).write(value) };
-    }
-}
-
-/// Leaf after leaf, joined in pairs, and the pairs in pairs.
-#[inline(always)]
-fn long<J: Joint>(row: &[J::Value]) -> J::Value {
-    // Place k holds what `1 << k` leaves gave, where bit k of their number is set.
-    let mut places = [J::NEUTRAL; usize::BITS as usize];
-    let mut leaves = 0_usize;
-    for part in row.chunks(LEAF) {
-        let mut value = match size_of::<J::Value>() {
-            1 => side_by_side::<J, WIDE>(part),
-            2 => side_by_side::<J, { WIDE / 2 }>(part),
-            4 => side_by_side::<J, { WIDE / 4 }>(part),
-            8 => side_by_side::<J, { WIDE / 8 }>(part),
-            _ => side_by_side::<J, { WIDE / 16 }>(part),
-        };
-        if row.len() <= LEAF {
-            return value;
-        }
-        let full = leaves.trailing_ones() as usize;
-        for &early in &places[..full] {
-            value = J::join(early, value);
-        }
-        places[full] = value;
-        leaves += 1;
-    }
-    let full = (0..usize::BITS as usize).filter(|place| leaves >> place & 1 == 1);
-    full.map(|place| places[place]).reduce(|late, early| J::join(early, late)).unwrap_or(J::NEUTRAL)
-}
-
-/// `LANES` values side by side, joined in pairs at the end.
-#[inline(always)]
-fn side_by_side<J: Joint, const LANES: usize>(row: &[J::Value]) -> J::Value {
-    let mut values = [J::NEUTRAL; LANES];
-    let (chunks, rest) = row.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (value, &one) in values.iter_mut().zip(chunk) {
-            *value = J::join(*value, one);
-        }
-    }
-    for (value, &one) in values.iter_mut().zip(rest) {
-        *value = J::join(*value, one);
-    }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            values[lane] = J::join(values[lane], values[lane + width]);
-        }
-        width /= 2;
-    }
-    values[0]
+/// The fold of rows as they are.
+fn alone<J: Joint>(level: Level) -> RowFold {
+    rows::<Same<J::Value>, J>(level)
 }
