@@ -14,7 +14,7 @@ use std::mem::{MaybeUninit, needs_drop};
 use std::slice;
 
 use crate::plain::is_plain;
-use crate::stream::{self, Ahead};
+use crate::stream;
 
 /// Work on runs of `N` operands.
 pub(crate) trait Body<const N: usize> {
@@ -69,7 +69,7 @@ pub(crate) trait Body<const N: usize> {
         ins: [*const u8; N],
         splat: usize,
         len: usize,
-        ahead: Option<Ahead>,
+        ahead: Option<usize>,
     );
 
     /// A run with any strides, in elements.
@@ -195,15 +195,15 @@ macro_rules! body {
                     out: *mut R,
                     ins: [*const u8; $count],
                     len: usize,
-                    ahead: Option<Ahead>,
+                    ahead: Option<usize>,
                 ) {
                     let sizes = self.sizes();
                     // SAFETY: the caller keeps the conditions, and results are asked for within `len`.
                     unsafe {
                         stream::results::<R, WIDE>(out, len, |to, from, count| {
-                            if let Some(Ahead { operand }) = ahead {
+                            if let Some(operand) = ahead {
                                 let size = sizes[operand];
-                                Ahead::ask(ins[operand].wrapping_add(from * size), count * size);
+                                stream::ask_ahead(ins[operand].wrapping_add(from * size), count * size);
                             }
                             let ins = [$(ins[$index].add(match PATTERN >> $index & 1 {
                                 1 => 0,
@@ -258,7 +258,7 @@ macro_rules! body {
                     ins: [*const u8; $count],
                     splat: usize,
                     len: usize,
-                    ahead: Option<Ahead>,
+                    ahead: Option<usize>,
                 ) {
                     let bytes = len * size_of::<R>();
                     // SAFETY: the caller keeps the conditions; a closure that clones its only

@@ -41,7 +41,7 @@ use crate::{DType, Op};
 pub(crate) use cast::cast;
 pub(crate) use fold::{Fold, RowFold, fold};
 pub(crate) use half::half;
-pub(crate) use pair::pair;
+pub(crate) use pair::{choice_by, pair};
 
 /// A loop over a stretch: `out[i] = op(a[i], b[i], c[i])`; an operand whose bit is set in the
 /// pattern is one element. It is called under the invariant of this module.

@@ -4,7 +4,7 @@
 //! large to be found in a cache afterwards, that read is a third of the traffic of `a + b`, and
 //! half of that of a copy. So large outputs are computed a few lines at a time, which the compiler
 //! keeps in registers where it can, and moved on with stores that do not read. Reading is mostly left
-//! to the hardware, which does not like to be helped; but see [`Ahead`].
+//! to the hardware, which does not like to be helped; but see [`ask_ahead`].
 //!
 //! Invariant of every call: source and destination are valid for that many bytes and do not overlap.
 
@@ -32,25 +32,23 @@ pub(crate) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// An operand to ask for ahead of time. Among several operands that stay in the first-level cache, the
-/// hardware does not see that one comes from memory, and reads it late.
-#[derive(Clone, Copy)]
-pub(crate) struct Ahead {
-    pub(crate) operand: usize,
-}
+/// How far ahead [`ask_ahead`] asks, in bytes.
+const AHEAD: usize = 16384;
 
-impl Ahead {
-    /// How far ahead, in bytes.
-    const FAR: usize = 16384;
-
-    /// Asks for what will be read some time after these bytes.
-    #[inline(always)]
-    pub(crate) fn ask(at: *const u8, bytes: usize) {
-        for line in (0..bytes).step_by(LINE) {
-            prefetch(at.wrapping_add(Self::FAR + line));
-        }
+/// Asks for what will be read some time after these bytes. Among several operands that stay in the
+/// first-level cache, the hardware does not see that one comes from memory, and reads it late.
+#[inline(always)]
+pub(crate) fn ask_ahead(at: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(LINE) {
+        prefetch(at.wrapping_add(AHEAD + line));
     }
 }
+
+/// Room for a line: memory that begins at one is made of these.
+#[repr(align(64))]
+pub(crate) struct Line(
+    #[allow(dead_code, reason = "reached through pointers")] [MaybeUninit<u8>; 64],
+);
 
 /// The bytes of results that [`results`] makes at a time: two lines are a few vector registers.
 const BLOCK: usize = 2 * LINE;

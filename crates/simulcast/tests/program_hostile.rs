@@ -4,7 +4,7 @@
 
 use ndarray::{Array1, Array2, ArrayD, IxDyn, array};
 use simulcast::{
-    AnyArray, AnyView, Builder, Complex, DType, Diagnostic, Expr, Fold, Node, Op, Program,
+    AnyArray, AnyView, Builder, Complex, DType, Diagnostic, Expr, Fold, Level, Node, Op, Program,
     ProgramErrorKind, Promotion, Rule, try_zip_by,
 };
 
@@ -311,6 +311,41 @@ fn errors_say_where_their_values_stand() -> Outcome {
     let shapes = [("x", DType::F64, &[3][..]), ("y", DType::F64, &[1])];
     let shown = Diagnostic::new(&expr, error, &shapes, Rule::Exact, Promotion::Numpy).to_string();
     assert!(shown.contains("axis 0 (-1): 3 and 1 differ, which exact does not allow"), "{shown}");
+    Ok(())
+}
+
+#[test]
+fn results_that_go_past_the_caches_are_those_of_the_steps() -> Outcome {
+    type Each = fn([f32; 4]) -> f32;
+    let shape = (2053, 2111);
+    let of = |scale: usize| {
+        Array2::from_shape_fn(shape, |(i, j)| ((i * 31 + j * scale) % 1009) as f32 / 7.0 - 50.0)
+    };
+    let (x, y) = (of(7), of(13));
+    let (r, s) = (x.row(5).to_owned(), y.row(9).mapv(|v| v + 0.5));
+    let views = [AnyView::from(&x), (&y).into(), (&r).into(), (&s).into()];
+    let cases: [(&str, Each); 7] = [
+        ("x * y + r", |[x, y, r, _]| x * y + r),
+        ("abs(x)", |[x, ..]| x.abs()),
+        ("x * 3", |[x, ..]| x * 3.0),
+        ("where(x > y, x, y)", |[x, y, ..]| if x > y { x } else { y }),
+        ("where(x <= r, r, x)", |[x, _, r, _]| if x <= r { r } else { x }),
+        ("(x - r) / s * r + s", |[x, _, r, s]| (x - r) / s * r + s),
+        ("floor(x * y) - (x - r) * s", |[x, y, r, s]| (x * y).floor() - (x - r) * s),
+    ];
+    for (text, f) in cases {
+        let program = compiled(text, &["x", "y", "r", "s"].map(|name| (name, DType::F32)))?;
+        let expected = Array2::from_shape_fn(shape, |(i, j)| f([x[[i, j]], y[[i, j]], r[j], s[j]]));
+        for level in Level::available() {
+            let leveled = program.at_level(level)?;
+            // Rows that begin and end within lines.
+            let mut wide = Array2::<f32>::zeros((shape.0, shape.1 + 3));
+            let mut part = wide.slice_mut(ndarray::s![.., 1..=shape.1]);
+            leveled.run_into(&views, &mut (&mut *part).into())?;
+            assert!(part == expected, "{text} at {}", level.name());
+            assert!(wide.column(0).iter().chain(wide.column(shape.1 + 1)).all(|&v| v == 0.0));
+        }
+    }
     Ok(())
 }
 

@@ -25,6 +25,36 @@ pub(crate) fn pair(
     }
 }
 
+/// The loops of a choice between two operands by a comparison of them, `where(a < b, a, b)`. None
+/// where there is no such loop.
+pub(crate) fn choice_by(comparison: Op, dtype: DType, level: Level) -> Option<Loops> {
+    fn of<T: Float>(comparison: Op, level: Level) -> Option<Loops> {
+        Some(match comparison {
+            Op::Less => table::<ByLess<T>>(level),
+            Op::LessEqual => table::<ByLessEqual<T>>(level),
+            Op::Greater => table::<ByGreater<T>>(level),
+            Op::GreaterEqual => table::<ByGreaterEqual<T>>(level),
+            _ => return None,
+        })
+    }
+    match dtype {
+        DType::F32 => of::<f32>(comparison, level),
+        DType::F64 => of::<f64>(comparison, level),
+        _ => None,
+    }
+}
+
+macro_rules! choices {
+    ($($name:ident $sign:tt)*) => { $(
+        struct $name<T>(PhantomData<T>);
+        impl<T: Float> Body for $name<T> {
+            body!(Light 2 T { if a $sign b { a } else { b } } a: T, b: T, _none: ());
+        }
+    )* };
+}
+
+choices! { ByLess < ByLessEqual <= ByGreater > ByGreaterEqual >= }
+
 macro_rules! pairs {
     ($($name:ident $arity:tt ($first:ident $second:ident $place:pat) |$a:ident, $b:ident, $c:ident| $value:expr;)*) => {
         $(

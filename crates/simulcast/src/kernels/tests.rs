@@ -290,7 +290,12 @@ fn patterns_places_and_lengths_do_not_matter() {
         for &dtype in DType::ALL {
             for level in Level::available() {
                 for loops in [kernels(op, dtype, level), half(op, dtype, level)].iter().flatten() {
-                    agree(op, dtype, loops, &recorded.operands[&dtype][op.arity() - 1], lengths);
+                    let operands = &recorded.operands[&dtype][op.arity() - 1];
+                    agree(op, dtype, loops, operands, lengths);
+                    if !loops.past.is_empty() {
+                        assert_eq!(loops.past.len(), loops.len());
+                        agree(op, dtype, loops.past, operands, lengths);
+                    }
                 }
             }
         }
@@ -349,7 +354,8 @@ fn pairs_round_as_two_steps_do() {
             .into_iter()
             .flat_map(|dtype| Level::available().into_iter().map(move |level| (dtype, level)))
         {
-            for place in 0..second.arity() {
+            // What chooses reads three.
+            for place in 0..second.arity().min(2) {
                 let Some(both) = pair(first, second, place, dtype, level) else { continue };
                 let operands = &recorded.operands[&dtype][2];
                 let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
@@ -368,14 +374,43 @@ fn pairs_round_as_two_steps_do() {
                     [c, between, std::ptr::null()]
                 };
                 let apart = run(&kernels(second, dtype, level).unwrap(), ins);
-                let joined = run(&both, [a, b, c]);
-                for (ours, theirs) in joined.slice().chunks(size).zip(apart.slice().chunks(size)) {
-                    assert!(
-                        close(ours, theirs, dtype, 0),
-                        "{first} then {second} of {dtype} at {level:?}: {ours:02x?} {theirs:02x?}"
-                    );
+                for joined in [run(&both, [a, b, c]), run(both.past, [a, b, c])] {
+                    let places = joined.slice().chunks(size).zip(apart.slice().chunks(size));
+                    for (ours, theirs) in places {
+                        assert!(
+                            close(ours, theirs, dtype, 0),
+                            "{first} then {second} of {dtype} at {level:?}: {ours:02x?} {theirs:02x?}"
+                        );
+                    }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn choices_by_a_comparison_are_what_it_says() {
+    let recorded = recorded();
+    for (op, dtype) in [Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual]
+        .into_iter()
+        .flat_map(|op| [DType::F32, DType::F64].map(|dtype| (op, dtype)))
+    {
+        for level in Level::available() {
+            let operands = &recorded.operands[&dtype][1];
+            let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
+            let [a, b] = [0, 1].map(|n| operands[n].slice().as_ptr());
+            let mut choice = Bytes::new(count);
+            let (mut apart, mut joined) = (Bytes::new(count * size), Bytes::new(count * size));
+            // SAFETY: as many elements in all of them.
+            unsafe {
+                let [compare, choose] =
+                    [op, Op::Where].map(|op| kernels(op, dtype, level).unwrap()[0]);
+                compare(choice.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], count);
+                choose(apart.slice_mut().as_mut_ptr(), [choice.slice().as_ptr(), a, b], count);
+                let both = choice_by(op, dtype, level).unwrap()[0];
+                both(joined.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], count);
+            }
+            assert!(joined.slice() == apart.slice(), "{op} of {dtype} at {level:?}");
         }
     }
 }

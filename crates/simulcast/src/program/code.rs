@@ -183,6 +183,22 @@ enum Part {
     Both(Loops, [usize; 3], usize),
 }
 
+/// A comparison of two values that chooses between the same two, as one of `where(a < b, a, b)`, with
+/// `a` and `b` in their places.
+fn choice(comparison: Op, [a, b, _]: [usize; 3], chosen: &[usize]) -> Option<(Op, [usize; 3])> {
+    if *chosen == [a, b] {
+        return Some((comparison, [a, b, 0]));
+    }
+    let turned = match comparison {
+        Op::Less => Op::Greater,
+        Op::LessEqual => Op::GreaterEqual,
+        Op::Greater => Op::Less,
+        Op::GreaterEqual => Op::LessEqual,
+        _ => return None,
+    };
+    (*chosen == [b, a]).then_some((turned, [b, a, 0]))
+}
+
 /// How each step is done.
 fn parts(steps: &[(Flat, DType)], level: Level) -> Vec<Part> {
     let mut readers = vec![0_usize; steps.len()];
@@ -204,13 +220,22 @@ fn parts(steps: &[(Flat, DType)], level: Level) -> Vec<Part> {
             if readers[arg] != 1 || widened(own) != wide || !matches!(parts[arg], Part::Alone) {
                 continue;
             }
-            if let Some(table) = kernels::pair(first, second, place, wide, level) {
-                let mut all = inner;
-                if second.arity() == 2 {
-                    all[2] = args[1 - place];
-                }
+            let both = if second == Op::Where {
+                choice(first, inner, &args[1..]).and_then(|(first, all)| {
+                    Some(Part::Both(kernels::choice_by(first, wide, level)?, all, 2))
+                })
+            } else {
+                kernels::pair(first, second, place, wide, level).map(|table| {
+                    let mut all = inner;
+                    if second.arity() == 2 {
+                        all[2] = args[1 - place];
+                    }
+                    Part::Both(table, all, first.arity() + second.arity() - 1)
+                })
+            };
+            if let Some(both) = both {
                 parts[arg] = Part::First;
-                parts[at] = Part::Both(table, all, first.arity() + second.arity() - 1);
+                parts[at] = both;
                 break;
             }
         }

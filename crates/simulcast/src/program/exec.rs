@@ -14,7 +14,7 @@ use super::code::{Code, From, ROOM};
 use crate::kernel::Body;
 use crate::kernels::Kernel;
 use crate::pack::pack;
-use crate::stream::{self, Ahead};
+use crate::stream;
 
 /// The bytes of results that are made at a time, where they go past the caches: the fewer, the sooner
 /// memory has something to write.
@@ -82,7 +82,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         ins: [*const u8; N],
         splat: usize,
         len: usize,
-        ahead: Option<Ahead>,
+        ahead: Option<usize>,
     ) {
         let (sizes, size) = (self.sizes(), self.code.dtype.size());
         let mut room = Room([MaybeUninit::uninit(); STREAMED]);
@@ -97,8 +97,8 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             let at = std::array::from_fn(|n| {
                 ins[n].wrapping_add(if splat >> n & 1 == 1 { 0 } else { done * sizes[n] })
             });
-            if let Some(Ahead { operand }) = ahead {
-                Ahead::ask(at[operand], count * sizes[operand]);
+            if let Some(operand) = ahead {
+                stream::ask_ahead(at[operand], count * sizes[operand]);
             }
             let to = out.wrapping_add(done * size);
             // SAFETY: the caller keeps the invariant, and `count` results fit in the room.

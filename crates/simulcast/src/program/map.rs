@@ -33,8 +33,9 @@ pub(crate) fn map(
         let exec = Exec { run, stage, code, rows };
         return match leaves.len() {
             0..=2 => exec.together::<2>(leaves, target),
-            3..=4 => exec.together::<4>(leaves, target),
-            5..=8 => exec.together::<8>(leaves, target),
+            3 => exec.together::<3>(leaves, target),
+            4..=5 => exec.together::<5>(leaves, target),
+            6..=8 => exec.together::<8>(leaves, target),
             _ => exec.together::<LEAVES>(leaves, target),
         };
     }

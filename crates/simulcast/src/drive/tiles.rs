@@ -1,0 +1,189 @@
+//! Tiles: stretches of the output, with the awkward operands packed beside them.
+
+use std::mem::MaybeUninit;
+
+use super::walk::{At, Walk};
+use super::{Job, Lie, lie};
+use crate::inline::INLINE;
+use crate::kernel::Body;
+use crate::nest::Loop;
+use crate::pack::pack;
+use crate::stream::{self, Line};
+
+/// The bytes of one operand's part of a tile: with those of the others and the results it stays in
+/// the first-level cache.
+pub(super) const STRETCH: usize = 4096;
+
+/// The bytes of an operand that is packed for many tiles at once: the second-level cache has room for
+/// several.
+const BLOCK: usize = 32768;
+
+/// Room for a tile.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Room([MaybeUninit<u8>; STRETCH]);
+
+/// How many steps of some bytes make whole lines.
+struct WholeLines {
+    bytes: usize,
+    steps: usize,
+}
+
+impl WholeLines {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        // A line is a power of two: what divides both is their lowest bit, or the line.
+        let common = 1 << bytes.trailing_zeros().min(stream::LINE.trailing_zeros());
+        Self { bytes, steps: stream::LINE / common }
+    }
+
+    /// At most `steps` steps that make whole lines, where there are enough.
+    #[inline(always)]
+    fn fit(&self, steps: usize) -> usize {
+        if steps < self.steps { steps } else { steps / self.steps * self.steps }
+    }
+
+    /// At most `steps` steps from that address on that end at a line, where any do.
+    #[inline(always)]
+    fn first(&self, address: usize, steps: usize) -> usize {
+        let ends = |&count: &usize| (address + count * self.bytes).is_multiple_of(stream::LINE);
+        (1..=steps).rev().take(self.steps).find(ends).unwrap_or(steps)
+    }
+}
+
+/// The operand to ask for ahead of time: the only one that comes from memory, among several that do
+/// not.
+#[inline(always)]
+fn ahead<const N: usize>(lies: &[Lie; N], outer: &[Loop<N>]) -> Option<usize> {
+    let moving = lies.iter().filter(|&&lie| lie != Lie::Splat).count();
+    let far = |&n: &usize| lies[n] == Lie::Direct && outer.iter().all(|one| one.ins[n] != 0);
+    let mut memory = (0..N).filter(far);
+    match (memory.next(), memory.next()) {
+        (only, None) if moving > 2 => only,
+        _ => None,
+    }
+}
+
+/// Stretches of the output, with the awkward operands packed beside them.
+///
+/// # Safety
+///
+/// The invariant of [`super`], and [`super::choose`] chose tiles, and with `WIDE` the caller is compiled for
+/// AVX.
+#[inline(always)]
+pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
+    body: &mut B,
+    job: &Job<'_, B::Out, N>,
+    from: usize,
+) {
+    let (sizes, unit) = (body.sizes(), body.unit());
+    let size = size_of::<B::Out>() * unit;
+    let loops = &job.nest.loops[..];
+    let (outer, group) = loops.split_at(from);
+    let Some((first, inside)) = group.split_first() else { return };
+    let inner: usize = inside.iter().map(|one| one.len).product();
+
+    let mut lies = [Lie::Direct; N];
+    let mut splat = 0;
+    let mut widest = 1;
+    for operand in 0..N {
+        lies[operand] = lie(loops, from, operand, unit.cast_signed());
+        if lies[operand] == Lie::Splat && B::PATTERNS {
+            splat |= 1 << operand;
+            continue;
+        }
+        if lies[operand] != Lie::Direct {
+            lies[operand] = Lie::Packed;
+            widest = widest.max(sizes[operand]);
+        }
+    }
+    // How many steps of the first loop make a tile; without packing, all of them.
+    let buffered = lies.contains(&Lie::Packed);
+    let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
+    let ahead = if job.stream { ahead(&lies, outer) } else { None };
+    let whole = WholeLines::new(inner * size);
+    let steps = if job.stream { whole.fit(steps) } else { steps };
+    // An operand that the loop around repeats is packed for a whole round of the group, once, where a
+    // near cache has room for that.
+    let mut blocks: [Vec<Line>; N] = std::array::from_fn(|n| {
+        let bytes = first.len.saturating_mul(inner * sizes[n]);
+        let again = outer.last().is_some_and(|one| one.ins[n] == 0);
+        let whole = lies[n] == Lie::Packed && again && first.len > steps && bytes <= BLOCK;
+        Vec::with_capacity(if whole { bytes.div_ceil(size_of::<Line>()) } else { 0 })
+    });
+    let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
+    // What each room holds: the operand's pointer, and for how many steps.
+    let mut held = [(std::ptr::null::<u8>(), 0_usize); N];
+    // The loops of an operand that is packed.
+    let mut packing = [[(1_usize, 0_isize); INLINE]; N];
+    for (n, packing) in packing.iter_mut().enumerate() {
+        for (place, one) in packing.iter_mut().zip(group) {
+            *place = (one.len, one.ins[n]);
+        }
+    }
+    let depth = group.len();
+
+    let mut walk = Walk::new(outer, At::start(job, sizes));
+    loop {
+        let mut done = 0;
+        while done < first.len {
+            let at = walk.at.moved(first, done.cast_signed(), sizes);
+            let mut count = steps.min(first.len - done);
+            if job.stream && done == 0 {
+                // End the first tile at a line, so that all others are whole lines.
+                count = count.min(whole.first(at.out.addr(), steps));
+            }
+            let mut ins = at.ins;
+            for operand in 0..N {
+                if lies[operand] != Lie::Packed {
+                    continue;
+                }
+                let (room, pointer, own, skip) = if blocks[operand].capacity() == 0 {
+                    (rooms[operand].0.as_mut_ptr().cast::<u8>(), ins[operand], count, 0)
+                } else {
+                    let room = blocks[operand].as_mut_ptr().cast::<u8>();
+                    (room, walk.at.ins[operand], first.len, done * inner * sizes[operand])
+                };
+                let (before, have) = held[operand];
+                if before != pointer || have < own {
+                    packing[operand][0].0 = own;
+                    // SAFETY: `own * inner` elements, `count` of them of at most `widest` bytes,
+                    // fit in the room, the nest stays within the operand, and `tileable` saw that
+                    // it is plain.
+                    unsafe { pack(sizes[operand], room, pointer, &packing[operand][..depth]) };
+                    held[operand] = (pointer, own);
+                }
+                ins[operand] = room.wrapping_add(skip);
+            }
+            let len = count * inner;
+            // SAFETY: the output is contiguous along the group; operands are contiguous in their
+            // rooms or arrays, or repeat. Results that are streamed are plain.
+            unsafe {
+                if job.stream {
+                    body.streamed::<WIDE>(at.out, ins, splat, len, ahead);
+                } else {
+                    body.dense(at.out, ins, splat, len);
+                }
+            }
+            done += count;
+        }
+        if !walk.step(sizes) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WholeLines;
+
+    #[test]
+    fn tiles_end_at_lines_where_they_can() {
+        // Three floats a step: sixteen steps are three lines.
+        let rgb = WholeLines::new(12);
+        assert_eq!((rgb.fit(170), rgb.fit(10)), (160, 10));
+        assert_eq!((rgb.first(0, 160), rgb.first(16, 160), rgb.first(2, 160)), (160, 148, 160));
+        let floats = WholeLines::new(4);
+        assert_eq!((floats.fit(512), floats.first(16, 512), floats.first(60, 3)), (512, 508, 1));
+    }
+}
