@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use super::{Body, Loops, TILE, Weight, bodies, table};
+use super::{Body, Loops, Weight, bodies, table};
 use crate::math::Real;
 use crate::{Level, Op};
 
@@ -183,9 +183,9 @@ macro_rules! tiles {
 
             #[inline(always)]
             fn tile<const FMA: bool>(
-                a: &[T; TILE],
-                _: &[(); TILE],
-                _: &[(); TILE],
+                a: &[T],
+                _: &[()],
+                _: &[()],
                 out: &mut [MaybeUninit<T>],
             ) {
                 T::$tile::<FMA>(a, out);

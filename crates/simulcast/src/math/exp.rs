@@ -93,6 +93,12 @@ pub(super) fn reduced<T: Exponential, const FMA: bool>(x: T, zero: T) -> (T, T) 
     (sum, n.fma::<FMA>(-T::LN2[1], r))
 }
 
+/// `(e^2v - 1) / 2` for the half of a reduced number, more exactly than [`growth`].
+#[inline(always)]
+fn half_growth<T: Exponential, const FMA: bool>(v: T) -> T {
+    (v * v).fma::<FMA>(split::<T, FMA>(v, T::H), v)
+}
+
 /// `e^r - 1` for a reduced `r`.
 #[inline(always)]
 fn growth<T: Exponential, const FMA: bool>(r: T) -> T {
@@ -107,8 +113,8 @@ pub(super) fn grown<T: Exponential, const FMA: bool>(r: T) -> T {
         let slope = r.fma::<FMA>(polynomial::<T, FMA>(r, T::Q), one);
         r.fma::<FMA>(slope, one)
     } else {
-        // The product would be rounded where most of it stays.
-        one + growth::<T, FMA>(r)
+        // A product would be rounded where most of it stays.
+        one + half_growth::<T, FMA>(r * T::of(0.5)) * T::of(2.0)
     }
 }
 
@@ -186,9 +192,14 @@ pub(super) fn tanh<T: Exponential, const FMA: bool>(x: T) -> T {
     } else {
         n.fma::<FMA>(half * T::LN2[1], n.fma::<FMA>(half * T::LN2[0], a))
     };
-    let growth = (v * v).fma::<FMA>(split::<T, FMA>(v, T::H), v);
+    let growth = half_growth::<T, FMA>(v);
     let s = sum.power();
-    (((half - s) + growth) / ((half + s) + growth)).copysign(x)
+    let (above, above_lost) = quick_two_sum(half - s, growth);
+    let (below, below_lost) = quick_two_sum(half + s, growth);
+    let y = above / below;
+    // Without fused products, more is lost before, so that less may be lost here.
+    let y = if FMA { y } else { y + (above_lost - y * below_lost) / below };
+    y.copysign(x)
 }
 
 /// `to` becomes `1 / (1 + e^-x)` of the elements of `from`, within 2 ULP.

@@ -73,7 +73,7 @@ fn unwritten<T>(to: &mut [T]) -> &mut [MaybeUninit<T>] {
 #[inline(always)]
 fn each<T: Real, const FMA: bool>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
     macro_rules! loops {
-        ($($one:ident)*; $($library:ident)*; $($pair:ident)*) => {
+        ($($one:ident)*; $($tile:ident $function:ident)*; $($library:ident)*; $($pair:ident)*) => {
             match name {
                 $(stringify!($one) => to.iter_mut().zip(x).for_each(|(to, x)| *to = x.$one::<FMA>()),)*
                 $(stringify!($library) => to.iter_mut().zip(x).for_each(|(to, x)| *to = x.$library()),)*
@@ -81,16 +81,17 @@ fn each<T: Real, const FMA: bool>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
                     to.iter_mut().zip(x.iter().zip(y)).for_each(|(to, (x, y))| *to = x.$pair(*y)),)*
                 "pow" =>
                     to.iter_mut().zip(x.iter().zip(y)).for_each(|(to, (x, y))| *to = x.pow::<FMA>(*y)),
-                "exp" => T::exp_tile::<FMA>(x, unwritten(to)),
-                "sigmoid" => T::sigmoid_tile::<FMA>(x, unwritten(to)),
-                "sin" => T::sin_tile::<FMA>(x, unwritten(to)),
-                "cos" => T::cos_tile::<FMA>(x, unwritten(to)),
+                $(stringify!($tile) => {
+                    let tiles = x.chunks(128).zip(to.chunks_mut(128));
+                    tiles.for_each(|(x, to)| T::$function::<FMA>(x, unwritten(to)));
+                })*
                 _ => panic!("no function of the name {name}"),
             }
         };
     }
     loops! {
         exp2 expm1 log log2 log10 log1p tanh erf;
+        exp exp_tile sigmoid sigmoid_tile sin sin_tile cos cos_tile;
         tan asin acos atan sinh cosh asinh acosh atanh cbrt;
         atan2 hypot
     }

@@ -7,11 +7,8 @@
 
 use std::mem::MaybeUninit;
 
-/// How many elements are looked at together.
-const BLOCK: usize = 128;
-
-/// `to` becomes `fast` of the elements of `from` in blocks that are `usual` throughout, and `slow` of
-/// all others.
+/// `to` becomes `fast` of the elements of `from` if they are `usual` throughout, and `slow` of them
+/// otherwise.
 #[inline(always)]
 pub(super) fn tile<T: Copy>(
     from: &[T],
@@ -20,15 +17,13 @@ pub(super) fn tile<T: Copy>(
     fast: impl Fn(T) -> T,
     slow: impl Fn(T) -> T,
 ) {
-    for (from, to) in from.chunks(BLOCK).zip(to.chunks_mut(BLOCK)) {
-        if from.iter().fold(true, |all, &x| all & usual(x)) {
-            for (&x, y) in from.iter().zip(to) {
-                y.write(fast(x));
-            }
-        } else {
-            for (&x, y) in from.iter().zip(to) {
-                y.write(slow(x));
-            }
+    if from.iter().fold(true, |all, &x| all & usual(x)) {
+        for (&x, y) in from.iter().zip(to) {
+            y.write(fast(x));
+        }
+    } else {
+        for (&x, y) in from.iter().zip(to) {
+            y.write(slow(x));
         }
     }
 }
