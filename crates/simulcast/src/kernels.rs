@@ -6,8 +6,8 @@
 //! light   a body of a few instructions: one loop for each pattern and each level but AVX-512, whose
 //!         vectors of a whole line mostly lie across two, in two variants: results that stay in the
 //!         caches, and results that go past them
-//! tiled   a body of many instructions that vectorise: one loop for each level, over operands that
-//!         were copied or repeated into a tile, which costs little beside the body
+//! tiled   a body of many instructions that vectorise: one loop for each level, over tiles of whole
+//!         vectors; operands that repeat or end are copied into one, which costs little beside the body
 //! heavy   a body that calls a function, divides integers or branches: one loop for all levels and
 //!         patterns, since the loop is not what takes the time; it is bit-equal at every level
 //! ```
@@ -138,8 +138,12 @@ enum Weight {
 const STAY: usize = 0;
 const PAST: usize = 8;
 
-/// The elements of a tile.
-const TILE: usize = 128;
+/// The most elements of a tile. A loop over fewer would be unrolled to its end, and its constants
+/// read again and again.
+const TILE: usize = 256;
+
+/// Tiles are whole multiples of this, a vector of the widest level: their loops have no rest.
+const LANES: usize = 16;
 
 /// What an operation does to one element. Operands that it doesn't have are `()`.
 trait Body {
@@ -155,12 +159,12 @@ trait Body {
     /// The result; `FMA` says whether the level has fused multiply-add.
     fn at<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
 
-    /// The results of as many elements as `out` has.
+    /// The results of a tile: all slices have the same length.
     #[inline(always)]
     fn tile<const FMA: bool>(
-        a: &[Self::A; TILE],
-        b: &[Self::B; TILE],
-        c: &[Self::C; TILE],
+        a: &[Self::A],
+        b: &[Self::B],
+        c: &[Self::C],
         out: &mut [MaybeUninit<Self::Out>],
     ) {
         for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
@@ -431,6 +435,53 @@ unsafe fn heavy<B: Body, const PATTERN: usize>(out: *mut u8, ins: [*const u8; 3]
     unsafe { stepped::<B>(out, ins, steps(PATTERN), len) }
 }
 
+/// Room for a tile.
+struct Room<T>([MaybeUninit<T>; TILE]);
+
+impl<T: Copy> Room<T> {
+    /// Filled with the element at `from` where it repeats; otherwise for [`Self::lay`] to fill.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[inline(always)]
+    unsafe fn new(from: *const T, step: usize) -> Self {
+        let mut one = MaybeUninit::uninit();
+        if step == 0 {
+            // SAFETY: the condition of this function.
+            one.write(unsafe { from.read() });
+        }
+        Self([one; TILE])
+    }
+
+    /// The `count` elements from `done` on, and as many more as make whole vectors: where they are, or
+    /// here.
+    ///
+    /// # Safety
+    ///
+    /// There are so many, at least one and at most a tile; or one, with which the room was filled.
+    #[inline(always)]
+    unsafe fn lay(&mut self, from: *const T, step: usize, done: usize, count: usize) -> &[T] {
+        let whole = count.next_multiple_of(LANES);
+        let room = self.0.as_mut_ptr().cast::<T>();
+        // SAFETY: `whole` elements are there, or are written here: they fit, since a tile is a multiple
+        // of whole vectors. An operand that is not there has no size: any place will do.
+        unsafe {
+            let from = from.add(done * step);
+            let all = if step == 0 || size_of::<T>() == 0 {
+                room.cast_const()
+            } else if whole == count {
+                from
+            } else {
+                room.copy_from_nonoverlapping(from, count);
+                (count..whole).for_each(|at| room.add(at).write(from.read()));
+                room.cast_const()
+            };
+            std::slice::from_raw_parts(all, whole)
+        }
+    }
+}
+
 /// Tile after tile.
 ///
 /// # Safety
@@ -449,28 +500,25 @@ unsafe fn tiles<B: Body, const FMA: bool>(
     let out = out.cast::<MaybeUninit<B::Out>>();
     let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
     // SAFETY: there is a first element of every operand, and one that is not there has no size.
-    let (mut x, mut y, mut z) = unsafe { ([a.read(); TILE], [b.read(); TILE], [c.read(); TILE]) };
+    let (mut x, mut y, mut z) =
+        unsafe { (Room::new(a, steps[0]), Room::new(b, steps[1]), Room::new(c, steps[2])) };
+    let mut results = Room([MaybeUninit::uninit(); TILE]);
     let mut done = 0;
     while done < len {
         let count = TILE.min(len - done);
-        macro_rules! operand {
-            ($number:literal $from:ident $tile:ident) => {
-                if $number < B::ARITY && steps[$number] == 1 && count == TILE {
-                    &*$from.add(done).cast()
-                } else {
-                    if $number < B::ARITY && steps[$number] == 1 {
-                        $tile.as_mut_ptr().copy_from_nonoverlapping($from.add(done), count);
-                    }
-                    &$tile
-                }
-            };
-        }
-        // SAFETY: operands that move have `len` elements, read where they are or in a tile that
-        // holds `count` of them; the result has `len` too.
+        let whole = count.next_multiple_of(LANES);
+        // SAFETY: operands that move have `len` elements, and the result has, too: it is made in its
+        // place where it is whole vectors, and otherwise moved there.
         unsafe {
-            let (a, b, c) = (operand!(0 a x), operand!(1 b y), operand!(2 c z));
-            let out = std::slice::from_raw_parts_mut(out.add(done), count);
-            B::tile::<FMA>(a, b, c, out);
+            let a = x.lay(a, steps[0], done, count);
+            let b = y.lay(b, steps[1], done, count);
+            let c = z.lay(c, steps[2], done, count);
+            let to = out.add(done);
+            let made = if whole == count { to } else { results.0.as_mut_ptr() };
+            B::tile::<FMA>(a, b, c, std::slice::from_raw_parts_mut(made, whole));
+            if whole != count {
+                to.copy_from_nonoverlapping(made, count);
+            }
         }
         done += count;
     }

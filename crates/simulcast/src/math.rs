@@ -5,15 +5,14 @@
 //! | `pow` | 0.51 ULP | 1 ULP | yes |
 //! | `exp`, `log` | 1 | 1 | yes |
 //! | `exp2`, `log2`, `log10`, `log1p`, `erf` | 1.5 | 1.5 | yes |
-//! | `tanh` | 1.5 | 2 | yes |
-//! | `expm1`, `sigmoid` | 2 | 2 | yes |
-//! | `sin`, `cos` | 2 | 2 | as tiles: see [`Real::sin_tile`] |
+//! | `expm1`, `tanh`, `sigmoid`, `sin`, `cos` | 2 | 2 | yes |
 //! | `asin`, `acos`, `atan`, `sinh`, `cosh`, `asinh`, `acosh`, `atanh`, `cbrt`, `atan2`, `hypot` | 0.51 | 2 | no |
 //! | `tan` | 0.51 | 2.5 | no |
 //!
 //! The functions that vectorise are plain Rust without branches, inlined into the loop of the
 //! caller, which is compiled once for each level. `FMA` says whether that level has fused
-//! multiply-add; results at two levels may differ within the bound. Special values are those of
+//! multiply-add; results at two levels may differ within the bound. Those named `_tile` take
+//! [a few elements together](tile). Special values are those of
 //! C99: signed zeros, infinities, NaN, subnormal numbers in and out, and the whole table of `pow`.
 //!
 //! The bounds are asserted against correctly rounded answers (`conformance/functions.jsonl`), at
@@ -28,12 +27,14 @@ mod log;
 mod pow;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod trig;
 mod wild;
 
+use std::mem::MaybeUninit;
+
 /// A float with its functions.
 pub(crate) trait Real: Copy + PartialOrd {
-    fn exp<const FMA: bool>(self) -> Self;
     fn exp2<const FMA: bool>(self) -> Self;
     fn expm1<const FMA: bool>(self) -> Self;
     fn log<const FMA: bool>(self) -> Self;
@@ -41,17 +42,19 @@ pub(crate) trait Real: Copy + PartialOrd {
     fn log10<const FMA: bool>(self) -> Self;
     fn log1p<const FMA: bool>(self) -> Self;
     fn tanh<const FMA: bool>(self) -> Self;
-    /// `1 / (1 + e^-x)`.
-    fn sigmoid<const FMA: bool>(self) -> Self;
     fn erf<const FMA: bool>(self) -> Self;
     fn pow<const FMA: bool>(self, exponent: Self) -> Self;
 
-    /// The sines of `from`, into `to`, for as long as both last. Angles beyond what the fast
-    /// reduction covers (65,536 for `f32`, 2^20 for `f64`) are reduced one by one, which
-    /// slows down the block of elements that they stand in.
-    fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [Self]);
+    /// `e^x` of the elements of `from`, into `to`, for as long as both last.
+    fn exp_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
+    /// `1 / (1 + e^-x)`: as [`Self::exp_tile`].
+    fn sigmoid_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
+    /// The sines: as [`Self::exp_tile`]. Angles beyond what the fast reduction covers (65,536 for `f32`,
+    /// 2^20 for `f64`) are reduced one by one, which slows down the block of elements that they stand
+    /// in.
+    fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
     /// The cosines: as [`Self::sin_tile`].
-    fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [Self]);
+    fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
 
     fn tan(self) -> Self;
     fn asin(self) -> Self;
@@ -84,13 +87,23 @@ macro_rules! real {
             }
 
             #[inline(always)]
-            fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [Self]) {
-                trig::tile(from, to, trig::sin::<Self, FMA>, |x| library::via(x, wild::sin));
+            fn exp_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
+                exp::exp_tile::<Self, FMA>(from, to);
             }
 
             #[inline(always)]
-            fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [Self]) {
-                trig::tile(from, to, trig::cos::<Self, FMA>, |x| library::via(x, wild::cos));
+            fn sigmoid_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
+                exp::sigmoid_tile::<Self, FMA>(from, to);
+            }
+
+            #[inline(always)]
+            fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
+                trig::tile(from, to, trig::sin::<Self, FMA>, wild::sin);
+            }
+
+            #[inline(always)]
+            fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
+                trig::tile(from, to, trig::cos::<Self, FMA>, wild::cos);
             }
 
             #[inline]
@@ -123,7 +136,7 @@ macro_rules! real {
     ($($type:ident)*) => { $(
         real! {
             $type:
-            exp exp exp2 exp expm1 exp tanh exp sigmoid exp erf erf
+            exp2 exp expm1 exp tanh exp erf erf
             log log log2 log log10 log log1p log;
             asin acos atan sinh cosh cbrt; asinh acosh atanh;
             atan2 hypot

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use super::{Body, Loops, TILE, Weight, bodies, table};
+use super::{Body, Loops, Weight, bodies, table};
 use crate::math::Real;
 use crate::{Level, Op};
 
@@ -86,6 +86,8 @@ float!(f32 f64);
 /// The loops of an operation on floating-point numbers.
 pub(super) fn float<T: Float>(op: Op, level: Level) -> Option<Loops> {
     match op {
+        Op::Exp => Some(table::<Exp<T>>(level)),
+        Op::Sigmoid => Some(table::<Sigmoid<T>>(level)),
         Op::Sin => Some(table::<Sin<T>>(level)),
         Op::Cos => Some(table::<Cos<T>>(level)),
         _ => most::<T>(op, level),
@@ -105,7 +107,6 @@ bodies! {
     heavy Cbrt(a) -> T { a.cbrt() }
     light Square(a) -> T { a * a }
     light Reciprocal(a) -> T { T::ONE / a }
-    tiled Exp(a) -> T { a.exp::<FMA>() }
     tiled Exp2(a) -> T { a.exp2::<FMA>() }
     tiled Expm1(a) -> T { a.expm1::<FMA>() }
     tiled Log(a) -> T { a.log::<FMA>() }
@@ -123,7 +124,6 @@ bodies! {
     heavy Arccosh(a) -> T { a.acosh() }
     heavy Arctanh(a) -> T { a.atanh() }
     tiled Erf(a) -> T { a.erf::<FMA>() }
-    tiled Sigmoid(a) -> T { a.sigmoid::<FMA>() }
     light Relu(a) -> T { if a <= T::ZERO { T::ZERO } else { a } }
     light Floor(a) -> T { a.floor() }
     light Ceil(a) -> T { a.ceil() }
@@ -160,8 +160,8 @@ bodies! {
     light MultiplyAdd(a, b, c) -> T { if FMA { a.fused(b, c) } else { a * b + c } }
 }
 
-/// The sine and the cosine look at a whole tile for angles that are too large for the fast way.
-macro_rules! trigonometric {
+/// Functions that look at a whole tile for elements that need another way than most.
+macro_rules! tiles {
     ($($op:ident $tile:ident)*) => { $(
         struct $op<T>(PhantomData<T>);
 
@@ -175,29 +175,26 @@ macro_rules! trigonometric {
 
             #[inline(always)]
             fn at<const FMA: bool>(a: T, (): (), (): ()) -> T {
-                let mut value = [a];
+                let mut value = [MaybeUninit::new(a)];
                 T::$tile::<FMA>(&[a], &mut value);
-                value[0]
+                // SAFETY: it was written before, and by the function.
+                unsafe { value[0].assume_init() }
             }
 
             #[inline(always)]
             fn tile<const FMA: bool>(
-                a: &[T; TILE],
-                _: &[(); TILE],
-                _: &[(); TILE],
+                a: &[T],
+                _: &[()],
+                _: &[()],
                 out: &mut [MaybeUninit<T>],
             ) {
-                let mut values = [T::ZERO; TILE];
-                T::$tile::<FMA>(&a[..out.len()], &mut values[..out.len()]);
-                for (out, &value) in out.iter_mut().zip(&values) {
-                    out.write(value);
-                }
+                T::$tile::<FMA>(a, out);
             }
         }
     )* };
 }
 
-trigonometric!(Sin sin_tile Cos cos_tile);
+tiles!(Exp exp_tile Sigmoid sigmoid_tile Sin sin_tile Cos cos_tile);
 
 /// The larger one, or NaN. Choices, not branches: both operands are read whatever is chosen.
 #[inline(always)]

@@ -10,8 +10,8 @@
 //! Both are computed and one is chosen. Beyond 0.9 erfc is below 0.21, so that few of its roundings
 //! are left in the difference.
 
-use super::exp::{Exponential, growth, reduced};
-use super::lane::{polynomial, power};
+use super::exp::{Exponential, grown, reduced};
+use super::lane::{polynomial, split};
 
 /// The polynomials of a type, by the Remez exchange.
 pub(super) trait Error: Exponential {
@@ -24,8 +24,8 @@ pub(super) trait Error: Exponential {
 /// `e^x` for results that are normal numbers.
 #[inline(always)]
 fn exp<T: Exponential, const FMA: bool>(x: T) -> T {
-    let (n, r) = reduced::<T, FMA>(x);
-    (T::of(1.0) + growth::<T, FMA>(r)) * power(n)
+    let (sum, r) = reduced::<T, FMA>(x, T::MAGIC + T::BIAS);
+    grown::<T, FMA>(r) * sum.power()
 }
 
 impl Error for f32 {
@@ -50,7 +50,7 @@ impl Error for f32 {
             0.000_197_176_57,
         ];
         let a = if a > 4.0 { 4.0 } else { a };
-        exp::<Self, FMA>(polynomial::<Self, FMA>(a, &P))
+        exp::<Self, FMA>(split::<Self, FMA>(a, &P))
     }
 }
 

@@ -36,6 +36,14 @@ pub(crate) trait Lane:
     /// Two to the power of the integer that was added to `MAGIC + BIAS` to make `self`.
     fn power(self) -> Self;
 
+    /// `self` times two to the power of the integer that was added to [`Self::MAGIC`] to make `sum`,
+    /// where both `self` and the product are normal numbers.
+    fn raised(self, sum: Self) -> Self;
+
+    /// Two powers of two whose product is two to the power of the integer that was added to
+    /// `MAGIC + 2 BIAS` to make `self`.
+    fn powers(self) -> (Self, Self);
+
     /// `self`, negated where the integer that was added to [`Self::MAGIC`] to make `sum` is odd.
     fn flipped(self, sum: Self) -> Self;
 
@@ -81,6 +89,20 @@ macro_rules! lane {
             }
 
             #[inline(always)]
+            fn raised(self, sum: Self) -> Self {
+                Self::from_bits(self.to_bits().wrapping_add(sum.to_bits() << $fraction))
+            }
+
+            #[inline(always)]
+            fn powers(self) -> (Self, Self) {
+                // Half of the integer where exponents stand, rounded down, and what is left of it.
+                let half = self.to_bits() << ($fraction - 1);
+                let first = half >> $fraction << $fraction;
+                let rest = half.wrapping_add(half).wrapping_sub(first);
+                (Self::from_bits(first), Self::from_bits(rest))
+            }
+
+            #[inline(always)]
             fn flipped(self, sum: Self) -> Self {
                 let odd = sum.to_bits() << (size_of::<Self>() * 8 - 1);
                 Self::from_bits(self.to_bits() ^ odd)
@@ -114,25 +136,34 @@ lane!(f64, 52, 1023.0, 0x3fe6_a09e_667f_3bcd, 0xffff_ffff_f800_0000, 54);
 /// A polynomial, its constant coefficient first.
 #[inline(always)]
 pub(super) fn polynomial<T: Lane, const FMA: bool>(x: T, coefficients: &[T]) -> T {
-    let chain = |x: T, first, step| {
-        let all = coefficients.iter().skip(first).step_by(step).rev().copied();
-        all.reduce(|sum, coefficient| sum.fma::<FMA>(x, coefficient)).unwrap_or(T::of(0.0))
-    };
     if coefficients.len() < 10 {
-        chain(x, 0, 1)
+        chain::<T, FMA>(x, coefficients, 0, 1)
     } else {
-        // Even and odd powers apart: neither chain waits for the other.
-        chain(x * x, 1, 2).fma::<FMA>(x, chain(x * x, 0, 2))
+        split::<T, FMA>(x, coefficients)
     }
+}
+
+/// The same, even and odd powers apart: neither chain waits for the other. It costs the square of x,
+/// which may be there already.
+#[inline(always)]
+pub(super) fn split<T: Lane, const FMA: bool>(x: T, coefficients: &[T]) -> T {
+    let odd = chain::<T, FMA>(x * x, coefficients, 1, 2);
+    odd.fma::<FMA>(x, chain::<T, FMA>(x * x, coefficients, 0, 2))
+}
+
+/// The polynomial of every `step`th coefficient from `first` on.
+#[inline(always)]
+fn chain<T: Lane, const FMA: bool>(x: T, coefficients: &[T], first: usize, step: usize) -> T {
+    let all = coefficients.iter().skip(first).step_by(step).rev().copied();
+    all.reduce(|sum, coefficient| sum.fma::<FMA>(x, coefficient)).unwrap_or(T::of(0.0))
 }
 
 /// `y * 2^n` for integers `n` of up to twice the range of exponents, rounded once.
 #[inline(always)]
 pub(super) fn scaled<T: Lane>(y: T, n: T) -> T {
     // In two steps: the first is exact, and both factors are normal numbers.
-    let first = n * T::of(0.5) + (T::MAGIC + T::BIAS);
-    let rest = n - (first - (T::MAGIC + T::BIAS));
-    y * first.power() * power(rest)
+    let (first, rest) = (n + (T::MAGIC + T::BIAS + T::BIAS)).powers();
+    y * first * rest
 }
 
 /// `2^n`, for an integer `n` that is an exponent of normal numbers.

@@ -6,7 +6,7 @@
 //! log x = e ln 2 + (f + c)        ln 2 in two parts, the first short enough for an exact product
 //! ```
 
-use super::lane::{Lane, polynomial, quick_two_sum, two_sum};
+use super::lane::{Lane, polynomial, quick_two_sum, split, two_sum};
 
 /// The constants of a type, and its series.
 pub(super) trait Logarithm: Lane {
@@ -17,8 +17,8 @@ pub(super) trait Logarithm: Lane {
     const LOG2_E: [Self; 2];
     const LOG10_E: [Self; 2];
 
-    /// `log (1 + f) - f`.
-    fn correction<const FMA: bool>(f: Self) -> Self;
+    /// `log (1 + f) - f + rest`.
+    fn correction<const FMA: bool>(f: Self, rest: Self) -> Self;
 }
 
 impl Logarithm for f32 {
@@ -29,7 +29,7 @@ impl Logarithm for f32 {
 
     /// `f³ P(f) - f²/2`, with P by the Remez exchange.
     #[inline(always)]
-    fn correction<const FMA: bool>(f: Self) -> Self {
+    fn correction<const FMA: bool>(f: Self, rest: Self) -> Self {
         const P: [f32; 9] = [
             0.333_333_13,
             -0.250_000_1,
@@ -41,9 +41,8 @@ impl Logarithm for f32 {
             -0.116_755_92,
             0.067_465_88,
         ];
-        let square = f * f;
-        let cube = f * polynomial::<Self, FMA>(f, &P);
-        square * (cube - 0.5)
+        let slope = f.fma::<FMA>(split::<Self, FMA>(f, &P), -0.5);
+        (f * f).fma::<FMA>(slope, rest)
     }
 }
 
@@ -56,7 +55,7 @@ impl Logarithm for f64 {
     /// `s (f²/2 + R) - f²/2` with `s = f / (2 + f)` and `R = 2 artanh(s) / s - 2`, which is even in s
     /// and converges much faster than a series in f; its polynomial is by the Remez exchange.
     #[inline(always)]
-    fn correction<const FMA: bool>(f: Self) -> Self {
+    fn correction<const FMA: bool>(f: Self, rest: Self) -> Self {
         const R: [f64; 7] = [
             0.666_666_666_666_673_4,
             0.399_999_999_994_143_54,
@@ -70,7 +69,7 @@ impl Logarithm for f64 {
         let z = s * s;
         let half = 0.5 * f * f;
         let r = z * polynomial::<Self, FMA>(z, &R);
-        s.fma::<FMA>(half + r, -half)
+        s.fma::<FMA>(half + r, rest - half)
     }
 }
 
@@ -87,7 +86,8 @@ fn edges<T: Lane>(x: T, y: T) -> T {
 fn to_base<T: Logarithm, const FMA: bool>(x: T, step: [T; 2], unit: [T; 2]) -> T {
     let (e, m) = x.parts();
     let f = m - T::of(1.0);
-    let (log, rest) = quick_two_sum(f, T::correction::<FMA>(f));
+    // Nothing is added by this zero, whatever the sign.
+    let (log, rest) = quick_two_sum(f, T::correction::<FMA>(f, T::of(-0.0)));
     let low = log.fma::<FMA>(unit[1], rest * unit[0]);
     let low = e.fma::<FMA>(step[1], low);
     let y = e.fma::<FMA>(step[0], log.fma::<FMA>(unit[0], low));
@@ -104,7 +104,7 @@ pub(super) const ULP: [(&str, [f64; 2]); 4] =
 pub(super) fn log<T: Logarithm, const FMA: bool>(x: T) -> T {
     let (e, m) = x.parts();
     let f = m - T::of(1.0);
-    let small = e.fma::<FMA>(T::LN2[1], T::correction::<FMA>(f));
+    let small = T::correction::<FMA>(f, e * T::LN2[1]);
     edges(x, e.fma::<FMA>(T::LN2[0], f + small))
 }
 
@@ -126,7 +126,7 @@ pub(super) fn log1p<T: Logarithm, const FMA: bool>(x: T) -> T {
     let (sum, lost) = two_sum(T::of(1.0), x);
     let (e, m) = sum.parts();
     let f = m - T::of(1.0);
-    let small = e.fma::<FMA>(T::LN2[1], T::correction::<FMA>(f) + lost / sum);
+    let small = T::correction::<FMA>(f, e.fma::<FMA>(T::LN2[1], lost / sum));
     let y = edges(sum, e.fma::<FMA>(T::LN2[0], f + small));
     // Of a negative zero, too.
     if x == T::of(0.0) { x } else { y }

@@ -11,7 +11,6 @@
 //! the result. For `f32` doubles have them; for `f64` every number on the way is the sum of two.
 //! Then come the special values, as C99 has them.
 
-use super::exp::Exponential as _;
 use super::lane::{Lane, polynomial, power, quick_two_sum, scaled, two_product, two_sum};
 
 /// How many units in the last place the function may be away, for `f32` and for `f64`.
@@ -104,6 +103,19 @@ impl Power for f64 {
             0.191_255_386_441_062_9,
             0.190_383_369_803_243_5,
         ];
+        const Q: [f64; 11] = [
+            0.5,
+            0.166_666_666_666_666_77,
+            0.041_666_666_666_666_505,
+            0.008_333_333_333_321_608,
+            0.001_388_888_888_896_290_6,
+            0.000_198_412_698_862_064_2,
+            2.480_158_717_186_171_5e-5,
+            2.755_724_410_568_848_2e-6,
+            2.755_740_291_278_314_4e-7,
+            2.510_908_087_368_861_3e-8,
+            2.087_533_859_347_769_3e-9,
+        ];
         const LN2: [f64; 2] = [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17];
         let (e, m) = a.parts();
 
@@ -142,8 +154,7 @@ impl Power for f64 {
         let (part, part_low) = two_sum(p - n, p_low);
         let (r, r_low) = two_product::<Self, FMA>(part, LN2[0]);
         let r_low = part_low.fma::<FMA>(LN2[0], part.fma::<FMA>(LN2[1], r_low));
-        let rest =
-            (r * r).fma::<FMA>(polynomial::<Self, FMA>(r, Self::Q), r_low.fma::<FMA>(r, r_low));
+        let rest = (r * r).fma::<FMA>(polynomial::<Self, FMA>(r, &Q), r_low.fma::<FMA>(r, r_low));
         scaled(1.0 + (r + rest), n)
     }
 }

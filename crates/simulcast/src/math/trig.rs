@@ -8,11 +8,13 @@
 //! ```
 //!
 //! One polynomial over the double range costs less than two over the single one and a choice. The
-//! parts of π suffice up to [`Angle::LIMIT`]. Beyond it [`super::wild`] reduces; [`tile`] looks at a few
-//! elements at a time, so that loops of tame angles stay vectorised, and an element's result never
-//! depends on its neighbours.
+//! parts of π suffice up to [`Angle::LIMIT`]. Beyond it [`super::wild`] reduces, so that sines are made
+//! [as tiles](super::tile).
+
+use std::mem::MaybeUninit;
 
 use super::lane::{Lane, polynomial, quick_two_sum, two_product, two_sum};
+use super::library::{Double, via};
 
 /// How a type reduces angles.
 pub(super) trait Angle: Lane {
@@ -111,27 +113,21 @@ pub(super) fn cos<T: Angle, const FMA: bool>(x: T) -> T {
     -T::sine::<FMA>(x, (sum - T::MAGIC) + T::of(0.5)).flipped(sum)
 }
 
-/// How many elements are looked at together.
-const BLOCK: usize = 128;
-
 /// `to` becomes `tame` of the elements of `from` up to [`Angle::LIMIT`], and of NaN, and `wild` of
 /// the others.
 #[inline(always)]
-pub(super) fn tile<T: Angle>(
+pub(super) fn tile<T: Angle + Double>(
     from: &[T],
-    to: &mut [T],
+    to: &mut [MaybeUninit<T>],
     tame: impl Fn(T) -> T,
-    wild: impl Fn(T) -> T,
+    wild: fn(f64) -> f64,
 ) {
-    for (from, to) in from.chunks(BLOCK).zip(to.chunks_mut(BLOCK)) {
-        if from.iter().fold(false, |any, x| any | (x.abs() > T::LIMIT)) {
-            for (x, y) in from.iter().zip(to) {
-                *y = if x.abs() > T::LIMIT { wild(*x) } else { tame(*x) };
-            }
-        } else {
-            for (x, y) in from.iter().zip(to) {
-                *y = tame(*x);
-            }
-        }
-    }
+    let far = |x: T| x.abs() > T::LIMIT;
+    super::tile::tile(
+        from,
+        to,
+        |x| !far(x),
+        &tame,
+        |x| if far(x) { via(x, wild) } else { tame(x) },
+    );
 }

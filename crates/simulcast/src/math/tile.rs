@@ -1,0 +1,29 @@
+//! Tiles: elements that are looked at together, so that what most of them need is done fast.
+//!
+//! Some functions are cheaper for the arguments that are usual. A choice for each element would cost
+//! more than it saves; a look at a block of them is cheap, and both loops vectorise. A result never
+//! depends on its neighbours: where a block takes the long way, the usual elements in it get the same
+//! bits.
+
+use std::mem::MaybeUninit;
+
+/// `to` becomes `fast` of the elements of `from` if they are `usual` throughout, and `slow` of them
+/// otherwise.
+#[inline(always)]
+pub(super) fn tile<T: Copy>(
+    from: &[T],
+    to: &mut [MaybeUninit<T>],
+    usual: impl Fn(T) -> bool,
+    fast: impl Fn(T) -> T,
+    slow: impl Fn(T) -> T,
+) {
+    if from.iter().fold(true, |all, &x| all & usual(x)) {
+        for (&x, y) in from.iter().zip(to) {
+            y.write(fast(x));
+        }
+    } else {
+        for (&x, y) in from.iter().zip(to) {
+            y.write(slow(x));
+        }
+    }
+}
