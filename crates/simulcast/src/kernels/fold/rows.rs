@@ -22,9 +22,9 @@ pub(crate) struct Rows {
 }
 
 /// `out[r]` becomes the fold of what the operation makes of row `r` of each operand: `rows` rows of
-/// `len` elements; where the operation has one operand, the second is not read, and the first has step
-/// one. The result does not overlap the operands. Of no elements it is what changes nothing: 0, 1, or
-/// the smallest or largest value.
+/// `len` elements. Where the operation has one operand, the second is not read, and the step of the
+/// first is one. The result does not overlap the operands. Of no elements it is what changes nothing:
+/// 0, 1, or the smallest or largest value.
 pub(crate) type RowFold = unsafe fn(out: *mut u8, ins: [Rows; 2], rows: usize, len: usize);
 
 /// The operation that is none.
