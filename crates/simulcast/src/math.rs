@@ -42,13 +42,13 @@ pub(crate) trait Real: Copy + PartialOrd {
     fn log10<const FMA: bool>(self) -> Self;
     fn log1p<const FMA: bool>(self) -> Self;
     fn tanh<const FMA: bool>(self) -> Self;
+    /// `1 / (1 + e^-x)`.
+    fn sigmoid<const FMA: bool>(self) -> Self;
     fn erf<const FMA: bool>(self) -> Self;
     fn pow<const FMA: bool>(self, exponent: Self) -> Self;
 
     /// `e^x` of the elements of `from`, into `to`, for as long as both last.
     fn exp_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
-    /// `1 / (1 + e^-x)`: as [`Self::exp_tile`].
-    fn sigmoid_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
     /// The sines: as [`Self::exp_tile`]. Angles beyond what the fast reduction covers (65,536 for `f32`,
     /// 2^20 for `f64`) are reduced one by one, which slows down the block of elements that they stand
     /// in.
@@ -92,11 +92,6 @@ macro_rules! real {
             }
 
             #[inline(always)]
-            fn sigmoid_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
-                exp::sigmoid_tile::<Self, FMA>(from, to);
-            }
-
-            #[inline(always)]
             fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
                 trig::tile(from, to, trig::sin::<Self, FMA>, wild::sin);
             }
@@ -136,7 +131,7 @@ macro_rules! real {
     ($($type:ident)*) => { $(
         real! {
             $type:
-            exp2 exp expm1 exp tanh exp erf erf
+            exp2 exp expm1 exp tanh exp sigmoid exp erf erf
             log log log2 log log10 log log1p log;
             asin acos atan sinh cosh cbrt; asinh acosh atanh;
             atan2 hypot

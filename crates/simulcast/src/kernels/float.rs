@@ -87,7 +87,6 @@ float!(f32 f64);
 pub(super) fn float<T: Float>(op: Op, level: Level) -> Option<Loops> {
     match op {
         Op::Exp => Some(table::<Exp<T>>(level)),
-        Op::Sigmoid => Some(table::<Sigmoid<T>>(level)),
         Op::Sin => Some(table::<Sin<T>>(level)),
         Op::Cos => Some(table::<Cos<T>>(level)),
         _ => most::<T>(op, level),
@@ -124,6 +123,7 @@ bodies! {
     heavy Arccosh(a) -> T { a.acosh() }
     heavy Arctanh(a) -> T { a.atanh() }
     tiled Erf(a) -> T { a.erf::<FMA>() }
+    tiled Sigmoid(a) -> T { a.sigmoid::<FMA>() }
     light Relu(a) -> T { if a <= T::ZERO { T::ZERO } else { a } }
     light Floor(a) -> T { a.floor() }
     light Ceil(a) -> T { a.ceil() }
@@ -194,7 +194,7 @@ macro_rules! tiles {
     )* };
 }
 
-tiles!(Exp exp_tile Sigmoid sigmoid_tile Sin sin_tile Cos cos_tile);
+tiles!(Exp exp_tile Sin sin_tile Cos cos_tile);
 
 /// The larger one, or NaN. Choices, not branches: both operands are read whatever is chosen.
 #[inline(always)]

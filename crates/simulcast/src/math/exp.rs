@@ -202,24 +202,14 @@ pub(super) fn tanh<T: Exponential, const FMA: bool>(x: T) -> T {
     y.copysign(x)
 }
 
-/// `to` becomes `1 / (1 + e^-x)` of the elements of `from`, within 2 ULP.
+/// `1 / (1 + e^-x)`, within 2 ULP.
 #[inline(always)]
-pub(super) fn sigmoid_tile<T: Exponential, const FMA: bool>(from: &[T], to: &mut [MaybeUninit<T>]) {
+pub(super) fn sigmoid<T: Exponential, const FMA: bool>(x: T) -> T {
     // Results that may be subnormal numbers are made among the normal ones, and brought down last.
-    tile(
-        from,
-        to,
-        |x| x.abs() <= T::USUAL,
-        sigmoid::<T, FMA, 0>,
-        |x| sigmoid::<T, FMA, 64>(between(x, T::LEAST, T::FLAT + T::FLAT)),
-    );
-}
-
-/// The sigmoid, made `2^UP` times as large.
-#[inline(always)]
-fn sigmoid<T: Exponential, const FMA: bool, const UP: u32>(x: T) -> T {
-    let down = T::of(1.0 / (1_u128 << UP) as f64);
-    let zero = T::MAGIC + T::BIAS + T::of(f64::from(UP));
+    const UP: f64 = 64.0;
+    let down = T::of(1.0 / (1_u128 << 64) as f64);
+    let x = between(x, T::LEAST, T::FLAT + T::FLAT);
+    let zero = T::MAGIC + T::BIAS + T::of(UP);
     let sum = x.fma::<FMA>(T::of(std::f64::consts::LOG2_E), zero);
     let n = sum - zero;
     let r = n.fma::<FMA>(T::LN2[1], n.fma::<FMA>(T::LN2[0], -x));
