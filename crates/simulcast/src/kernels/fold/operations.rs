@@ -156,7 +156,7 @@ mod tests {
         fn along(&self, len: usize, rows: usize) {
             let (a, b) = (self.numbers(rows * (len + 1)), self.numbers(rows * len + 7));
             // Rows apart and backwards, one row for all, and one element for each row.
-            let backwards = b[(rows - 1) * len..].as_ptr();
+            let backwards = b.as_ptr().wrapping_add((rows - 1) * len);
             let places = [
                 (b.as_ptr(), len.cast_signed(), 1),
                 (backwards, -len.cast_signed(), 1),
