@@ -3,29 +3,33 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use ndarray::{Array1, Array2, ArrayD, Axis, Ix3, IxDyn, array};
 use simulcast::{AnyArray, AnyView, DType, Expr, Program, ProgramErrorKind, Promotion, Rule};
 
-/// Counts the bytes that are in use, and the most that were.
+/// Counts the bytes that a thread has in use, and the most that it had: other tests, and what runs
+/// them, come and go beside it.
 struct Counting;
 
-static USED: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    static USED: Cell<usize> = const { Cell::new(0) };
+    static MOST: Cell<usize> = const { Cell::new(0) };
+}
 
 // SAFETY: the system's own, counted.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(used, Ordering::Relaxed);
+        // Memory may be freed by another thread than it was for: only differences mean something.
+        let used = USED.get().wrapping_add(layout.size());
+        USED.set(used);
+        MOST.set(MOST.get().max(used));
         // SAFETY: the caller keeps the conditions.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size(), Ordering::Relaxed);
+        USED.set(USED.get().wrapping_sub(layout.size()));
         // SAFETY: the caller keeps the conditions.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -33,9 +37,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-/// Tests that count do so one at a time, and all do.
-static ALONE: Mutex<()> = Mutex::new(());
 
 fn compiled(text: &str, operands: &[(&str, DType)]) -> Program {
     Expr::parse(text).unwrap().compile(operands, Promotion::Numpy).unwrap()
@@ -64,7 +65,6 @@ fn in_parts(program: &Program, operands: &[AnyView<'_>], rule: Rule<'_>, step: u
 
 #[test]
 fn parts_have_the_bits_of_the_whole() {
-    let _alone = ALONE.lock();
     // Few rows and many, columns that end within a block or with one left over.
     let shapes: [&[usize]; 5] =
         [&[5, 7, 3], &[70, 20, 9], &[3, 2049, 9], &[2, 20, 2049], &[6, 20_000, 1]];
@@ -100,7 +100,6 @@ fn parts_have_the_bits_of_the_whole() {
 
 #[test]
 fn crossed_rows_have_the_bits_of_rows_by_themselves() {
-    let _alone = ALONE.lock();
     // Rows that are short, middling and long; some axes around them, more columns than a tile has,
     // and a last column of its own.
     let shapes: [(&[usize], &[usize]); 7] = [
@@ -148,7 +147,6 @@ fn crossed_rows_have_the_bits_of_rows_by_themselves() {
 
 #[test]
 fn rows_that_are_not_there_are_left_out() {
-    let _alone = ALONE.lock();
     let x = uneven(&[4, 3]);
     let operands = [AnyView::from(&x)];
     for text in ["x + 1", "sum(x, axis=1)", "sum(x, axis=1, keepdims=True)"] {
@@ -186,7 +184,6 @@ fn rows_that_are_not_there_are_left_out() {
 
 #[test]
 fn what_fails_before_the_last_stage_fails_before_the_first_row() {
-    let _alone = ALONE.lock();
     let x = Array2::<f64>::zeros((0, 3));
     let operands = [AnyView::from(&x)];
     let program = compiled("x - max(x, axis=0)", &[("x", DType::F64)]);
@@ -204,7 +201,6 @@ fn what_fails_before_the_last_stage_fails_before_the_first_row() {
 
 #[test]
 fn memory_is_what_was_announced() {
-    let _alone = ALONE.lock();
     const KB: usize = 1024;
     let (a, b) = (Array1::<f64>::ones(64 * KB), Array2::<f32>::ones((512, 256)));
     let c = a.mapv(|x| x as f32).into_shape_with_order(Ix3(64, 32, 32)).unwrap();
@@ -241,13 +237,13 @@ fn memory_is_what_was_announced() {
             run.ready().unwrap().rows_into(0..end, &mut out.view_mut()).unwrap();
         };
         go();
-        let before = USED.load(Ordering::Relaxed);
-        MOST.store(before, Ordering::Relaxed);
+        let before = USED.get();
+        MOST.set(before);
         go();
-        let most = MOST.load(Ordering::Relaxed) - before;
+        let most = MOST.get() - before;
         assert!(most >= bytes, "{text}: {most} of {bytes}");
         assert!(most <= bytes + 320 * KB, "{text}: {most} of {bytes}");
-        assert_eq!(USED.load(Ordering::Relaxed), before, "{text}");
+        assert_eq!(USED.get(), before, "{text}");
     }
     // More than can be counted is as much as can be said.
     let one = ndarray::arr0(1.0);
