@@ -87,8 +87,9 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         let (sizes, size) = (self.sizes(), self.code.dtype.size());
         let mut room = Room([MaybeUninit::uninit(); STREAMED]);
         let made = room.0.as_mut_ptr().cast::<u8>();
-        let few = self.code.instructions.len() < 2 && ahead.is_none() && self.code.past;
-        let whole = if few { usize::MAX } else { STREAMED / size };
+        // One loop that sends its results past the caches itself does the whole run.
+        let alone = self.code.past && self.code.instructions.len() < 2 && ahead.is_none();
+        let whole = if alone { usize::MAX } else { STREAMED / size };
         // The first results end at a line, so that all others are whole lines.
         let mut count = whole - out.addr() % stream::LINE / size;
         let mut done = 0;
