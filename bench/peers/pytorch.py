@@ -33,34 +33,29 @@ def summed(case, a):
     return torch.sum(a, dim=summed_axes(case), dtype=torch.float32 if a.dtype == torch.float16 else a.dtype)
 
 
-def eager(threads):
-    def make(case):
-        op, shapes = case["op"], case["shapes"]
-        if refused(case):
-            return None
-        torch.set_num_threads(threads)
-        if op == "broadcast_shapes":
-            return lambda: torch.broadcast_shapes(*shapes)
-        operands = tensors(case)
-        a, out = operands[0], output(case)
-        if op == "broadcast_to":
-            return lambda: torch.broadcast_to(a, case["result"])
-        if op == "copy":
-            return lambda: out.copy_(a)
-        if op == "sum_to":
-            return lambda: summed(case, a)
-        if op == "a * b + c":
-            return lambda: torch.addcmul(operands[2], a, operands[1], out=out)
-        return steps(case, operands, FUNCTIONS, out)
-
-    return make
+def eager(case):
+    op, shapes = case["op"], case["shapes"]
+    if refused(case):
+        return None
+    if op == "broadcast_shapes":
+        return lambda: torch.broadcast_shapes(*shapes)
+    operands = tensors(case)
+    a, out = operands[0], output(case)
+    if op == "broadcast_to":
+        return lambda: torch.broadcast_to(a, case["result"])
+    if op == "copy":
+        return lambda: out.copy_(a)
+    if op == "sum_to":
+        return lambda: summed(case, a)
+    if op == "a * b + c":
+        return lambda: torch.addcmul(operands[2], a, operands[1], out=out)
+    return steps(case, operands, FUNCTIONS, out)
 
 
 def compiled(case):
     """The whole expression, written into the output."""
     if refused(case) or case["op"] in ("broadcast_shapes", "broadcast_to") or case["fresh"]:
         return None
-    torch.set_num_threads(THREADS)
     torch._dynamo.reset()
     operands, out = tensors(case), output(case)
     if case["op"] == "copy":
@@ -75,5 +70,5 @@ def compiled(case):
 
 
 torch.set_grad_enabled(False)
-engines = [(f"torch-{threads}", threads, eager(threads)) for threads in sorted({1, THREADS})]
-serve([*engines, ("torch-compile", THREADS, compiled)])
+engines = [(f"torch-{threads}", threads, eager) for threads in sorted({1, THREADS})]
+serve([*engines, ("torch-compile", THREADS, compiled)], ready=torch.set_num_threads)

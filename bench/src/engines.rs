@@ -14,19 +14,20 @@ use simulcast::{
 };
 
 use crate::case::Case;
-use crate::floor;
+use crate::floor::{self, Pages};
 use crate::measure::Task;
 use crate::model;
 use crate::program;
 
-/// Every engine that has an answer to the case, the floor first where there is one.
+/// Every engine that has an answer to the case, the floors first where there are any.
 pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
     let mut all = Vec::new();
     if case.op == "onnx_check" {
         return vec![("ours-1", model::task(case))];
     }
     if case.moves() {
-        all.push(("floor", floor::of(case)));
+        all.push(("floor", floor::of(case, Pages::Plain)));
+        all.push(("floor-huge", floor::of(case, Pages::Huge)));
     }
     all.extend(zips(case));
     all.extend(program::tasks(case));

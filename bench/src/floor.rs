@@ -5,6 +5,9 @@
 //! so is the floor's, in huge pages where the system gives them: the system's own work on new
 //! memory is part of what must be done. Strings are not bytes in a row: their floor is a loop over
 //! vectors of them, on every thread, that writes into strings that are there.
+//!
+//! NumPy asks for huge pages, Rust's allocator does not, and memory in huge pages is faster: what
+//! other processes do has a floor of its own.
 
 use std::mem::MaybeUninit;
 
@@ -13,13 +16,23 @@ use rayon::prelude::*;
 use crate::case::Case;
 use crate::measure::Task;
 
+/// Which pages the floor's memory is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Those of Rust's allocator.
+    Plain,
+    /// Huge ones where the system gives them, as NumPy asks for.
+    Huge,
+}
+
 /// The floor of a case.
-pub(crate) fn of(case: &Case) -> Task {
+pub(crate) fn of(case: &Case, pages: Pages) -> Task {
     let (read, written) = case.traffic();
     match case.element.as_str() {
         "string" => strings(case),
-        _ if case.fresh => fresh(read, written),
-        _ => floor(read, written),
+        _ if read + written < 4 << 20 => small(read, written),
+        _ if case.fresh => fresh(read, written, pages),
+        _ => large(read, written, pages),
     }
 }
 
@@ -36,21 +49,45 @@ fn strings(case: &Case) -> Task {
     })
 }
 
-/// [`floor`] into memory that is new each time.
-fn fresh(read: usize, written: usize) -> Task {
-    let source = vec![1_u8; read];
+/// On one thread, within caches.
+fn small(read: usize, written: usize) -> Task {
+    let (source, mut target) = (vec![1_u8; read], vec![0_u8; written]);
     Box::new(move || {
-        let mut target = huge(written);
+        let common = read.min(written);
+        target[..common].copy_from_slice(&source[..common]);
+        target[common..].fill(3);
+        std::hint::black_box((&mut target, sum(&source[common..])));
+    })
+}
+
+/// On every thread, past the caches.
+fn large(read: usize, written: usize, pages: Pages) -> Task {
+    let (source, mut target) = (filled(read, pages), filled(written, pages));
+    target.clear();
+    Box::new(move || move_all(&source, target.spare_capacity_mut()))
+}
+
+/// [`large`] into memory that is new each time.
+fn fresh(read: usize, written: usize, pages: Pages) -> Task {
+    let source = filled(read, pages);
+    Box::new(move || {
+        let mut target = empty(written, Pages::Huge);
         move_all(&source, target.spare_capacity_mut());
         std::hint::black_box(&mut target);
     })
 }
 
-/// New memory, in huge pages where the system gives them.
-fn huge(bytes: usize) -> Vec<u8> {
+fn filled(bytes: usize, pages: Pages) -> Vec<u8> {
+    let mut memory = empty(bytes, pages);
+    memory.resize(bytes, 1);
+    memory
+}
+
+/// New memory.
+fn empty(bytes: usize, pages: Pages) -> Vec<u8> {
     let memory: Vec<u8> = Vec::with_capacity(bytes);
     #[cfg(target_os = "linux")]
-    {
+    if pages == Pages::Huge {
         unsafe extern "C" {
             fn madvise(start: *mut std::ffi::c_void, length: usize, advice: i32) -> i32;
         }
@@ -64,23 +101,9 @@ fn huge(bytes: usize) -> Vec<u8> {
             madvise(start.add(skip).cast_mut().cast(), (bytes - skip) / HUGE * HUGE, MADV_HUGEPAGE)
         };
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = pages;
     memory
-}
-
-/// A task that reads and writes that many bytes.
-pub(crate) fn floor(read: usize, written: usize) -> Task {
-    let source = vec![1_u8; read];
-    let mut target = vec![0_u8; written];
-    if written + read < 4 << 20 {
-        return Box::new(move || {
-            let common = read.min(written);
-            target[..common].copy_from_slice(&source[..common]);
-            target[common..].fill(3);
-            std::hint::black_box((&mut target, sum(&source[common..])));
-        });
-    }
-    target.clear();
-    Box::new(move || move_all(&source, target.spare_capacity_mut()))
 }
 
 /// Reads all of one and writes all of the other, on every thread.

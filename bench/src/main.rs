@@ -2,8 +2,8 @@
 //!
 //! Cases are data (`cases.json`). An engine is anything that makes a [`Task`](measure::Task) of a
 //! case, or a process that answers as [`peers`] says. Times are good as ratios inside one run of
-//! one case: the floor, the bytes that must move over the bandwidth that this machine has at that
-//! moment, is measured beside every case.
+//! one case: all take turns, several turns a case, and so does the floor, the bytes that must move
+//! over the bandwidth that this machine has at that moment.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::Case;
-use measure::{Measured, in_turn};
-use peers::Peer;
+use measure::{Measured, measure};
+use peers::{Answer, Peer};
 use report::{Line, Row, time};
 
 const HELP: &str = "\
@@ -142,57 +142,87 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::rename(&beside, path).map_err(failed)
 }
 
-/// Every engine's measurement of a case, the floor's first where there is one.
-fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Line>, String> {
-    let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut lines: Vec<Line> = Vec::new();
-    let wanted = |name: &str| options.engine.as_deref().is_none_or(|wanted| wanted == name);
-    let mut enter = |engine: &str, threads: usize, measured: &Measured, floor: Option<f64>| {
-        show(case, engine, measured, floor);
-        lines.push(Line {
-            case: case.name.clone(),
-            engine: engine.into(),
-            element: case.element.clone(),
-            shapes: case.shapes.clone(),
-            threads,
-            best: measured.best,
-            median: measured.median,
-            floor,
-            bytes: case.bytes(),
-            machine: machine(),
-        });
-    };
-    let tasks = engines::tasks(case).into_iter();
-    let (engines, mut tasks): (Vec<_>, Vec<_>) =
-        tasks.filter(|(engine, _)| *engine == "floor" || wanted(engine)).unzip();
-    let measured = in_turn(options.seconds, &mut tasks);
-    let floor = case.moves().then(|| measured[0].best);
-    for (engine, measured) in engines.iter().zip(&measured) {
-        let threads = if engine.ends_with("-1") || *engine == "hand" { 1 } else { all };
-        enter(engine, threads, measured, floor);
-    }
-    // A model is written here, for engines of this process.
-    for peer in peers.iter_mut().filter(|_| case.op != "onnx_check") {
-        let answers = peer.ask(case, options.seconds)?;
-        // Machines become slower and faster by the minute: a peer is held to the floor of its own.
-        let floor = floor.map(|_| in_turn(options.seconds / 2.0, &mut tasks[..1])[0].best);
-        for answer in answers.iter().filter(|answer| wanted(&answer.engine)) {
-            let measured = Measured { best: answer.best, median: answer.median };
-            enter(&answer.engine, answer.threads, &measured, floor);
-        }
-    }
-    Ok(lines)
+/// The turns that every engine takes at a case. A shared machine's memory is half as fast for a
+/// while, and then again as fast: in turns, that happens to all.
+const TURNS: usize = 5;
+
+/// An engine at a case.
+struct Entrant {
+    engine: String,
+    threads: usize,
+    /// Whether it works in another process.
+    outside: bool,
+    turns: Vec<Measured>,
 }
 
-fn show(case: &Case, engine: &str, measured: &Measured, floor: Option<f64>) {
-    let share = |floor: f64| format!("{:.0}%", floor / measured.best * 100.0);
+/// Every engine's measurement of a case, the floors' first where there are any.
+fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Line>, String> {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let is_floor = |engine: &str| engine.starts_with("floor");
+    let wanted = |engine: &str| {
+        is_floor(engine) || options.engine.as_deref().is_none_or(|wanted| wanted == engine)
+    };
+    let tasks = engines::tasks(case).into_iter();
+    let (engines, mut tasks): (Vec<_>, Vec<_>) = tasks.filter(|(one, _)| wanted(one)).unzip();
+    let entrant = |&engine: &&str| {
+        let threads = if engine.ends_with("-1") || engine == "hand" { 1 } else { all };
+        Entrant { engine: engine.into(), threads, outside: false, turns: Vec::new() }
+    };
+    let mut entrants: Vec<Entrant> = engines.iter().map(entrant).collect();
+    let seconds = options.seconds / TURNS as f64;
+    for turn in 0..TURNS {
+        for (task, entrant) in tasks.iter_mut().zip(&mut entrants) {
+            entrant.turns.push(measure(seconds, task));
+        }
+        // A model is written here, for engines of this process.
+        for peer in peers.iter_mut().filter(|_| case.op != "onnx_check") {
+            let answers = if turn == 0 { peer.ask(case, seconds) } else { peer.ask_again(seconds) };
+            for answer in answers?.into_iter().filter(|answer| wanted(&answer.engine)) {
+                let Answer { engine, threads, best, median } = answer;
+                let known = entrants.iter().position(|one| one.outside && one.engine == engine);
+                let at = known.unwrap_or_else(|| {
+                    entrants.push(Entrant { engine, threads, outside: true, turns: Vec::new() });
+                    entrants.len() - 1
+                });
+                entrants[at].turns.push(Measured { best, median });
+            }
+        }
+    }
+    let floors: Vec<f64> = entrants.iter().filter(|one| is_floor(&one.engine)).map(best).collect();
+    let lines = entrants.iter().map(|entrant| {
+        let Measured { best, median } = Measured::over(&entrant.turns);
+        let huge = entrant.outside || entrant.engine == "floor-huge";
+        Line {
+            case: case.name.clone(),
+            engine: entrant.engine.clone(),
+            outside: entrant.outside,
+            element: case.element.clone(),
+            shapes: case.shapes.clone(),
+            threads: entrant.threads,
+            best,
+            median,
+            floor: floors.get(usize::from(huge)).copied(),
+            bytes: case.bytes(),
+            machine: machine(),
+        }
+    });
+    Ok(lines.inspect(|line| show(case, line)).collect())
+}
+
+fn best(entrant: &Entrant) -> f64 {
+    Measured::over(&entrant.turns).best
+}
+
+fn show(case: &Case, line: &Line) {
+    let share = |share: f64| format!("{:.0}%", share * 100.0);
     println!(
-        "{:<14} {engine:<16} {:>11} {:>11} {:>8} {:>10.3}",
+        "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10.3}",
         case.name,
-        time(measured.best),
-        time(measured.median),
-        floor.map_or("-".into(), share),
-        measured.best * 1e9 / case.elements() as f64,
+        line.engine,
+        time(line.best),
+        time(line.median),
+        line.share().map_or("-".into(), share),
+        line.best * 1e9 / case.elements() as f64,
     );
 }
 

@@ -12,29 +12,17 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The best of both, and the median between them.
-    pub(crate) fn and(self, other: &Self) -> Self {
-        Self { best: self.best.min(other.best), median: f64::midpoint(self.median, other.median) }
+    /// What several turns come to: the best of them, and what half of them stay below.
+    pub(crate) fn over(turns: &[Self]) -> Self {
+        let best = turns.iter().map(|turn| turn.best).fold(f64::INFINITY, f64::min);
+        let mut medians: Vec<f64> = turns.iter().map(|turn| turn.median).collect();
+        medians.sort_by(f64::total_cmp);
+        Self { best, median: medians[medians.len() / 2] }
     }
-}
-
-/// Runs tasks for about that many seconds each, in turn: what else the machine does for a while,
-/// it does to all of them.
-pub(crate) fn in_turn(seconds: f64, tasks: &mut [Task]) -> Vec<Measured> {
-    const ROUNDS: usize = 4;
-    let round = |tasks: &mut [Task]| -> Vec<Measured> {
-        tasks.iter_mut().map(|task| measure(seconds / ROUNDS as f64, task)).collect()
-    };
-    let mut all = round(tasks);
-    for _ in 1..ROUNDS {
-        let more = round(tasks);
-        all = all.into_iter().zip(&more).map(|(one, more)| one.and(more)).collect();
-    }
-    all
 }
 
 /// Runs a task for about that many seconds; tiny tasks are timed in batches.
-fn measure(seconds: f64, task: &mut Task) -> Measured {
+pub(crate) fn measure(seconds: f64, task: &mut Task) -> Measured {
     task();
     let start = Instant::now();
     task();

@@ -1,10 +1,11 @@
 //! Peers: engines in other processes.
 //!
-//! A peer reads a case a line on its standard input, as JSON: the fields of `cases.json` and the
-//! `seconds` to spend on each engine. It answers on its standard output with a line for each of its
-//! engines that has an answer, `{"engine": "numpy", "threads": 1, "best": 1e-3, "median": 1e-3}`, and
-//! then with an empty line. What it says on standard error is shown. So the cases are measured one
-//! after another, the peers in turn with the engines of this process, never at the same time.
+//! A peer reads a question a line on its standard input, as JSON: a case, with the fields of
+//! `cases.json` and the `seconds` to spend on each engine, or `seconds` alone, for another turn of the
+//! same case. It answers on its standard output with a line for each of its engines that has an answer,
+//! `{"engine": "numpy", "threads": 1, "best": 1e-3, "median": 1e-3}`, and then with an empty line. What
+//! it says on standard error is shown. So the peers take turns with the engines of this process, several
+//! turns a case, and nobody is measured while another one works.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -50,12 +51,21 @@ impl Peer {
 
     /// What the peer measures on a case.
     pub(crate) fn ask(&mut self, case: &Case, seconds: f64) -> Result<Vec<Answer>, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", self.command);
-        let mut question = serde_json::to_value(case).map_err(|error| failed(&error))?;
+        let mut question = serde_json::to_value(case).map_err(|error| error.to_string())?;
         question["seconds"] = seconds.into();
         question["result"] = serde_json::json!(case.output());
         question["types"] = serde_json::json!(case.types());
         question["gives"] = case.gives().into();
+        self.answered(&question)
+    }
+
+    /// What it measures on the same case in another turn.
+    pub(crate) fn ask_again(&mut self, seconds: f64) -> Result<Vec<Answer>, String> {
+        self.answered(&serde_json::json!({ "seconds": seconds }))
+    }
+
+    fn answered(&mut self, question: &serde_json::Value) -> Result<Vec<Answer>, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", self.command);
         writeln!(self.cases, "{question}").map_err(|error| failed(&error))?;
         let mut all = Vec::new();
         loop {
