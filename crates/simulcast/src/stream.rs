@@ -78,10 +78,15 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
         unsafe { lines::<WIDE>(out.add(at).cast(), made.cast_const().cast(), BLOCK) };
         at += block;
     }
-    // What is not whole lines, at both ends.
+    // What is no whole block, at both ends: still only what is no whole line goes through the caches.
     for (from, to) in [(0, head), (done, len)] {
         if from < to {
-            make(out.wrapping_add(from), from, to - from);
+            let mut room = Block([MaybeUninit::uninit(); BLOCK]);
+            let made = room.0.as_mut_ptr();
+            make(made.cast(), from, to - from);
+            let bytes = (to - from) * size_of::<R>();
+            // SAFETY: as above; there is less than a block of results.
+            unsafe { copy::<WIDE>(out.add(from).cast(), made.cast_const().cast(), bytes) };
         }
     }
 }
