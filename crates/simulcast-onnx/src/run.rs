@@ -216,12 +216,28 @@ impl Session {
             let value = if again { values[*slot].clone() } else { values[*slot].take() };
             let value = value.ok_or_else(|| RunError::Missing(name.clone()));
             match place {
-                Place::Fresh => results.push((name.clone(), value?.into_array())),
-                Place::Given(place) => store(name, &value?.view(), place)?,
+                Place::Fresh => results.push((name.clone(), self.array(name, value?)?)),
+                Place::Given(place) => self.store(name, &value?.view(), place)?,
                 Place::Filled => {}
             }
         }
         Ok(results)
+    }
+
+    /// An output as an array.
+    fn array(&self, name: &str, value: Value<'_>) -> Result<AnyArray, RunError> {
+        value.into_array(&self.allowed).map_err(|why| unwritten(name, &why))
+    }
+
+    /// Copies an output to its place.
+    fn store(
+        &self,
+        name: &str,
+        value: &AnyView<'_>,
+        place: &mut AnyViewMut<'_>,
+    ) -> Result<(), RunError> {
+        fits(name, (value.dtype(), value.shape()), place)?;
+        self.allowed.copy(value, place).map_err(|why| unwritten(name, &why))
     }
 
     /// Puts the inputs into their slots, held to what the model declares.
@@ -350,6 +366,10 @@ impl Session {
     }
 }
 
+fn unwritten(name: &str, why: &NodeError) -> RunError {
+    RunError::Value { name: name.to_owned(), why: why.to_string() }
+}
+
 /// Where an output goes.
 enum Place<'p, 'v> {
     /// Into memory of its own.
@@ -379,18 +399,6 @@ fn fits(
 fn surely_fits(dtype: DType, operands: &[AnyView<'_>], place: &AnyViewMut<'_>) -> bool {
     let alike = |operand: &AnyView<'_>| operand.shape() == place.shape();
     dtype == place.dtype() && !operands.is_empty() && operands.iter().all(alike)
-}
-
-/// Copies an output to its place.
-fn store(name: &str, value: &AnyView<'_>, place: &mut AnyViewMut<'_>) -> Result<(), RunError> {
-    fits(name, (value.dtype(), value.shape()), place)?;
-    let copied: Result<(), NodeError> = value::each!(value, typed => {
-        if let Some(mut place) = place.typed() {
-            place.assign(&typed);
-        }
-        Ok(())
-    });
-    copied.map_err(|why| RunError::Value { name: name.to_owned(), why: why.to_string() })
 }
 
 /// Holds an array to what the model declares of an input.

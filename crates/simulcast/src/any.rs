@@ -14,6 +14,11 @@
 //! assert_eq!(view.typed::<f32>(), Some(x.view().into_dyn()));
 //! assert_eq!(view.typed::<f64>(), None);
 //!
+//! // Seen otherwise, without a copy.
+//! let turned = view.permuted_axes(&[1, 0]).map(|view| view.broadcast_to(&[3, 2, 2]));
+//! assert_eq!(turned.map(|view| view.map(|view| view.strides().to_vec())), Some(Ok(vec![0, 1, 2])));
+//! assert_eq!(view.reshaped(&[4]).and_then(|view| Some(view.typed::<f32>()?[3])), Some(4.5));
+//!
 //! let owned = AnyArray::from(x.clone());
 //! assert_eq!(owned.typed::<f32>(), Some(x.view().into_dyn()));
 //! ```
@@ -24,9 +29,11 @@ use std::marker::PhantomData;
 use ndarray::{
     Array, ArrayBase, ArrayD, ArrayRef, ArrayViewD, ArrayViewMutD, Data, Dimension, IxDyn,
 };
+use simulcast_core::{BroadcastError, Rule, row_major_into};
 
 use crate::dtype::{DType, Element, every_dtype};
 use crate::inline::Inline;
+use crate::laid::{Laid, checked_len};
 use crate::raw;
 
 /// A read-only view of an array of any element type.
@@ -119,6 +126,52 @@ impl<'a> AnyView<'a> {
     #[expect(clippy::len_without_is_empty, reason = "a count of elements, not a collection")]
     pub fn len(&self) -> usize {
         self.shape.iter().product()
+    }
+
+    /// The same elements with the axes in another order: axis `k` is this one's axis `order[k]`. None
+    /// where that is no order of the axes.
+    #[must_use]
+    pub fn permuted_axes(&self, order: &[usize]) -> Option<Self> {
+        let rank = self.shape.len();
+        let mut seen: Inline<usize> = Inline::of_len(rank);
+        for &axis in order {
+            *seen.get_mut(axis)? += 1;
+        }
+        if order.len() != rank || seen.iter().any(|&times| times != 1) {
+            return None;
+        }
+        let mut moved = self.clone();
+        for (to, &from) in order.iter().enumerate() {
+            (moved.shape[to], moved.strides[to]) = (self.shape[from], self.strides[from]);
+        }
+        Some(moved)
+    }
+
+    /// The same elements in that shape, as [`broadcast_to`](crate::broadcast_to) shows them.
+    ///
+    /// # Errors
+    ///
+    /// Where the view does not broadcast to the shape.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Self, BroadcastError> {
+        let laid = Laid::new(Rule::To { target: shape }, [self.shape()], [self.strides()])?;
+        let [strides] = laid.strides;
+        Ok(Self { shape: laid.shape, strides, ..self.clone() })
+    }
+
+    /// The same elements, row after row, in other sizes. None where there are more or fewer of those,
+    /// or where they do not lie row after row.
+    #[must_use]
+    pub fn reshaped(&self, shape: &[usize]) -> Option<Self> {
+        let mut strides = Inline::of_len(self.shape.len());
+        row_major_into(&self.shape, &mut strides).ok()?;
+        let axes = self.shape.iter().zip(&*self.strides).zip(&*strides);
+        let in_rows = axes.into_iter().all(|((&size, own), rows)| size == 1 || own == rows);
+        if checked_len(shape).ok()? != self.len() || (self.len() > 0 && !in_rows) {
+            return None;
+        }
+        let mut strides = Inline::of_len(shape.len());
+        row_major_into(shape, &mut strides).ok()?;
+        Some(Self { shape: Inline::from_slice(shape), strides, ..self.clone() })
     }
 
     /// The view as one of `T`, where that is its element type.

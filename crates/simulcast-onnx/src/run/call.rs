@@ -1,6 +1,8 @@
 //! A node as the code for its operator sees it: attributes with their defaults, inputs as values.
 
-use simulcast::{AnyArray, AnyView, Builder, DType, Node, Program, Promotion, Run, TypeError};
+use simulcast::{
+    AnyArray, AnyView, AnyViewMut, Builder, DType, Node, Program, Promotion, Run, TypeError,
+};
 use simulcast_core::{Names, Rule, resolve};
 
 use super::error::NodeError;
@@ -231,18 +233,37 @@ impl Allowed {
         operands: &[AnyView<'_>],
         steps: impl FnOnce(&mut Builder, &[Node]) -> Result<Node, TypeError>,
     ) -> Result<AnyArray, NodeError> {
-        let mut build = Builder::new(Promotion::Strict);
-        let args: Vec<Node> = operands
-            .iter()
-            .enumerate()
-            .map(|(n, view)| build.operand(&Names::default().operand(n), view.dtype()))
-            .collect();
-        let root = steps(&mut build, &args)?;
-        let program = build.finish(root)?;
+        let program = program(operands, steps)?;
         let run = self.on(&program, operands);
         if !self.surely_has_room(program.dtype(), operands) {
             self.room(&run.shape()?, program.dtype())?;
         }
         Ok(run.collect()?)
     }
+
+    /// Copies an array to a place of its type and shape.
+    pub(super) fn copy(
+        &self,
+        array: &AnyView<'_>,
+        to: &mut AnyViewMut<'_>,
+    ) -> Result<(), NodeError> {
+        let operands = std::slice::from_ref(array);
+        let program = program(operands, |_, args| Ok(args[0]))?;
+        Ok(self.on(&program, operands).collect_into(to)?)
+    }
+}
+
+/// A program of some steps on such arrays.
+fn program(
+    operands: &[AnyView<'_>],
+    steps: impl FnOnce(&mut Builder, &[Node]) -> Result<Node, TypeError>,
+) -> Result<Program, NodeError> {
+    let mut build = Builder::new(Promotion::Strict);
+    let args: Vec<Node> = operands
+        .iter()
+        .enumerate()
+        .map(|(n, view)| build.operand(&Names::default().operand(n), view.dtype()))
+        .collect();
+    let root = steps(&mut build, &args)?;
+    Ok(build.finish(root)?)
 }

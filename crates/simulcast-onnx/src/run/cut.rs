@@ -350,7 +350,7 @@ fn scattered<'a>(
         return joined(op, allowed, inputs, places, &shape);
     }
     let updates = updates.to_owned();
-    let mut data = inputs.take(0)?.into_array();
+    let mut data = inputs.take(0)?.into_array(allowed)?;
     macro_rules! write {
         ($($variant:ident),*) => {
             match (&mut data, &updates) {
@@ -392,7 +392,7 @@ fn joined<'a>(
     let flat = |input: usize| -> Result<Value<'a>, NodeError> {
         let value = inputs.need(input)?.clone();
         let len = value.view().len();
-        reshaped(value, &[len])
+        reshaped(value, &[len], allowed)
     };
     let (mut data, updates) = (flat(0)?, flat(2)?);
     for round in rounds {
@@ -401,7 +401,7 @@ fn joined<'a>(
         let new = each!(updates.view(), typed => picked(&typed, &[from.len()], &from))?;
         let joined =
             allowed.evaluate(&[own.view(), new.view()], |build, args| build.apply(op, args))?;
-        let mut array = data.into_array();
+        let mut array = data.into_array(allowed)?;
         macro_rules! write {
             ($($variant:ident),*) => {
                 match (&mut array, joined) {
@@ -415,7 +415,7 @@ fn joined<'a>(
         write!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, Bf16, F32, F64, C64, C128, String);
         data = array.into();
     }
-    Ok(vec![reshaped(data, shape)?])
+    Ok(vec![reshaped(data, shape, allowed)?])
 }
 
 fn scatter_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
@@ -464,7 +464,7 @@ fn compress<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resu
         }
         None => {
             let len = value.view().len();
-            (reshaped(value, &[len])?, 0)
+            (reshaped(value, &[len], allowed)?, 0)
         }
     };
     let truths = truths(&inputs.view(1)?, allowed)?;

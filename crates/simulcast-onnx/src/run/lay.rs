@@ -34,7 +34,7 @@ fn rule(call: &Call, rank: usize) -> Rule<'static> {
     }
 }
 
-pub(super) fn lay<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(super) fn lay<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let shapes = (0..inputs.0.len()).map(|input| inputs.need(input).map(|v| v.shape().to_vec()));
     let shapes = shapes.collect::<Result<Vec<_>, NodeError>>()?;
     let rank = shapes.first().map_or(0, Vec::len);
@@ -49,7 +49,7 @@ pub(super) fn lay<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Resu
             }
         }
         let second = inputs.take(1)?;
-        inputs.0[1] = Some(reshaped(second, &shape)?);
+        inputs.0[1] = Some(reshaped(second, &shape, allowed)?);
     }
     std::mem::take(&mut inputs.0)
         .into_iter()

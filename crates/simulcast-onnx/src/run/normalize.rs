@@ -79,7 +79,7 @@ fn hardmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
     let after = over.last().map_or(rank, |last| last + 1);
     let size = |range: std::ops::Range<usize>| view.shape()[range].iter().product::<usize>();
     let rows = [size(0..first), size(first..after), size(after..rank)];
-    let flat = super::operators::reshaped(view.to_owned().into(), &rows)?;
+    let flat = super::operators::reshaped(view.to_owned().into(), &rows, allowed)?;
     let found = best(&flat.view(), allowed, 1, true, false)?.insert_axis(ndarray::Axis(1));
     let places = (0..rows[1] as i64).collect::<Vec<i64>>();
     let places = super::value::array(&[rows[1], 1], places)?;
@@ -87,7 +87,7 @@ fn hardmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
         let hot = build.apply(Op::Equal, args)?;
         build.cast(hot, view.dtype())
     })?;
-    Ok(vec![super::operators::reshaped(hot.into(), view.shape())?])
+    Ok(vec![super::operators::reshaped(hot.into(), view.shape(), allowed)?])
 }
 
 /// The data in the type that they are normalized in, less their mean; and one over their deviation.

@@ -1,12 +1,13 @@
 //! Operators that need their operands as arrays: which there are, and how many inputs each takes.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use simulcast::AnyArray;
 
 use super::call::{Allowed, Call, Inputs};
 use super::error::NodeError;
-use super::value::Value;
+use super::value::{Look, Value};
 use super::{constant, cut, normalize, products, reduce, shapes, text};
 
 /// What a node gives: its outputs in order.
@@ -58,13 +59,22 @@ pub(super) fn one<'a>(array: impl Into<AnyArray>) -> Results<'a> {
 }
 
 /// The same elements, row after row, in other sizes.
-pub(super) fn reshaped<'a>(value: Value<'a>, shape: &[usize]) -> Result<Value<'a>, NodeError> {
+pub(super) fn reshaped<'a>(
+    value: Value<'a>,
+    shape: &[usize],
+    allowed: &Allowed,
+) -> Result<Value<'a>, NodeError> {
     if value.shape() == shape {
         return Ok(value);
     }
+    // Where nobody else has the array it stays one, which may be worked in.
+    let unshared = matches!(&value, Value::Made(array) if Arc::strong_count(array) == 1);
+    if !unshared {
+        return value.look(&Look::Sizes(shape.to_vec()), allowed);
+    }
     macro_rules! each {
         ($($variant:ident),*) => {
-            match value.into_array() {
+            match value.into_array(allowed)? {
                 $(AnyArray::$variant(array) => {
                     let array = array.into_shape_with_order(shape);
                     AnyArray::$variant(array.map_err(|error| NodeError::from(error.to_string()))?)

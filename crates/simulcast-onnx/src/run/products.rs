@@ -146,7 +146,7 @@ where
     if row {
         shape.remove(shape.len() - 1 - usize::from(!column));
     }
-    Ok(reshaped(AnyArray::from(made).into(), &shape)?.into_array())
+    reshaped(AnyArray::from(made).into(), &shape, allowed)?.into_array(allowed)
 }
 
 /// `alpha * A @ B + beta * C`, with A and B transposed where said.

@@ -1,12 +1,11 @@
 //! Shapes: asked for, and changed while the elements stay in order.
 
-use simulcast::{AnyArray, AnyView};
+use simulcast::AnyArray;
 use simulcast_core::{Rule, elements, resolve, tuple};
 
 use super::call::{Allowed, Call, Inputs, axes, axis, sizes};
-use super::error::NodeError;
 use super::operators::{Found, Results, one, reshaped};
-use super::value::{array, each};
+use super::value::{Look, array};
 
 pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
     Ok(Some(match call.op.as_str() {
@@ -46,7 +45,7 @@ fn size<'a>(_: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     one(AnyArray::scalar(inputs.view(0)?.len() as i64))
 }
 
-fn reshape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+fn reshape<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let target = inputs.ints_or(1, call, "shape")?.ok_or("it has no shape")?;
     let own = inputs.need(0)?.shape().to_vec();
     let zero = call.flag("allowzero", false);
@@ -74,10 +73,10 @@ fn reshape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a>
     if !fits {
         return Err(format!("{} has {have} elements, which is no {target:?}", tuple(&own)).into());
     }
-    Ok(vec![reshaped(inputs.take(0)?, &known)?])
+    Ok(vec![reshaped(inputs.take(0)?, &known, allowed)?])
 }
 
-fn flatten<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+fn flatten<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let value = inputs.take(0)?;
     let rank = value.shape().len();
     // The axis may be the end.
@@ -87,10 +86,10 @@ fn flatten<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a>
     };
     let (before, after) = value.shape().split_at(at);
     let shape = [before.iter().product(), after.iter().product()];
-    Ok(vec![reshaped(value, &shape)?])
+    Ok(vec![reshaped(value, &shape, allowed)?])
 }
 
-fn squeeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+fn squeeze<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let asked = inputs.ints_or(1, call, "axes")?;
     let value = inputs.take(0)?;
     let own = value.shape();
@@ -103,10 +102,10 @@ fn squeeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a>
     }
     let kept = (0..own.len()).filter(|axis| !gone.contains(axis)).map(|axis| own[axis]);
     let shape: Vec<usize> = kept.collect();
-    Ok(vec![reshaped(value, &shape)?])
+    Ok(vec![reshaped(value, &shape, allowed)?])
 }
 
-fn unsqueeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+fn unsqueeze<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let asked = inputs.ints_or(1, call, "axes")?.ok_or("it has no axes")?;
     let value = inputs.take(0)?;
     let rank = value.shape().len() + asked.len();
@@ -114,17 +113,10 @@ fn unsqueeze<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'
     let mut own = value.shape().iter();
     let size = |axis: usize| if new.contains(&axis) { Some(1) } else { own.next().copied() };
     let shape: Vec<usize> = (0..rank).filter_map(size).collect();
-    Ok(vec![reshaped(value, &shape)?])
+    Ok(vec![reshaped(value, &shape, allowed)?])
 }
 
-/// A view's elements, written out in its order.
-fn written<T: simulcast::Element>(
-    view: &ndarray::ArrayViewD<'_, T>,
-) -> Result<AnyArray, NodeError> {
-    Ok(AnyView::from(view).to_owned())
-}
-
-fn transpose<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+fn transpose<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let order: Vec<usize> = match call.ints("perm") {
@@ -136,7 +128,7 @@ fn transpose<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'
             perm.iter().map(|&one| axis(one, rank)).collect::<Result<_, _>>()?
         }
     };
-    one(each!(view, typed => written(&typed.permuted_axes(order)))?)
+    Ok(vec![inputs.take(0)?.look(&Look::Axes(order), allowed)?])
 }
 
 fn expand<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
@@ -144,7 +136,8 @@ fn expand<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'
     let view = inputs.view(0)?;
     let plan = resolve(Rule::Bidirectional { target: &target }, &[view.shape()])?;
     allowed.room(plan.shape(), view.dtype())?;
-    one(simulcast::dynamic::expand(&view, &target)?)
+    let to = Look::To(plan.shape().to_vec());
+    Ok(vec![inputs.take(0)?.look(&to, allowed)?])
 }
 
 /// Copies beside each other: along a new axis before each, which stretches, and then they merge.
@@ -162,19 +155,14 @@ fn tile<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a>
     let apart: Vec<usize> = repeats.iter().zip(own).flat_map(|(t, size)| [*t, *size]).collect();
     // Where nothing is left, sizes that no longer show have to be countable too.
     allowed.room(&apart, view.dtype())?;
-    let laid = each!(view, typed => {
-        let mut typed = typed;
-        for axis in 0..own.len() {
-            typed = typed.insert_axis(ndarray::Axis(2 * axis));
-        }
-        let stretched = typed.broadcast(apart).ok_or("it does not stretch")?;
-        written(&stretched)
-    })?;
-    Ok(vec![reshaped(laid.into(), &shape)?])
+    let lone: Vec<usize> = own.iter().flat_map(|&size| [1, size]).collect();
+    let laid = inputs.take(0)?.look(&Look::Sizes(lone), allowed)?;
+    let laid = laid.look(&Look::To(apart), allowed)?;
+    Ok(vec![laid.look(&Look::Sizes(shape), allowed)?])
 }
 
 /// Blocks of channels laid out as space, or back.
-fn space<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+fn space<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let block = call.int("blocksize").and_then(|size| usize::try_from(size).ok());
     let block = block.filter(|size| *size > 0).ok_or("it has no blocksize")?;
@@ -210,9 +198,9 @@ fn space<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
             ([n, c, rows, block, columns, block], order, shape)
         }
     };
-    let laid = reshaped(view.to_owned().into(), &apart)?;
-    let moved = each!(laid.view(), typed => written(&typed.permuted_axes(&order[..])))?;
-    Ok(vec![reshaped(moved.into(), &shape)?])
+    let laid = inputs.take(0)?.look(&Look::Sizes(apart.to_vec()), allowed)?;
+    let moved = laid.look(&Look::Axes(order.to_vec()), allowed)?;
+    Ok(vec![moved.look(&Look::Sizes(shape.to_vec()), allowed)?])
 }
 
 /// Nothing is dropped but in training.

@@ -1,10 +1,12 @@
-//! Values of a run: arrays that it made, or that its caller lent.
+//! Values of a run: arrays that it made, or that its caller lent, or one of those seen otherwise.
 
 use std::sync::Arc;
 
 use ndarray::{ArrayD, IxDyn};
 use simulcast::{AnyArray, AnyView, DType};
+use simulcast_core::tuple;
 
+use super::call::Allowed;
 use super::error::{NodeError, RunError};
 use crate::{ElementType, Tensor};
 
@@ -48,6 +50,46 @@ pub(super) use each;
 pub(super) enum Value<'a> {
     Made(Arc<AnyArray>),
     Lent(&'a AnyView<'a>),
+    /// Elements that stay where they are: who reads them reads them there.
+    Seen(Arc<Seen<'a>>),
+}
+
+/// A way to see elements, without moving them.
+#[derive(Clone, Debug)]
+pub(super) enum Look {
+    /// The axes in another order.
+    Axes(Vec<usize>),
+    /// Stretched to a shape.
+    To(Vec<usize>),
+    /// In other sizes, row after row.
+    Sizes(Vec<usize>),
+}
+
+impl Look {
+    fn at<'v>(&self, view: &AnyView<'v>) -> Option<AnyView<'v>> {
+        match self {
+            Self::Axes(order) => view.permuted_axes(order),
+            Self::To(shape) => view.broadcast_to(shape).ok(),
+            Self::Sizes(shape) => view.reshaped(shape),
+        }
+    }
+}
+
+/// More looks at one array than this, and it is written out: each costs its readers a little.
+const LOOKS: usize = 8;
+
+/// An array, how it is looked at, and the shape that it has then.
+#[derive(Debug)]
+pub(super) struct Seen<'a> {
+    array: Value<'a>,
+    looks: Vec<Look>,
+    shape: Vec<usize>,
+}
+
+impl Seen<'_> {
+    fn view(&self) -> Option<AnyView<'_>> {
+        self.looks.iter().try_fold(self.array.view(), |view, look| look.at(&view))
+    }
 }
 
 impl<'a> Value<'a> {
@@ -55,13 +97,37 @@ impl<'a> Value<'a> {
         match self {
             Self::Made(array) => array.view(),
             Self::Lent(view) => (*view).clone(),
+            // Never `None`: the value was made when there was such a view.
+            Self::Seen(seen) => seen.view().unwrap_or_else(|| seen.array.view()),
         }
+    }
+
+    /// The value seen in another way; written out first, where its elements do not lie so.
+    pub(super) fn look(self, look: &Look, allowed: &Allowed) -> Result<Self, NodeError> {
+        if let Some(seen) = self.seen(look) {
+            return Ok(seen);
+        }
+        let shape = tuple(self.shape());
+        let written = Self::from(self.into_array(allowed)?);
+        written.seen(look).ok_or_else(|| format!("{shape} cannot be seen as {look:?}").into())
+    }
+
+    fn seen(&self, look: &Look) -> Option<Self> {
+        let (array, mut looks) = match self {
+            Self::Seen(seen) => (seen.array.clone(), seen.looks.clone()),
+            other => (other.clone(), Vec::new()),
+        };
+        looks.push(look.clone());
+        let mut seen = Seen { array, looks, shape: Vec::new() };
+        seen.shape = seen.view()?.shape().to_vec();
+        (seen.looks.len() <= LOOKS).then(|| Self::Seen(Arc::new(seen)))
     }
 
     pub(super) fn dtype(&self) -> DType {
         match self {
             Self::Made(array) => array.dtype(),
             Self::Lent(view) => view.dtype(),
+            Self::Seen(seen) => seen.array.dtype(),
         }
     }
 
@@ -69,14 +135,15 @@ impl<'a> Value<'a> {
         match self {
             Self::Made(array) => array.shape(),
             Self::Lent(view) => view.shape(),
+            Self::Seen(seen) => &seen.shape,
         }
     }
 
-    /// The array itself where nobody else has it, else a copy.
-    pub(super) fn into_array(self) -> AnyArray {
+    /// The array itself where nobody else has it, else a copy; row-major.
+    pub(super) fn into_array(self, allowed: &Allowed) -> Result<AnyArray, NodeError> {
         match self {
-            Self::Made(array) => Arc::unwrap_or_clone(array),
-            Self::Lent(view) => AnyView::to_owned(view),
+            Self::Made(array) => Ok(Arc::unwrap_or_clone(array)),
+            other => allowed.evaluate(&[other.view()], |_, args| Ok(args[0])),
         }
     }
 }

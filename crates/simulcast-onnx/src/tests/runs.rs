@@ -509,3 +509,33 @@ fn matrices_without_elements_are_not_multiplied_one_by_one() {
     let made = run(&session, &[("a", &counting(&[2, 4])), ("b", &b)]).unwrap();
     assert_eq!(made[0].shape(), [1 << 28, 2, 0]);
 }
+
+#[test]
+fn what_only_looks_different_is_read_where_it_lies() {
+    // As many turns as no value is looked at through, then a stretch, a merge and a sum with it.
+    let mut build = Build::new(17).input("x", &[2_i64, 3]).input("row", &[2_i64]);
+    for n in 0..21 {
+        let (from, to) = (if n == 0 { "x".into() } else { format!("v{n}") }, format!("v{}", n + 1));
+        build = build.node("Transpose", &[&from], &[&to], &[]);
+    }
+    let build = build
+        .node("Add", &["v21", "row"], &["sum"], &[])
+        .int64s("target", &[3], &[4, 3, 2])
+        .node("Expand", &["v21", "target"], &["stretched"], &[])
+        .int64s("merged", &[2], &[12, -1])
+        .node("Reshape", &["stretched", "merged"], &["rows"], &[]);
+    let model = build.bare_output("sum").bare_output("stretched").bare_output("rows").load();
+    let session = Session::new(&model).unwrap();
+    let (x, row) = (counting(&[2, 3]), counting(&[2]));
+    let turned = x.t().to_owned();
+    let stretched = turned.broadcast(IxDyn(&[4, 3, 2])).unwrap().to_owned();
+    let rows = stretched.clone().into_shape_with_order(IxDyn(&[12, 2])).unwrap();
+    let expected = [&turned + &row, stretched.clone(), rows].map(AnyArray::from);
+    assert_eq!(run(&session, &[("x", &x), ("row", &row)]).unwrap(), expected);
+    // Into the caller's memory, from the caller's memory.
+    let mut place = ArrayD::<f32>::zeros(IxDyn(&[4, 3, 2]));
+    let inputs = [("x", AnyView::from(&x)), ("row", AnyView::from(&row))];
+    let mut places = [("stretched", AnyViewMut::from(&mut *place))];
+    session.run_into(&inputs, &mut places).unwrap();
+    assert_eq!(place, stretched);
+}
