@@ -19,13 +19,14 @@
 //! ```
 
 use std::mem::needs_drop;
+use std::sync::{Mutex, PoisonError};
 
-use ndarray::{Array, ArrayD, ArrayRef, Dimension, IntoDimension};
+use ndarray::{Array, ArrayD, ArrayRef, Axis, Dimension, IntoDimension};
 use simulcast_core::{BroadcastError, Rule};
 
-use crate::laid::Laid;
 use crate::operand::Operand;
-use crate::view::or_panic;
+use crate::threads;
+use crate::view::{or_panic, try_broadcast_to};
 use crate::zip::{Zip, laid, try_zip_by};
 
 fn laid_to<A: Operand, I: IntoDimension>(
@@ -117,8 +118,28 @@ fn clone_from<A: Operand<Elem: Clone>, D: Dimension>(
     out: &mut ArrayRef<A::Elem, D>,
 ) -> Result<(), BroadcastError> {
     // What `assign` would panic at is an error here.
-    Laid::new(Rule::To { target: out.shape() }, [array.sizes()], [array.steps()])?;
-    out.assign(&array.shown());
+    out.assign(&try_broadcast_to(array.shown(), out.raw_dim())?);
+    Ok(())
+}
+
+/// [`clone_from`] on several threads.
+fn par_clone_from<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
+    array: &A,
+    out: &mut ArrayRef<A::Elem, D>,
+) -> Result<(), BroadcastError> {
+    let parts = threads::parts(out.len(), None);
+    let longest = (0..out.ndim()).max_by_key(|&axis| out.shape()[axis]).map(Axis);
+    let Some(axis) = longest.filter(|_| parts > 1) else { return clone_from(array, out) };
+    let shown = try_broadcast_to(array.shown(), out.raw_dim())?;
+    let each = out.len_of(axis).div_ceil(parts);
+    let pairs = out.axis_chunks_iter_mut(axis, each).zip(shown.axis_chunks_iter(axis, each));
+    let pairs: Vec<_> = pairs.map(|pair| Mutex::new(Some(pair))).collect();
+    threads::each(pairs.len(), |part| {
+        let pair = pairs[part].lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((mut out, shown)) = pair {
+            out.assign(&shown);
+        }
+    });
     Ok(())
 }
 
@@ -135,7 +156,7 @@ pub fn par_copy_to<A: Operand<Elem: Clone + Send + Sync>, I: IntoDimension>(
     or_panic(laid_to(array, shape).and_then(|zip| zip.try_par_map(Clone::clone)))
 }
 
-/// [`copy_into`] on several threads; elements that need to be dropped are copied on one.
+/// [`copy_into`] on several threads.
 ///
 /// # Panics
 ///
@@ -146,7 +167,7 @@ pub fn par_copy_into<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
     out: &mut ArrayRef<A::Elem, D>,
 ) {
     if needs_drop::<A::Elem>() {
-        return or_panic(clone_from(&array, out));
+        return or_panic(par_clone_from(&array, out));
     }
     let zip = laid_to(array, out.raw_dim());
     or_panic(zip.and_then(|zip| zip.try_par_map_into(out, Clone::clone)));
