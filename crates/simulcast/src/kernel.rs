@@ -14,7 +14,7 @@ use std::mem::{MaybeUninit, needs_drop};
 use std::slice;
 
 use crate::plain::is_plain;
-use crate::stream;
+use crate::stream::{self, Far};
 
 /// Work on runs of `N` operands.
 pub(crate) trait Body<const N: usize> {
@@ -57,8 +57,7 @@ pub(crate) trait Body<const N: usize> {
     /// The invariant of this module; `splat` is below `1 << N`, and 0 unless `PATTERNS`.
     unsafe fn dense(&mut self, out: *mut Self::Out, ins: [*const u8; N], splat: usize, len: usize);
 
-    /// As [`Body::dense`], with results that go past the caches, and an operand to ask for ahead of
-    /// time.
+    /// As [`Body::dense`], with results that go past the caches, and operands that come from memory.
     ///
     /// # Safety
     ///
@@ -69,7 +68,7 @@ pub(crate) trait Body<const N: usize> {
         ins: [*const u8; N],
         splat: usize,
         len: usize,
-        ahead: Option<usize>,
+        far: Far,
     );
 
     /// A run with any strides, in elements.
@@ -258,7 +257,7 @@ macro_rules! body {
                     ins: [*const u8; $count],
                     splat: usize,
                     len: usize,
-                    ahead: Option<usize>,
+                    far: Far,
                 ) {
                     let bytes = len * size_of::<R>();
                     // SAFETY: the caller keeps the conditions; a closure that clones its only
@@ -268,7 +267,7 @@ macro_rules! body {
                             return stream::copy::<WIDE>(out.cast(), ins[0], bytes);
                         }
                         match splat {
-                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, ahead),)*
+                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, far.only()),)*
                             _ => {}
                         }
                     }

@@ -77,6 +77,12 @@ impl<'z, const N: usize> Source<'z, N> {
         Self { shape, strides, len, ins, level, operands: PhantomData }
     }
 
+    /// The number of results.
+    #[inline(always)]
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
     pub(crate) fn refused(&self, refusal: Refusal) -> BroadcastError {
         BroadcastError::new(Rule::Exact, &[self.shape], refusal).with_names(Names::of(["result"]))
     }
@@ -159,6 +165,22 @@ impl<'z, const N: usize> Source<'z, N> {
         }
     }
 
+    /// Whether what is read and written is too much for a cache.
+    #[inline(always)]
+    fn streams<B: Body<N>>(&self, body: &B) -> bool {
+        let written = self.len.saturating_mul(size_of::<B::Out>() * body.unit());
+        if written < STREAM_FROM / 8 || body.spreads() {
+            return false;
+        }
+        let distinct = |strides: &[isize]| -> usize {
+            let axes = self.shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
+            axes.map(|(size, _)| size).product()
+        };
+        let read = self.strides.iter().zip(body.sizes());
+        let read = read.map(|(strides, size)| distinct(strides).saturating_mul(size));
+        read.fold(written, usize::saturating_add) >= STREAM_FROM
+    }
+
     /// # Safety
     ///
     /// `out` with `strides` reaches every element of the result, for writes, and overlaps no
@@ -184,16 +206,12 @@ impl<'z, const N: usize> Source<'z, N> {
             }
         }
         let nest = Nest::new(self.shape, strides, self.strides);
-        let (unit, spreads) = match &work {
-            Work::Here(body) => (body.unit(), body.spreads()),
-            Work::Parts(make, _) => {
-                let body = make();
-                (body.unit(), body.spreads())
-            }
-        };
-        let bytes = self.len.saturating_mul(size_of::<B::Out>() * unit);
         // Moved as vectors, which only numbers are: no padding, no pointers.
-        let stream = is_plain::<B::Out>() && bytes >= STREAM_FROM && !spreads;
+        let stream = is_plain::<B::Out>()
+            && match &work {
+                Work::Here(body) => self.streams(body),
+                Work::Parts(make, _) => self.streams(&make()),
+            };
         match work {
             Work::Here(body) => {
                 let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };

@@ -4,17 +4,17 @@
 //! large to be found in a cache afterwards, that read is a third of the traffic of `a + b`, and
 //! half of that of a copy. So large outputs are computed a few lines at a time, which the compiler
 //! keeps in registers where it can, and moved on with stores that do not read. Reading is mostly left
-//! to the hardware, which does not like to be helped; but see [`ask_ahead`].
+//! to the hardware, which does not like to be helped; but see [`Far`].
 //!
 //! Invariant of every call: source and destination are valid for that many bytes and do not overlap.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Outputs of at least that many bytes are streamed: smaller ones stay in a last-level cache, where
-/// whoever reads them next finds them. With debug assertions it is half of that, so that tests come
-/// here with less.
-pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) { 16 << 20 } else { 32 << 20 };
+/// Where at least that many bytes are read and written, results are streamed: less than that stays in
+/// a last-level cache, where whoever reads it next finds it. With debug assertions it is half of that,
+/// so that tests come here with less.
+pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) { 20 << 20 } else { 40 << 20 };
 
 /// The bytes of a line: what a streaming store should fill.
 pub(crate) const LINE: usize = 64;
@@ -32,11 +32,32 @@ pub(crate) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// The operands that come from memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Far {
+    /// A bit for each.
+    pub(crate) operands: usize,
+    /// Whether several others move beside them, in the first-level cache.
+    pub(crate) beside: bool,
+}
+
+impl Far {
+    pub(crate) const NONE: Self = Self { operands: 0, beside: false };
+
+    /// The operand to ask for ahead of time: among several that stay in the first-level cache, the
+    /// hardware does not see that one comes from memory, and reads it late.
+    #[inline(always)]
+    pub(crate) fn only(self) -> Option<usize> {
+        let only = self.beside && self.operands.is_power_of_two();
+        only.then(|| self.operands.trailing_zeros() as usize)
+    }
+}
+
 /// How far ahead [`ask_ahead`] asks, in bytes.
 const AHEAD: usize = 16384;
 
-/// Asks for what will be read some time after these bytes. Among several operands that stay in the
-/// first-level cache, the hardware does not see that one comes from memory, and reads it late.
+/// Asks for what will be read some time after these bytes; for few lines at a time, since asking for
+/// more than are on their way already holds up all that follows.
 #[inline(always)]
 pub(crate) fn ask_ahead(at: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(LINE) {

@@ -7,7 +7,7 @@ use crate::kernel::Body;
 use crate::line::Line;
 use crate::nest::Loop;
 use crate::pack::square;
-use crate::stream::{self, prefetch};
+use crate::stream::{self, Far, prefetch};
 
 /// The bytes of one operand's square: they stay in the second-level cache.
 const SQUARE: usize = 65536;
@@ -133,7 +133,7 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                     // of one row fit in their room.
                     unsafe {
                         if job.stream {
-                            body.streamed::<WIDE>(at.out, at.ins, splat, wide, None);
+                            body.streamed::<WIDE>(at.out, at.ins, splat, wide, Far::NONE);
                         } else {
                             body.dense(at.out, at.ins, splat, wide);
                         }

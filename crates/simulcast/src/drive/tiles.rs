@@ -9,7 +9,7 @@ use crate::kernel::Body;
 use crate::line::Line;
 use crate::nest::Loop;
 use crate::pack::pack;
-use crate::stream;
+use crate::stream::{self, Far};
 
 /// The bytes of one operand's part of a tile: with those of the others and the results it stays in
 /// the first-level cache.
@@ -52,17 +52,12 @@ impl WholeLines {
     }
 }
 
-/// The operand to ask for ahead of time: the only one that comes from memory, among several that do
-/// not.
+/// The operands that come from memory: no loop around repeats them.
 #[inline(always)]
-fn ahead<const N: usize>(lies: &[Lie; N], outer: &[Loop<N>]) -> Option<usize> {
+fn far<const N: usize>(lies: &[Lie; N], outer: &[Loop<N>]) -> Far {
     let moving = lies.iter().filter(|&&lie| lie != Lie::Splat).count();
     let far = |&n: &usize| lies[n] == Lie::Direct && outer.iter().all(|one| one.ins[n] != 0);
-    let mut memory = (0..N).filter(far);
-    match (memory.next(), memory.next()) {
-        (only, None) if moving > 2 => only,
-        _ => None,
-    }
+    Far { operands: (0..N).filter(far).fold(0, |all, n| all | 1 << n), beside: moving > 2 }
 }
 
 /// Stretches of the output, with the awkward operands packed beside them.
@@ -101,7 +96,7 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     // How many steps of the first loop make a tile; without packing, all of them.
     let buffered = lies.contains(&Lie::Packed);
     let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
-    let ahead = if job.stream { ahead(&lies, outer) } else { None };
+    let far = if job.stream { far(&lies, outer) } else { Far::NONE };
     let whole = WholeLines::new(inner * size);
     let steps = if job.stream { whole.fit(steps) } else { steps };
     // An operand that the loop around repeats is packed for a whole round of the group, once, where a
@@ -161,7 +156,7 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
             // rooms or arrays, or repeat. Results that are streamed are plain.
             unsafe {
                 if job.stream {
-                    body.streamed::<WIDE>(at.out, ins, splat, len, ahead);
+                    body.streamed::<WIDE>(at.out, ins, splat, len, far);
                 } else {
                     body.dense(at.out, ins, splat, len);
                 }

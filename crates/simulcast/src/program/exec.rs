@@ -9,20 +9,27 @@
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use super::code::{Code, From, ROOM};
 use crate::kernel::Body;
 use crate::kernels::Kernel;
 use crate::pack::pack;
-use crate::stream;
+use crate::stream::{self, Far};
 
 /// The bytes of results that are made at a time, where they go past the caches: the fewer, the sooner
-/// memory has something to write.
-const STREAMED: usize = 1024;
+/// memory has something to write, and the more often all is set up.
+const STREAMED: usize = 4096;
 
-/// Room for them.
+/// As many, of a lone loop before which memory is asked for, or of a last one that does not stream.
+const EACH: usize = 1024;
+
+/// So many loops take long enough for memory to be asked for beside them.
+const LONG: usize = 4;
+
+/// Room for results.
 #[repr(C, align(64))]
-struct Room([MaybeUninit<u8>; STREAMED]);
+struct Room([MaybeUninit<u8>; EACH]);
 
 /// A body that interprets code. Its results are bytes, some for each: one body serves all types.
 pub(crate) struct Interpreter<'c, const N: usize> {
@@ -72,7 +79,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     #[inline(always)]
     unsafe fn dense(&mut self, out: *mut u8, ins: [*const u8; N], splat: usize, len: usize) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len, false) };
+        unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len, Past::No) };
     }
 
     #[inline(always)]
@@ -82,14 +89,30 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         ins: [*const u8; N],
         splat: usize,
         len: usize,
-        ahead: Option<usize>,
+        far: Far,
     ) {
         let (sizes, size) = (self.sizes(), self.code.dtype.size());
-        let mut room = Room([MaybeUninit::uninit(); STREAMED]);
+        let leaf = if let From::Leaf(leaf) = self.code.result { Some(leaf) } else { None };
+        let repeats = leaf.is_some_and(|leaf| splat >> leaf & 1 == 1);
+        if let Some(leaf) = leaf.filter(|_| !repeats) {
+            // SAFETY: the caller keeps the invariant.
+            return unsafe { stream::copy::<WIDE>(out, ins[leaf], len * size) };
+        }
+        let mut room = Room([MaybeUninit::uninit(); EACH]);
         let made = room.0.as_mut_ptr().cast::<u8>();
-        // One loop that sends its results past the caches itself does the whole run.
-        let alone = self.code.past && self.code.instructions.len() < 2 && ahead.is_none();
-        let whole = if alone { usize::MAX } else { STREAMED / size };
+        if repeats {
+            // SAFETY: as many results as the room holds.
+            unsafe { self.dense(made, ins, splat, EACH / size) };
+        }
+        let (loops, past) = (self.code.instructions.len(), self.code.past);
+        let ask = if past && (loops >= LONG || far.only().is_some()) { far.operands } else { 0 };
+        let whole = match (loops, ask) {
+            _ if !past => EACH / size,
+            // One loop does the whole run.
+            (1, 0) => usize::MAX,
+            (1, _) => EACH / size,
+            _ => STREAMED / size,
+        };
         // The first results end at a line, so that all others are whole lines.
         let mut count = whole - out.addr() % stream::LINE / size;
         let mut done = 0;
@@ -98,16 +121,15 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             let at = std::array::from_fn(|n| {
                 ins[n].wrapping_add(if splat >> n & 1 == 1 { 0 } else { done * sizes[n] })
             });
-            if let Some(operand) = ahead {
-                stream::ask_ahead(at[operand], count * sizes[operand]);
-            }
             let to = out.wrapping_add(done * size);
             // SAFETY: the caller keeps the invariant, and `count` results fit in the room.
             unsafe {
-                if self.code.past {
-                    run(self.code, &mut self.prepared, to, &at, splat, count, true);
+                if past {
+                    run(self.code, &mut self.prepared, to, &at, splat, count, Past::Asking(ask));
                 } else {
-                    self.dense(made, at, splat, count);
+                    if !repeats {
+                        self.dense(made, at, splat, count);
+                    }
                     stream::copy::<WIDE>(to, made, count * size);
                 }
             }
@@ -147,7 +169,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
                     room.cast_const()
                 });
                 let to = results.as_mut_ptr().cast::<u8>();
-                run(self.code, &mut self.prepared, to, &gathered, splat, count, false);
+                run(self.code, &mut self.prepared, to, &gathered, splat, count, Past::No);
                 for k in 0..count {
                     let place = out.offset((at + k.cast_signed()) * step);
                     std::ptr::copy_nonoverlapping(to.add(k * size), place, size);
@@ -156,6 +178,14 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             done += count;
         }
     }
+}
+
+/// Whether results go past the caches.
+#[derive(Clone, Copy)]
+enum Past {
+    No,
+    /// They do, and beside each loop leaves are asked for: a bit for each.
+    Asking(usize),
 }
 
 /// An instruction with its pointers: what it reads and writes, and how far each moves for an
@@ -316,6 +346,18 @@ impl<const N: usize> Drop for Interpreter<'_, N> {
     }
 }
 
+/// Asks for elements of leaves ahead of time, a bit for each leaf.
+#[inline(always)]
+fn ask_for(leaves: usize, ins: &[*const u8], sizes: &[usize], elements: Range<usize>) {
+    let mut left = leaves;
+    while left != 0 {
+        let leaf = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let at = ins[leaf].wrapping_add(elements.start * sizes[leaf]);
+        stream::ask_ahead(at, elements.len() * sizes[leaf]);
+    }
+}
+
 /// Code over a run: `splat` says which leaves repeat.
 ///
 /// # Safety
@@ -331,8 +373,12 @@ unsafe fn run(
     ins: &[*const u8],
     splat: usize,
     len: usize,
-    past: bool,
+    past: Past,
 ) {
+    let (past, ask) = match past {
+        Past::No => (false, 0),
+        Past::Asking(leaves) => (true, leaves),
+    };
     // One instruction on leaves and constants alone needs no tiles at all.
     if let [one] = &code.instructions[..]
         && !matches!(code.result, From::Leaf(_))
@@ -348,6 +394,7 @@ unsafe fn run(
             pattern |= repeats << k;
         }
         if pattern + 1 < 1 << one.args.count {
+            ask_for(ask, ins, &code.sizes, 0..len);
             // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
             return unsafe { (one.kernel(pattern, past))(out, pointers, len) };
         }
@@ -375,10 +422,14 @@ unsafe fn run(
     if let Some(last) = active.last_mut() {
         last.out = out;
     }
-    let mut done = 0;
+    let (mut done, loops) = (0, active.len());
     while done < len {
         let part = code.tile.min(len - done);
-        for one in &mut *active {
+        for (turn, one) in active.iter_mut().enumerate() {
+            if ask != 0 {
+                let upto = |turn: usize| done + part * turn / loops;
+                ask_for(ask, ins, &code.sizes, upto(turn)..upto(turn + 1));
+            }
             // SAFETY: a tile fits in its register; leaves and output advance by what is done,
             // within the run.
             unsafe { (one.kernel)(one.out, one.ins, part) };

@@ -204,7 +204,7 @@ impl<const N: usize> Task<'_, N> {
         bytes.iter_mut().for_each(|stride| *stride *= unit);
         // SAFETY: there are no more than `N` leaves.
         let make = || unsafe { Interpreter::<N>::new(self.code) };
-        let here = self.threads == Some(1) || self.laid.len <= threads::PART;
+        let here = self.threads == Some(1) || source.len() <= threads::PART;
         let work = if here { Work::Here(make()) } else { Work::Parts(make, self.threads) };
         // SAFETY: the caller keeps the conditions, and results count as bytes.
         unsafe { source.run(work, out, &bytes, None, true) };
