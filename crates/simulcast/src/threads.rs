@@ -1,8 +1,18 @@
 //! Threads: rayon's, or a pool of `SIMULCAST_NUM_THREADS`, started when first needed.
+//!
+//! Who calls works too: the parts are taken one by one, by the caller and by whoever of the pool comes
+//! to help, so that a call never waits for a thread to wake up. What is left for helpers that come late
+//! is nothing.
+//!
+//! Invariant of a [`Team`]: its work is called for a part that was taken and is not finished, and the
+//! caller, who owns the work, does not return before all parts are finished.
 
-use std::sync::OnceLock;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
 
-use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Fewer elements than this are not worth another thread.
@@ -27,14 +37,16 @@ fn wanted(text: Option<&str>) -> Option<usize> {
     text?.trim().parse().ok().filter(|&threads| threads > 0)
 }
 
+fn threads() -> usize {
+    pool().map_or_else(rayon::current_num_threads, ThreadPool::current_num_threads)
+}
+
 /// How many parts to make of `len` elements, on at most `limit` threads if that is said.
 pub(crate) fn parts(len: usize, limit: Option<usize>) -> usize {
     let most = (len / PART).max(1);
     if most == 1 || limit == Some(1) {
         return 1;
     }
-    let threads =
-        || pool().map_or_else(rayon::current_num_threads, ThreadPool::current_num_threads);
     // As many parts as threads is what keeps a call on that many.
     let wanted = limit.unwrap_or_else(|| match threads() {
         1 => 1,
@@ -43,12 +55,84 @@ pub(crate) fn parts(len: usize, limit: Option<usize>) -> usize {
     wanted.min(most)
 }
 
-/// Does each part, on the pool; a panic in one comes out here.
+/// Does each part, here and on the pool; a panic in one comes out here.
 pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
-    let go = || (0..parts).into_par_iter().with_max_len(1).for_each(&work);
-    match pool() {
-        Some(pool) => pool.install(go),
-        None => go(),
+    let helpers = threads().min(parts).saturating_sub(1);
+    if helpers == 0 {
+        return (0..parts).for_each(work);
+    }
+    let work: &(dyn Fn(usize) + Sync) = &work;
+    // SAFETY: only the lifetime changes, and the invariant keeps calls within it.
+    let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+    let team = Arc::new(Team {
+        work,
+        parts,
+        next: AtomicUsize::new(0),
+        left: AtomicUsize::new(parts),
+        caller: std::thread::current(),
+        panic: Mutex::new(None),
+    });
+    for _ in 0..helpers {
+        let team = Arc::clone(&team);
+        let help = move || team.help();
+        match pool() {
+            Some(pool) => pool.spawn(help),
+            None => rayon::spawn(help),
+        }
+    }
+    team.help();
+    team.wait();
+    if let Some(panic) = team.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        resume_unwind(panic);
+    }
+}
+
+/// Work in parts, and who has taken which.
+struct Team {
+    work: &'static (dyn Fn(usize) + Sync),
+    parts: usize,
+    /// The next part to take.
+    next: AtomicUsize,
+    /// How many are not finished.
+    left: AtomicUsize,
+    caller: Thread,
+    /// What the first part that panicked says; parts taken after that do nothing.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl Team {
+    /// Takes parts as long as there are any.
+    fn help(&self) {
+        loop {
+            let part = self.next.fetch_add(1, Ordering::Relaxed);
+            if part >= self.parts {
+                return;
+            }
+            let panic = || self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+            if panic().is_none()
+                && let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.work)(part)))
+            {
+                panic().get_or_insert(payload);
+            }
+            // What was written is seen by the caller, who reads that nothing is left.
+            if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.caller.unpark();
+            }
+        }
+    }
+
+    /// Waits until all parts are finished: awake for as long as a part may take, then asleep.
+    fn wait(&self) {
+        const AWAKE: usize = 4096;
+        let mut turns = 0;
+        while self.left.load(Ordering::Acquire) != 0 {
+            if turns < AWAKE {
+                turns += 1;
+                std::hint::spin_loop();
+            } else {
+                std::thread::park();
+            }
+        }
     }
 }
 
@@ -60,6 +144,38 @@ mod tests {
     fn small_work_stays_on_one_thread() {
         assert_eq!((parts(0, None), parts(PART, Some(8)), parts(100 * PART, Some(1))), (1, 1, 1));
         assert_eq!((parts(100 * PART, Some(3)), parts(2 * PART, Some(8))), (3, 2));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "rayon's queues break the rules that Miri tries out")]
+    fn every_part_is_done_once_whoever_does_it() {
+        for parts in [0, 1, 2, 3, 64, 1000] {
+            let done: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
+            // Parts that call for parts themselves, too.
+            each(parts, |part| {
+                each(3, |_| {
+                    done[part].fetch_add(1, Ordering::Relaxed);
+                });
+            });
+            assert!(done.iter().all(|times| times.load(Ordering::Relaxed) == 3));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "rayon's queues break the rules that Miri tries out")]
+    fn a_panic_comes_out_where_all_parts_have_ended() {
+        let running = AtomicUsize::new(0);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            each(50, |part| {
+                running.fetch_add(1, Ordering::SeqCst);
+                std::thread::yield_now();
+                running.fetch_sub(1, Ordering::SeqCst);
+                assert_ne!(part, 7, "the fuse");
+            });
+        }));
+        assert_eq!(running.load(Ordering::SeqCst), 0);
+        let said = outcome.unwrap_err();
+        assert!(said.downcast_ref::<String>().is_some_and(|text| text.contains("the fuse")));
     }
 
     #[test]
