@@ -78,35 +78,46 @@ impl Half for f16 {
                 ])
             };
         }
-        let halves = values.map(|part| part.map(f16_from_f32));
+        let mut halves = [Self::ZERO; LANES];
+        for (half, &value) in halves.iter_mut().zip(values.as_flattened()) {
+            *half = f16_from_f32(value);
+        }
         // SAFETY: both are as many bytes of numbers.
-        unsafe { std::mem::transmute::<[[Self; TOGETHER]; 2], Line>(halves) }
+        unsafe { std::mem::transmute::<[Self; LANES], Line>(halves) }
     }
 }
 
 impl Half for bf16 {
     #[inline(always)]
     unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide {
-        [line.map(|both| f32::from_bits(both << 16)), line.map(|both| f32::from_bits(both & UPPER))]
+        let mut values = [[0.0; TOGETHER]; 2];
+        for (at, both) in line.iter().enumerate() {
+            values[0][at] = f32::from_bits(both << 16);
+            values[1][at] = f32::from_bits(both & UPPER);
+        }
+        values
     }
 
     /// A NaN needs no care: it is an operand's or the machine's own, and its last bits are 0, so that
     /// it is not rounded.
     #[inline(always)]
     unsafe fn rounded<const WIDE: bool>([lower, upper]: Wide) -> Line {
-        let (lower, upper) = (lower.map(f32::to_bits), upper.map(f32::to_bits));
-        let first: Line = std::array::from_fn(|at| lower[at] >> 16 | upper[at] & UPPER);
-        let last: Line = std::array::from_fn(|at| lower[at] & !UPPER | upper[at] << 16);
+        let (mut first, mut last) = ([0; TOGETHER], [0; TOGETHER]);
+        for (at, (lower, upper)) in lower.into_iter().zip(upper).enumerate() {
+            let (lower, upper) = (lower.to_bits(), upper.to_bits());
+            first[at] = lower >> 16 | upper & UPPER;
+            last[at] = lower & !UPPER | upper << 16;
+        }
         // SAFETY: all are as many bytes of numbers.
         unsafe {
-            let first = std::mem::transmute::<Line, [u16; LANES]>(first);
+            let mut halves = std::mem::transmute::<Line, [u16; LANES]>(first);
             let last = std::mem::transmute::<Line, [u16; LANES]>(last);
-            std::mem::transmute::<[u16; LANES], Line>(std::array::from_fn(|at| {
+            for (half, last) in halves.iter_mut().zip(last) {
                 // Up from more than a half on, and from a half where the first bits are odd.
-                let over = (last[at] ^ 0x8000).cast_signed();
-                let up = over.saturating_add((first[at] & 1).cast_signed()) > 0;
-                first[at].wrapping_add(u16::from(up))
-            }))
+                let over = (last ^ 0x8000).cast_signed().saturating_add((*half & 1).cast_signed());
+                *half = half.wrapping_add(u16::from(over > 0));
+            }
+            std::mem::transmute::<[u16; LANES], Line>(halves)
         }
     }
 }
@@ -257,9 +268,13 @@ unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
         unsafe {
             let x = a.line::<WIDE>(at, count);
             let y = if E::ARITY == 2 { b.line::<WIDE>(at, count) } else { x };
-            T::rounded::<WIDE>(std::array::from_fn(|part| {
-                std::array::from_fn(|lane| E::at(x[part][lane], y[part][lane]))
-            }))
+            let mut values = x;
+            for (values, y) in values.iter_mut().zip(&y) {
+                for (value, &y) in values.iter_mut().zip(y) {
+                    *value = E::at(*value, y);
+                }
+            }
+            T::rounded::<WIDE>(values)
         }
     }
 
