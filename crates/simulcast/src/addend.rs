@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 
 use crate::dtype::Complex;
+use crate::math::half::{bf16_from_f32, f16_from_f32};
 
 /// How many neighbours are widened together: two vectors of halves.
 pub(crate) const TOGETHER: usize = 16;
@@ -126,7 +127,7 @@ impl Addend for f16 {
 
     #[inline(always)]
     fn narrow(sum: f32) -> Self {
-        Self::from_f32(sum)
+        f16_from_f32(sum)
     }
 }
 
@@ -147,7 +148,7 @@ impl Addend for bf16 {
 
     #[inline(always)]
     fn narrow(sum: f32) -> Self {
-        Self::from_f32(sum)
+        bf16_from_f32(sum)
     }
 }
 

@@ -34,7 +34,7 @@ mod tests;
 
 use std::mem::MaybeUninit;
 
-use crate::level::{Kind, Level};
+use crate::level::{Kind, Level, compiled_for_levels};
 use crate::stream;
 use crate::{DType, Op};
 
@@ -230,126 +230,136 @@ macro_rules! body {
 
 use {bodies, body};
 
-/// The loops of a body, one a pattern.
-fn table<B: Body>(level: Level) -> Loops {
-    macro_rules! patterns {
-        ($shim:ident $flag:ident) => {
-            const {
-                match B::ARITY {
-                    1 => &[$shim::<B, { $flag }> as Kernel] as &[Kernel],
-                    2 => &[
-                        $shim::<B, { $flag }>,
-                        $shim::<B, { $flag | 1 }>,
-                        $shim::<B, { $flag | 2 }>,
-                    ],
-                    _ => &[
-                        $shim::<B, { $flag }>,
-                        $shim::<B, { $flag | 1 }>,
-                        $shim::<B, { $flag | 2 }>,
-                        $shim::<B, { $flag | 3 }>,
-                        $shim::<B, { $flag | 4 }>,
-                        $shim::<B, { $flag | 5 }>,
-                        $shim::<B, { $flag | 6 }>,
-                    ],
-                }
+/// The loops of one shim, one a pattern: of an operation with so many operands, with a flag beside
+/// each pattern.
+macro_rules! patterns {
+    ($arity:expr, $flag:expr, $shim:ident<$($type:ty),+ $(; $wide:literal)?>) => {
+        const {
+            match $arity {
+                1 => &[$shim::<$($type,)+ { $flag } $(, $wide)?> as Kernel] as &[Kernel],
+                2 => &[
+                    $shim::<$($type,)+ { $flag } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 1 } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 2 } $(, $wide)?>,
+                ],
+                _ => &[
+                    $shim::<$($type,)+ { $flag } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 1 } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 2 } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 3 } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 4 } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 5 } $(, $wide)?>,
+                    $shim::<$($type,)+ { $flag | 6 } $(, $wide)?>,
+                ],
             }
-        };
-    }
+        }
+    };
+}
+
+use patterns;
+
+/// The loops of a body.
+fn table<B: Body>(level: Level) -> Loops {
     macro_rules! light {
-        ($shim:ident) => {
-            (patterns!($shim STAY), patterns!($shim PAST))
+        ($($shim:tt)+) => {
+            (patterns!(B::ARITY, STAY, $($shim)+), patterns!(B::ARITY, PAST, $($shim)+))
         };
     }
     macro_rules! slow {
-        ($shim:ident) => {
-            (patterns!($shim STAY), &[] as &[Kernel])
+        ($($shim:tt)+) => {
+            (patterns!(B::ARITY, STAY, $($shim)+), &[] as &[Kernel])
         };
     }
     let (each, past) = match (B::WEIGHT, level.kind()) {
-        (Weight::Heavy, _) => slow!(heavy),
-        (Weight::Light, Kind::Baseline) => light!(light_baseline),
-        (Weight::Tiled, Kind::Baseline) => slow!(tiled_baseline),
+        (Weight::Heavy, _) => slow!(heavy<B>),
+        (Weight::Light, Kind::Baseline) => light!(light<B; false>),
+        (Weight::Tiled, Kind::Baseline) => slow!(tiled_baseline<B>),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Light, Kind::Avx2 | Kind::Avx512) => light!(light_avx2),
+        (Weight::Light, Kind::Avx2 | Kind::Avx512) => light!(light_avx2<B>),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Tiled, Kind::Avx2) => slow!(tiled_avx2),
+        (Weight::Tiled, Kind::Avx2) => slow!(tiled_avx2<B>),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Tiled, Kind::Avx512) => slow!(tiled_avx512),
+        (Weight::Tiled, Kind::Avx512) => slow!(tiled_avx512<B>),
     };
     Loops { each, past, slow: B::WEIGHT != Weight::Light }
 }
 
-/// Writes the shims: the same loops, compiled for each level.
-macro_rules! shims {
-    (light: $($light:ident $fma:literal $(#[$meta:meta])*;)*) => { $(
-        /// The loop of a light body for one pattern, compiled for one level.
-        ///
-        /// # Safety
-        ///
-        /// The invariant of this module, and the machine has the features.
-        $(#[$meta])*
-        unsafe fn $light<B: Body, const PATTERN: usize>(
-            out: *mut u8,
-            ins: [*const u8; 3],
-            len: usize,
-        ) {
-            // SAFETY: the caller keeps the invariant.
-            unsafe { light::<B, PATTERN, $fma>(out, ins, len) }
-        }
-    )* };
-    (tiled: $($tiled:ident $tiles:ident $fma:literal $(#[$meta:meta])*;)*) => { $(
-        /// The loop of a tiled body, compiled for one level.
-        ///
-        /// # Safety
-        ///
-        /// As [`tiles`], and the machine has the features.
-        #[inline(never)]
-        $(#[$meta])*
-        unsafe fn $tiles<B: Body>(
-            out: *mut u8,
-            ins: [*const u8; 3],
-            steps: [usize; 3],
-            len: usize,
-        ) {
-            // SAFETY: the caller keeps the conditions.
-            unsafe { tiles::<B, $fma>(out, ins, steps, len) }
-        }
+compiled_for_levels! {
+    /// [`light`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn light_avx2<B: Body, const PATTERN: usize>(
+        out: *mut u8,
+        ins: [*const u8; 3],
+        len: usize,
+    ) {
+        // SAFETY: the caller keeps the invariant.
+        unsafe { light::<B, PATTERN, true>(out, ins, len) }
+    }
+}
 
-        /// The same for one pattern.
-        ///
+compiled_for_levels! {
+    /// [`tiles`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    #[inline(never)]
+    unsafe fn tiles_avx2, tiles_avx512<B: Body>(
+        out: *mut u8,
+        ins: [*const u8; 3],
+        steps: [usize; 3],
+        len: usize,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { tiles::<B, true>(out, ins, steps, len) }
+    }
+}
+
+/// [`tiles`], compiled for every machine.
+///
+/// # Safety
+///
+/// As there.
+#[inline(never)]
+unsafe fn tiles_baseline<B: Body>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    steps: [usize; 3],
+    len: usize,
+) {
+    // SAFETY: the caller keeps the conditions.
+    unsafe { tiles::<B, false>(out, ins, steps, len) }
+}
+
+/// Writes the loops of a tiled or heavy body for one pattern.
+macro_rules! by_pattern {
+    ($($name:ident = $every:ident;)*) => { $(
         /// # Safety
         ///
         /// The invariant of this module, and the machine has the features.
-        $(#[$meta])*
-        unsafe fn $tiled<B: Body, const PATTERN: usize>(
+        unsafe fn $name<B: Body, const PATTERN: usize>(
             out: *mut u8,
             ins: [*const u8; 3],
             len: usize,
         ) {
             // SAFETY: the caller keeps the invariant; what is repeated stays where it is.
-            unsafe { $tiles::<B>(out, ins, steps(PATTERN), len) }
+            unsafe { $every::<B>(out, ins, steps(PATTERN), len) }
         }
     )* };
 }
 
-shims! {
-    light:
-    light_baseline false;
-    light_avx2 true
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
+by_pattern! {
+    heavy = stepped;
+    tiled_baseline = tiles_baseline;
 }
 
-shims! {
-    tiled:
-    tiled_baseline tiles_baseline false;
-    tiled_avx2 tiles_avx2 true
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
-    tiled_avx512 tiles_avx512 true
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")];
+#[cfg(target_arch = "x86_64")]
+by_pattern! {
+    tiled_avx2 = tiles_avx2;
+    tiled_avx512 = tiles_avx512;
 }
 
 /// How far each operand moves from element to element.
@@ -423,16 +433,6 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
         // have AVX.
         unsafe { stream::results::<B::Out, FMA>(out.cast(), len, some) };
     }
-}
-
-/// The loop of a heavy body, for one pattern.
-///
-/// # Safety
-///
-/// The invariant of this module.
-unsafe fn heavy<B: Body, const PATTERN: usize>(out: *mut u8, ins: [*const u8; 3], len: usize) {
-    // SAFETY: the caller keeps the invariant; what is repeated stays where it is.
-    unsafe { stepped::<B>(out, ins, steps(PATTERN), len) }
 }
 
 /// Room for a tile.

@@ -37,22 +37,24 @@ macro_rules! all {
     ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
 }
 
-/// A function, compiled for each level above the baseline.
+/// A function, compiled for AVX2, and for AVX-512 too where it is given a name for that.
 ///
 /// What it calls is inlined into it, or does not get the level's instructions; it is unsafe because
 /// the machine must have them.
 macro_rules! compiled_for_levels {
-    ($(#[$attribute:meta])* unsafe fn $avx2:ident, $avx512:ident $($rest:tt)*) => {
+    ($(#[$attribute:meta])* $vis:vis unsafe fn $avx2:ident, $avx512:ident $($rest:tt)*) => {
+        $crate::level::compiled_for_levels! { $(#[$attribute])* $vis unsafe fn $avx2 $($rest)* }
+        $crate::level::compiled_for_levels! {
+            $(#[$attribute])*
+            #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+            $vis unsafe fn $avx512 $($rest)*
+        }
+    };
+    ($(#[$attribute:meta])* $vis:vis unsafe fn $avx2:ident $($rest:tt)*) => {
         $(#[$attribute])*
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-        unsafe fn $avx2 $($rest)*
-
-        $(#[$attribute])*
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-        unsafe fn $avx512 $($rest)*
+        $vis unsafe fn $avx2 $($rest)*
     };
 }
 pub(crate) use compiled_for_levels;

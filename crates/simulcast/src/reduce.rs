@@ -6,7 +6,7 @@
 //! unit     along  (the innermost loop is summed)  one element of the result
 //!          across (the innermost loop is kept)    up to 2048 neighbours
 //! leaf     along   up to 2048 elements of one run, in 32 sums side by side
-//!          across  up to 32 rows, eight at a time, added to one row of sums
+//!          across  up to 32 rows, four at a time, added to one row of sums
 //! tree     leaves are added in pairs, pairs in pairs, and so on
 //! parts    where there are few units, the leaves of each are cut into equal parts, the sums of
 //!          which are added the same way
@@ -23,7 +23,7 @@ use crate::inline::Inline;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
 use crate::run::share;
-use crate::stream::prefetch;
+use crate::stream::{LINE, prefetch};
 use crate::threads;
 
 /// The neighbours that one unit across sums.
@@ -32,6 +32,8 @@ const WIDE: usize = 2048;
 const RUN: usize = 2048;
 /// The rows of a leaf across.
 const ROWS: usize = 32;
+/// The rows that are added at a time.
+const FOUR: usize = 4;
 /// The sums side by side in a leaf along.
 const LANES: usize = 32;
 /// The parts that there should be at least, whoever does them.
@@ -428,7 +430,8 @@ fn both<T: Addend>(mut a: [T::Sum; TOGETHER], b: [T::Sum; TOGETHER]) -> [T::Sum;
     a
 }
 
-/// Adds rows to sums, eight rows at a time.
+/// Adds rows to sums, four rows at a time: with more of them, lines that are a power of two apart would
+/// push each other out of the first-level cache.
 ///
 /// # Safety
 ///
@@ -443,54 +446,41 @@ unsafe fn across<T: Addend, const WIDE: bool>(
     stride: isize,
 ) {
     let mut row = rows.start;
-    while row + 8 <= rows.end && stride == 1 {
-        let starts: [*const T; 8] =
-            std::array::from_fn(|r| from.wrapping_offset(offsets(loops, row + r).0));
-        // SAFETY: by the condition of this function.
-        let [a, b, c, d, e, f, g, h] =
-            starts.map(|start| unsafe { std::slice::from_raw_parts(start, sums.len()) });
+    while row + FOUR <= rows.end && stride == 1 {
+        let four = |row| -> [*const T; FOUR] {
+            std::array::from_fn(|r| from.wrapping_offset(offsets(loops, row + r).0))
+        };
+        let [a, b, c, d] = four(row);
         // Rows that lie close together hide the order from the hardware: ask for the next ones.
-        let next: [*const T; 8] =
-            std::array::from_fn(|r| from.wrapping_offset(offsets(loops, row + 8 + r).0));
+        let next = four(row + FOUR);
         // A few neighbours at a time, in registers.
+        let bytes = TOGETHER * size_of::<T>();
         let whole = sums.len() / TOGETHER * TOGETHER;
         for (block, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
             let at = block * TOGETHER;
-            next.iter().for_each(|next| prefetch(next.wrapping_add(at)));
+            if (block * bytes).is_multiple_of(LINE) {
+                for line in (0..bytes).step_by(LINE) {
+                    let line = block * bytes + line;
+                    next.iter().for_each(|next| prefetch(next.cast::<u8>().wrapping_add(line)));
+                }
+            }
             // SAFETY: the rows are as long as the sums, and the caller has the instructions.
-            let eight = unsafe {
-                let left = both::<T>(
-                    both::<T>(
-                        T::widen_all::<WIDE>(a.as_ptr().add(at)),
-                        T::widen_all::<WIDE>(b.as_ptr().add(at)),
-                    ),
-                    both::<T>(
-                        T::widen_all::<WIDE>(c.as_ptr().add(at)),
-                        T::widen_all::<WIDE>(d.as_ptr().add(at)),
-                    ),
-                );
-                let right = both::<T>(
-                    both::<T>(
-                        T::widen_all::<WIDE>(e.as_ptr().add(at)),
-                        T::widen_all::<WIDE>(f.as_ptr().add(at)),
-                    ),
-                    both::<T>(
-                        T::widen_all::<WIDE>(g.as_ptr().add(at)),
-                        T::widen_all::<WIDE>(h.as_ptr().add(at)),
-                    ),
-                );
-                both::<T>(left, right)
+            let rows = unsafe {
+                both::<T>(
+                    both::<T>(T::widen_all::<WIDE>(a.add(at)), T::widen_all::<WIDE>(b.add(at))),
+                    both::<T>(T::widen_all::<WIDE>(c.add(at)), T::widen_all::<WIDE>(d.add(at))),
+                )
             };
-            for (sum, row) in sums.iter_mut().zip(eight) {
+            for (sum, row) in sums.iter_mut().zip(rows) {
                 *sum = T::plus(*sum, row);
             }
         }
         for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
-            let pair = |x: &[T], y: &[T]| T::plus(x[at].widen(), y[at].widen());
-            let (left, right) = (T::plus(pair(a, b), pair(c, d)), T::plus(pair(e, f), pair(g, h)));
-            *sum = T::plus(*sum, T::plus(left, right));
+            // SAFETY: as above.
+            let [a, b, c, d] = [a, b, c, d].map(|row| unsafe { row.add(at).read() }.widen());
+            *sum = T::plus(*sum, T::plus(T::plus(a, b), T::plus(c, d)));
         }
-        row += 8;
+        row += FOUR;
     }
     for row in row..rows.end {
         let start = from.wrapping_offset(offsets(loops, row).0);

@@ -112,6 +112,17 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
     }
 }
 
+/// Moves one line past the caches. A [`Fence`] must follow before anybody reads it.
+///
+/// # Safety
+///
+/// `dst` is at a line and valid for one; `WIDE` as in [`results`].
+#[inline(always)]
+pub(crate) unsafe fn line<const WIDE: bool>(dst: *mut u8, line: &[u32; LINE / 4]) {
+    // SAFETY: the caller keeps the conditions.
+    unsafe { lines::<WIDE>(dst, line.as_ptr().cast(), LINE) };
+}
+
 /// Moves whole lines past the caches.
 ///
 /// # Safety

@@ -1,57 +1,128 @@
 //! Arithmetic on `f16` and `bf16` in one loop: widened, computed in `f32` and rounded once.
 //!
-//! Those of `f16` are written by hand, sixteen elements at a time, because no compiler makes the
-//! instructions that convert them out of anything else.
+//! ```text
+//! f16     by the instructions that convert it, which no compiler makes out of anything else
+//! bf16    two neighbours are one number of 32 bits: the upper one is a float once the lower is
+//!         cleared, the lower one once it is shifted up, and nothing moves across a vector
+//! ```
+//!
+//! A line of results is made at a time, in registers, from which it goes to its place or past the
+//! caches.
 
 use std::hint::select_unpredictable;
 
 use half::{bf16, f16};
 
 use super::float::{maximum, minimum};
-use super::{Kernel, Loops, bodies};
-use crate::level::Kind;
-use crate::math::half::{bf16_from_f32, f16_from_f32};
+use super::{Kernel, Loops, PAST, STAY, patterns};
+use crate::addend::TOGETHER;
+use crate::level::{Kind, compiled_for_levels};
+use crate::math::half::f16_from_f32;
+use crate::stream::{self, LINE};
 use crate::{Addend, DType, Level, Op};
 
-/// The elements that are done at once.
-const LANES: usize = 16;
+/// The elements that are done at once: those of a line.
+const LANES: usize = 2 * TOGETHER;
 
-/// The loops of an operation on halves, whose result is a half too; none but for the most common.
-pub(crate) fn half(op: Op, dtype: DType, level: Level) -> Option<Loops> {
-    match dtype {
-        DType::F16 => of(op, level),
-        DType::Bf16 => brain::<bf16>(op, level),
-        _ => None,
-    }
+/// As many floats. Which is whose is for the type to say: it is the same for operands and results.
+type Wide = [[f32; TOGETHER]; 2];
+
+/// As many halves, two in a number.
+type Line = [u32; TOGETHER];
+
+const _: () = assert!(size_of::<Line>() == LINE && size_of::<[f16; LANES]>() == LINE);
+
+/// The upper one of two.
+const UPPER: u32 = 0xffff_0000;
+
+/// A type of 16 bits.
+trait Half: Addend<Sum = f32> {
+    /// A line of them as floats.
+    ///
+    /// # Safety
+    ///
+    /// With `WIDE`, the caller is compiled for AVX2 and F16C.
+    unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide;
+
+    /// The nearest ones of what an operation makes of lines of them.
+    ///
+    /// # Safety
+    ///
+    /// As [`Half::widened`].
+    unsafe fn rounded<const WIDE: bool>(values: Wide) -> Line;
 }
 
-/// A `bf16`.
-pub(super) trait Brain: Addend<Sum = f32> {
-    fn rounded(wide: f32) -> Self;
-}
-
-impl Brain for bf16 {
+impl Half for f16 {
     #[inline(always)]
-    fn rounded(wide: f32) -> Self {
-        bf16_from_f32(wide)
+    unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide {
+        let from = (&raw const *line).cast::<Self>();
+        // SAFETY: a line is as many elements, and the caller has the instructions.
+        unsafe { [Self::widen_all::<WIDE>(from), Self::widen_all::<WIDE>(from.add(TOGETHER))] }
+    }
+
+    #[inline(always)]
+    unsafe fn rounded<const WIDE: bool>(values: Wide) -> Line {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if WIDE {
+            use std::arch::x86_64::{
+                __m256, __m256i, _MM_FROUND_TO_NEAREST_INT as NEAREST, _mm256_cvtps_ph,
+                _mm256_set_m128i,
+            };
+            // SAFETY: the caller has the instructions; both are as many bytes of numbers. Whole
+            // vectors are made, so that they can be stored as such.
+            return unsafe {
+                let [a, b, c, d] = std::mem::transmute::<Wide, [__m256; 4]>(values);
+                std::mem::transmute::<[__m256i; 2], Line>([
+                    _mm256_set_m128i(_mm256_cvtps_ph::<NEAREST>(b), _mm256_cvtps_ph::<NEAREST>(a)),
+                    _mm256_set_m128i(_mm256_cvtps_ph::<NEAREST>(d), _mm256_cvtps_ph::<NEAREST>(c)),
+                ])
+            };
+        }
+        let mut halves = [Self::ZERO; LANES];
+        for (half, &value) in halves.iter_mut().zip(values.as_flattened()) {
+            *half = f16_from_f32(value);
+        }
+        // SAFETY: both are as many bytes of numbers.
+        unsafe { std::mem::transmute::<[Self; LANES], Line>(halves) }
     }
 }
 
-bodies! {
-    /// The loops on `bf16`.
-    fn brain<T: Brain>;
-    light Add(a, b) -> T { T::rounded(a.widen() + b.widen()) }
-    light Subtract(a, b) -> T { T::rounded(a.widen() - b.widen()) }
-    light Multiply(a, b) -> T { T::rounded(a.widen() * b.widen()) }
-    light Divide(a, b) -> T { T::rounded(a.widen() / b.widen()) }
-    light Maximum(a, b) -> T { T::rounded(maximum(a.widen(), b.widen())) }
-    light Minimum(a, b) -> T { T::rounded(minimum(a.widen(), b.widen())) }
-    light Square(a) -> T { T::rounded(a.widen() * a.widen()) }
-    light Sqrt(a) -> T { T::rounded(a.widen().sqrt()) }
-    light Relu(a) -> T { if a.widen() <= 0.0 { T::rounded(0.0) } else { a } }
+impl Half for bf16 {
+    #[inline(always)]
+    unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide {
+        let mut values = [[0.0; TOGETHER]; 2];
+        for (at, both) in line.iter().enumerate() {
+            values[0][at] = f32::from_bits(both << 16);
+            values[1][at] = f32::from_bits(both & UPPER);
+        }
+        values
+    }
+
+    /// A NaN needs no care: it is an operand's or the machine's own, and its last bits are 0, so that
+    /// it is not rounded.
+    #[inline(always)]
+    unsafe fn rounded<const WIDE: bool>([lower, upper]: Wide) -> Line {
+        let (mut first, mut last) = ([0; TOGETHER], [0; TOGETHER]);
+        for (at, (lower, upper)) in lower.into_iter().zip(upper).enumerate() {
+            let (lower, upper) = (lower.to_bits(), upper.to_bits());
+            first[at] = lower >> 16 | upper & UPPER;
+            last[at] = lower & !UPPER | upper << 16;
+        }
+        // SAFETY: all are as many bytes of numbers.
+        unsafe {
+            let mut halves = std::mem::transmute::<Line, [u16; LANES]>(first);
+            let last = std::mem::transmute::<Line, [u16; LANES]>(last);
+            for (half, last) in halves.iter_mut().zip(last) {
+                // Up from more than a half on, and from a half where the first bits are odd.
+                let over = (last ^ 0x8000).cast_signed().saturating_add((*half & 1).cast_signed());
+                *half = half.wrapping_add(u16::from(over > 0));
+            }
+            std::mem::transmute::<[u16; LANES], Line>(halves)
+        }
+    }
 }
 
-/// What is done to one element of `f16`.
+/// What is done to one element.
 trait Each {
     const ARITY: usize;
     fn at(a: f32, b: f32) -> f32;
@@ -70,9 +141,9 @@ macro_rules! each {
             }
         )*
 
-        fn of(op: Op, level: Level) -> Option<Loops> {
+        fn of<T: Half>(op: Op, level: Level) -> Option<Loops> {
             match op {
-                $(Op::$op => Some(table::<$op>(level)),)*
+                $(Op::$op => Some(table::<T, $op>(level)),)*
                 _ => None,
             }
         }
@@ -91,160 +162,147 @@ each! {
     Relu 1 |a, _b| select_unpredictable(a <= 0.0, 0.0, a);
 }
 
-/// The loops for each pattern of repeated operands.
-fn table<E: Each>(level: Level) -> Loops {
-    macro_rules! patterns {
-        ($shim:ident) => {
-            const {
-                match E::ARITY {
-                    1 => &[$shim::<E, 0> as Kernel] as &[Kernel],
-                    _ => &[$shim::<E, 0>, $shim::<E, 1>, $shim::<E, 2>],
-                }
-            }
+/// The loops of an operation on halves, whose result is a half too; none but for the most common.
+pub(crate) fn half(op: Op, dtype: DType, level: Level) -> Option<Loops> {
+    match dtype {
+        DType::F16 => of::<f16>(op, level),
+        DType::Bf16 => of::<bf16>(op, level),
+        _ => None,
+    }
+}
+
+fn table<T: Half, E: Each>(level: Level) -> Loops {
+    macro_rules! both {
+        ($($shim:tt)+) => {
+            (patterns!(E::ARITY, STAY, $($shim)+), patterns!(E::ARITY, PAST, $($shim)+))
         };
     }
-    let each = match level.kind() {
-        Kind::Baseline => patterns!(baseline),
+    let (each, past) = match level.kind() {
+        Kind::Baseline => both!(halves<T, E; false>),
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => patterns!(wide),
+        Kind::Avx2 | Kind::Avx512 => both!(halves_avx2<T, E>),
     };
-    Loops { each, past: &[], slow: false }
+    Loops { each, past, slow: false }
 }
 
-/// # Safety
-///
-/// The invariant of kernels.
-unsafe fn baseline<E: Each, const PATTERN: usize>(out: *mut u8, ins: [*const u8; 3], len: usize) {
-    // SAFETY: the caller keeps the invariant.
-    unsafe { halves::<E, PATTERN, false>(out.cast(), [ins[0].cast(), ins[1].cast()], len) }
+compiled_for_levels! {
+    /// [`halves`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn halves_avx2<T: Half, E: Each, const PATTERN: usize>(
+        out: *mut u8,
+        ins: [*const u8; 3],
+        len: usize,
+    ) {
+        // SAFETY: the caller keeps the invariant.
+        unsafe { halves::<T, E, PATTERN, true>(out, ins, len) }
+    }
 }
 
-/// # Safety
-///
-/// The invariant of kernels, and the machine has the features.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-unsafe fn wide<E: Each, const PATTERN: usize>(out: *mut u8, ins: [*const u8; 3], len: usize) {
-    // SAFETY: the caller keeps the invariant.
-    unsafe { halves::<E, PATTERN, true>(out.cast(), [ins[0].cast(), ins[1].cast()], len) }
+/// Operand `NUMBER` of a pattern: one element as a line, or where it is.
+struct Operand<T, const PATTERN: usize, const NUMBER: usize> {
+    from: *const T,
+    one: Wide,
+}
+
+impl<T: Half, const PATTERN: usize, const NUMBER: usize> Operand<T, PATTERN, NUMBER> {
+    const REPEATS: bool = PATTERN >> NUMBER & 1 == 1;
+
+    /// # Safety
+    ///
+    /// There is one element, if it repeats.
+    #[inline(always)]
+    unsafe fn new(from: *const T) -> Self {
+        // SAFETY: by the condition of this function.
+        let one = if Self::REPEATS { unsafe { from.read() }.widen() } else { 0.0 };
+        Self { from, one: [[one; TOGETHER]; 2] }
+    }
+
+    /// `count` elements from `at` on, and anything after them.
+    ///
+    /// # Safety
+    ///
+    /// There are so many, a line at most, unless it repeats; `WIDE` as in [`Half::widened`].
+    #[inline(always)]
+    unsafe fn line<const WIDE: bool>(&self, at: usize, count: usize) -> Wide {
+        if Self::REPEATS {
+            return self.one;
+        }
+        // SAFETY: by the conditions of this function; a line has room for `count` elements.
+        unsafe {
+            let from = self.from.add(at);
+            if count == LANES {
+                return T::widened::<WIDE>(&from.cast::<Line>().read_unaligned());
+            }
+            let mut line = [0; TOGETHER];
+            line.as_mut_ptr().cast::<T>().copy_from_nonoverlapping(from, count);
+            T::widened::<WIDE>(&line)
+        }
+    }
 }
 
 /// # Safety
 ///
 /// The invariant of kernels; with `WIDE` the caller is compiled for AVX2 and F16C.
 #[inline(always)]
-unsafe fn halves<E: Each, const PATTERN: usize, const WIDE: bool>(
-    out: *mut f16,
-    [a, b]: [*const f16; 2],
+unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+    out: *mut u8,
+    ins: [*const u8; 3],
     len: usize,
 ) {
-    /// An operand: repeated, or where it is.
-    struct Operand<const REPEATS: bool> {
-        from: *const f16,
-        one: [f32; LANES],
-    }
-
-    impl<const REPEATS: bool> Operand<REPEATS> {
-        #[inline(always)]
-        unsafe fn new(from: *const f16) -> Self {
-            // SAFETY: what repeats has one element.
-            let one = if REPEATS { unsafe { from.read() }.widen() } else { 0.0 };
-            Self { from, one: [one; LANES] }
-        }
-
-        /// `count` elements from `at` on, and anything after them.
-        #[inline(always)]
-        unsafe fn get<const WIDE: bool>(&self, at: usize, count: usize) -> [f32; LANES] {
-            // SAFETY: the operand has `at + count` elements, and so has the room.
-            unsafe {
-                if REPEATS {
-                    self.one
-                } else if count == LANES {
-                    widened::<WIDE>(self.from.add(at))
-                } else {
-                    let mut room = [f16::ZERO; LANES];
-                    room.as_mut_ptr().copy_from_nonoverlapping(self.from.add(at), count);
-                    widened::<WIDE>(room.as_ptr())
+    /// The results from `at` on: `count` of them, and anything after them.
+    ///
+    /// # Safety
+    ///
+    /// As [`Operand::line`], for both.
+    #[inline(always)]
+    unsafe fn results<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+        a: &Operand<T, PATTERN, 0>,
+        b: &Operand<T, PATTERN, 1>,
+        at: usize,
+        count: usize,
+    ) -> Line {
+        // SAFETY: the caller keeps the conditions; an operand that is not there is not read.
+        unsafe {
+            let x = a.line::<WIDE>(at, count);
+            let y = if E::ARITY == 2 { b.line::<WIDE>(at, count) } else { x };
+            let mut values = x;
+            for (values, y) in values.iter_mut().zip(&y) {
+                for (value, &y) in values.iter_mut().zip(y) {
+                    *value = E::at(*value, y);
                 }
             }
+            T::rounded::<WIDE>(values)
         }
     }
 
-    macro_rules! all {
-        ($first:literal $second:literal) => {{
-            let a = Operand::<$first>::new(a);
-            let b = Operand::<$second>::new(if E::ARITY == 2 { b } else { a.from });
-            let value = |at: usize, count: usize| {
-                let (x, y) = (a.get::<WIDE>(at, count), b.get::<WIDE>(at, count));
-                std::array::from_fn(|lane| E::at(x[lane], y[lane]))
-            };
-            let whole = len / LANES * LANES;
-            for at in (0..whole).step_by(LANES) {
-                narrowed::<WIDE>(value(at, LANES), out.add(at));
-            }
-            if whole < len {
-                let mut room = [f16::ZERO; LANES];
-                narrowed::<WIDE>(value(whole, len - whole), room.as_mut_ptr());
-                out.add(whole).copy_from_nonoverlapping(room.as_ptr(), len - whole);
-            }
-        }};
-    }
     if len == 0 {
         return;
     }
+    let out = out.cast::<T>();
+    let past = PATTERN & PAST != 0;
+    // Past the caches go whole lines.
+    let head = if past { out.addr().wrapping_neg() % LINE / size_of::<T>() } else { 0 }.min(len);
+    let done = head + (len - head) / LANES * LANES;
     // SAFETY: operands have `len` elements, or one where they repeat, and the result has `len`.
     unsafe {
-        match PATTERN {
-            1 => all!(true false),
-            2 => all!(false true),
-            _ => all!(false false),
+        let a = Operand::<T, PATTERN, 0>::new(ins[0].cast());
+        let b = Operand::<T, PATTERN, 1>::new(ins[1].cast());
+        for at in (head..done).step_by(LANES) {
+            let line = results::<T, E, PATTERN, WIDE>(&a, &b, at, LANES);
+            if past {
+                stream::line::<WIDE>(out.add(at).cast(), &line);
+            } else {
+                out.add(at).cast::<Line>().write_unaligned(line);
+            }
+        }
+        for (from, to) in [(0, head), (done, len)] {
+            if from < to {
+                let line = results::<T, E, PATTERN, WIDE>(&a, &b, from, to - from);
+                out.add(from).copy_from_nonoverlapping((&raw const line).cast(), to - from);
+            }
         }
     }
-}
-
-/// # Safety
-///
-/// There are sixteen; with `WIDE` the caller is compiled for AVX2 and F16C.
-#[inline(always)]
-unsafe fn widened<const WIDE: bool>(from: *const f16) -> [f32; LANES] {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE {
-        use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps};
-        // SAFETY: the caller promises the elements and the features; both are 64 bytes of
-        // numbers.
-        return unsafe {
-            std::mem::transmute::<[std::arch::x86_64::__m256; 2], [f32; LANES]>([
-                _mm256_cvtph_ps(_mm_loadu_si128(from.cast())),
-                _mm256_cvtph_ps(_mm_loadu_si128(from.add(LANES / 2).cast())),
-            ])
-        };
-    }
-    // SAFETY: the caller promises the elements.
-    unsafe { from.cast::<[f16; LANES]>().read() }.map(Addend::widen)
-}
-
-/// # Safety
-///
-/// There is room for sixteen; with `WIDE` the caller is compiled for AVX2 and F16C.
-#[inline(always)]
-unsafe fn narrowed<const WIDE: bool>(values: [f32; LANES], to: *mut f16) {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE {
-        use std::arch::x86_64::{
-            __m256, _MM_FROUND_TO_NEAREST_INT, _mm_storeu_si128, _mm256_cvtps_ph,
-        };
-        // SAFETY: the caller promises the room and the features; both are 64 bytes of numbers.
-        unsafe {
-            let [low, high] = std::mem::transmute::<[f32; LANES], [__m256; 2]>(values);
-            let (low, high) = (
-                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low),
-                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high),
-            );
-            _mm_storeu_si128(to.cast(), low);
-            _mm_storeu_si128(to.add(LANES / 2).cast(), high);
-        }
-        return;
-    }
-    // SAFETY: the caller promises the room.
-    unsafe { to.cast::<[f16; LANES]>().write(values.map(f16_from_f32)) };
 }

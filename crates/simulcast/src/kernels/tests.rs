@@ -322,17 +322,20 @@ fn halves_are_computed_in_single_precision_and_rounded_once() {
             ops.iter().flat_map(|op| Level::available().into_iter().map(move |l| (op, l)))
         {
             let loops = half(*op, dtype, level).unwrap();
-            let mut out = vec![0_u16; all.len()];
-            let ins = [all.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
-            // SAFETY: as many elements in all of them.
-            unsafe { loops[0](out.as_mut_ptr().cast(), ins, all.len()) };
-            for ((&a, &b), &ours) in all.iter().zip(&turned).zip(&out) {
-                let expected = narrow(f(wide(a), wide(b)));
-                let same = ours == expected || wide(ours).is_nan() && wide(expected).is_nan();
-                assert!(
-                    same,
-                    "{op} of {dtype} at {level:?}: {a:04x} {b:04x} {ours:04x} {expected:04x}"
-                );
+            for kernel in [loops[0], loops.past[0]] {
+                let mut out = vec![0_u16; all.len()];
+                let ins = [all.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
+                // SAFETY: as many elements in all of them.
+                unsafe { kernel(out.as_mut_ptr().cast(), ins, all.len()) };
+                drop(stream::Fence);
+                for ((&a, &b), &ours) in all.iter().zip(&turned).zip(&out) {
+                    let expected = narrow(f(wide(a), wide(b)));
+                    let same = ours == expected || wide(ours).is_nan() && wide(expected).is_nan();
+                    assert!(
+                        same,
+                        "{op} of {dtype} at {level:?}: {a:04x} {b:04x} {ours:04x} {expected:04x}"
+                    );
+                }
             }
         }
     }

@@ -127,52 +127,56 @@ mod x86 {
 
     use super::f16_from_f32;
     use crate::addend::Addend;
+    use crate::level::compiled_for_levels;
 
-    /// [`super::map`], compiled for AVX2.
-    ///
-    /// # Safety
-    ///
-    /// The machine has the features.
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    pub(super) unsafe fn map<A: Copy, B>(from: &[A], to: &mut [B], each: impl Fn(A) -> B) {
-        super::map(from, to, each);
+    compiled_for_levels! {
+        /// [`super::map`], compiled for AVX2.
+        ///
+        /// # Safety
+        ///
+        /// The machine has the features.
+        pub(super) unsafe fn map<A: Copy, B>(from: &[A], to: &mut [B], each: impl Fn(A) -> B) {
+            super::map(from, to, each);
+        }
     }
 
-    /// # Safety
-    ///
-    /// The machine has the features.
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    pub(super) unsafe fn widen(from: &[f16], to: &mut [f32]) {
-        let whole = from.len().min(to.len()) / 8 * 8;
-        let (from, last) = from.split_at(whole);
-        let (to, last_to) = to.split_at_mut(whole);
-        for (from, to) in from.chunks_exact(8).zip(to.chunks_exact_mut(8)) {
-            // SAFETY: both chunks have eight elements; an `f16` is 16 bits.
-            unsafe {
-                let halves = _mm_loadu_si128(from.as_ptr().cast());
-                _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(halves));
+    compiled_for_levels! {
+        /// # Safety
+        ///
+        /// The machine has the features.
+        pub(super) unsafe fn widen(from: &[f16], to: &mut [f32]) {
+            let whole = from.len().min(to.len()) / 8 * 8;
+            let (from, last) = from.split_at(whole);
+            let (to, last_to) = to.split_at_mut(whole);
+            for (from, to) in from.chunks_exact(8).zip(to.chunks_exact_mut(8)) {
+                // SAFETY: both chunks have eight elements; an `f16` is 16 bits.
+                unsafe {
+                    let halves = _mm_loadu_si128(from.as_ptr().cast());
+                    _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(halves));
+                }
             }
+            super::map(last, last_to, f16::widen);
         }
-        super::map(last, last_to, f16::widen);
     }
 
-    /// # Safety
-    ///
-    /// The machine has the features.
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    pub(super) unsafe fn narrow(from: &[f32], to: &mut [f16]) {
-        let whole = from.len().min(to.len()) / 8 * 8;
-        let (from, last) = from.split_at(whole);
-        let (to, last_to) = to.split_at_mut(whole);
-        for (from, to) in from.chunks_exact(8).zip(to.chunks_exact_mut(8)) {
-            // SAFETY: both chunks have eight elements; an `f16` is 16 bits.
-            unsafe {
-                let numbers = _mm256_loadu_ps(from.as_ptr());
-                let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(numbers);
-                _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+    compiled_for_levels! {
+        /// # Safety
+        ///
+        /// The machine has the features.
+        pub(super) unsafe fn narrow(from: &[f32], to: &mut [f16]) {
+            let whole = from.len().min(to.len()) / 8 * 8;
+            let (from, last) = from.split_at(whole);
+            let (to, last_to) = to.split_at_mut(whole);
+            for (from, to) in from.chunks_exact(8).zip(to.chunks_exact_mut(8)) {
+                // SAFETY: both chunks have eight elements; an `f16` is 16 bits.
+                unsafe {
+                    let numbers = _mm256_loadu_ps(from.as_ptr());
+                    let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(numbers);
+                    _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+                }
             }
+            super::map(last, last_to, f16_from_f32);
         }
-        super::map(last, last_to, f16_from_f32);
     }
 }
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::{Real, erf, exp, library, log, pow, trig};
-use crate::level::{Kind, Level};
+use crate::level::{Kind, Level, compiled_for_levels};
 
 /// A float whose results are compared.
 trait Tested: Real + Copy + Debug + 'static {
@@ -97,13 +97,13 @@ fn each<T: Real, const FMA: bool>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
     }
 }
 
-/// # Safety
-///
-/// The machine has the features.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-unsafe fn each_avx2<T: Real>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
-    each::<T, true>(name, x, y, to);
+compiled_for_levels! {
+    /// # Safety
+    ///
+    /// The machine has the features.
+    unsafe fn each_avx2<T: Real>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
+        each::<T, true>(name, x, y, to);
+    }
 }
 
 fn at_level<T: Tested>(level: Level, name: &str, x: &[T], y: &[T], to: &mut [T]) {

@@ -11,7 +11,7 @@
 
 use super::super::Body;
 use super::{Joint, SHORT, WIDE, long_from};
-use crate::level::{Kind, Level};
+use crate::level::{Kind, Level, compiled_for_levels};
 
 /// `out[c]` becomes the fold over `k` of what the operation makes of `one[k * step]` and
 /// `many[k * pitch + c]`: `columns` of them, each of `len` elements, at least one and at most
@@ -27,44 +27,51 @@ pub(crate) type Abreast = unsafe fn(
 
 pub(super) fn columns<B: Body<C = ()>, J: Joint<Value = B::Out>>(level: Level) -> Abreast {
     match level.kind() {
-        Kind::Baseline => baseline::<B, J>,
+        Kind::Baseline => all::<B, J, false>,
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => avx2::<B, J>,
+        Kind::Avx2 | Kind::Avx512 => all_avx2::<B, J>,
     }
 }
 
-macro_rules! shims {
-    ($($(#[$meta:meta])* $name:ident $fma:literal;)*) => { $(
-        /// The fold of every column, compiled for a level.
-        ///
-        /// # Safety
-        ///
-        /// As [`Abreast`] says, and the machine has the features.
-        $(#[$meta])*
-        unsafe fn $name<B: Body<C = ()>, J: Joint<Value = B::Out>>(
-            out: *mut u8,
-            (one, step): (*const u8, isize),
-            (many, pitch): (*const u8, usize),
-            columns: usize,
-            len: usize,
-        ) {
-            let rows = Rows::<B> { one: one.cast(), step, many: many.cast(), pitch, len };
-            // SAFETY: the caller keeps the conditions.
-            unsafe {
-                match size_of::<B::Out>() {
-                    4 => every_column::<B, J, $fma, { WIDE / 4 }>(out.cast(), &rows, columns),
-                    _ => every_column::<B, J, $fma, { WIDE / 8 }>(out.cast(), &rows, columns),
-                }
-            }
-        }
-    )* };
+compiled_for_levels! {
+    /// [`all`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn all_avx2<B: Body<C = ()>, J: Joint<Value = B::Out>>(
+        out: *mut u8,
+        one: (*const u8, isize),
+        many: (*const u8, usize),
+        columns: usize,
+        len: usize,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { all::<B, J, true>(out, one, many, columns, len) }
+    }
 }
 
-shims! {
-    baseline false;
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    avx2 true;
+/// The fold of every column.
+///
+/// # Safety
+///
+/// As [`Abreast`] says; `FMA` says whether the level has it.
+#[inline(always)]
+unsafe fn all<B: Body<C = ()>, J: Joint<Value = B::Out>, const FMA: bool>(
+    out: *mut u8,
+    (one, step): (*const u8, isize),
+    (many, pitch): (*const u8, usize),
+    columns: usize,
+    len: usize,
+) {
+    let rows = Rows::<B> { one: one.cast(), step, many: many.cast(), pitch, len };
+    // SAFETY: the caller keeps the conditions.
+    unsafe {
+        match size_of::<B::Out>() {
+            4 => every_column::<B, J, FMA, { WIDE / 4 }>(out.cast(), &rows, columns),
+            _ => every_column::<B, J, FMA, { WIDE / 8 }>(out.cast(), &rows, columns),
+        }
+    }
 }
 
 /// What is folded, from one column on.

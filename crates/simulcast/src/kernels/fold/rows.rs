@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use super::super::{Body, body};
 use super::{Joint, LEAF, SHORT, WIDE, long_from};
-use crate::level::{Kind, Level};
+use crate::level::{Kind, Level, compiled_for_levels};
 use crate::pack::square;
 
 /// The rows of an operand: where the first begins, how many elements the next is away, and the step
@@ -39,37 +39,27 @@ const MANY: usize = 32;
 
 pub(super) fn rows<B: Body<C = ()>, J: Joint<Value = B::Out>>(level: Level) -> RowFold {
     match level.kind() {
-        Kind::Baseline => baseline::<B, J>,
+        Kind::Baseline => every_row::<B, J, false>,
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => avx2::<B, J>,
+        Kind::Avx2 | Kind::Avx512 => every_row_avx2::<B, J>,
     }
 }
 
-macro_rules! shims {
-    ($($(#[$meta:meta])* $name:ident $avx2:literal;)*) => { $(
-        /// The fold of every row, compiled for a level.
-        ///
-        /// # Safety
-        ///
-        /// As [`RowFold`] says, and the machine has the features.
-        $(#[$meta])*
-        unsafe fn $name<B: Body<C = ()>, J: Joint<Value = B::Out>>(
-            out: *mut u8,
-            ins: [Rows; 2],
-            rows: usize,
-            len: usize,
-        ) {
-            // SAFETY: the caller keeps the conditions.
-            unsafe { every_row::<B, J, $avx2>(out.cast(), ins, rows, len) }
-        }
-    )* };
-}
-
-shims! {
-    baseline false;
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe")]
-    avx2 true;
+compiled_for_levels! {
+    /// [`every_row`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn every_row_avx2<B: Body<C = ()>, J: Joint<Value = B::Out>>(
+        out: *mut u8,
+        ins: [Rows; 2],
+        rows: usize,
+        len: usize,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { every_row::<B, J, true>(out, ins, rows, len) }
+    }
 }
 
 /// A row of each operand, and the steps within.
@@ -113,16 +103,19 @@ impl<B: Body<C = ()>> Row<B> {
     }
 }
 
+/// The fold of every row.
+///
 /// # Safety
 ///
 /// As [`RowFold`] says; with `AVX2`, the caller is compiled for it.
 #[inline(always)]
 unsafe fn every_row<B: Body<C = ()>, J: Joint<Value = B::Out>, const AVX2: bool>(
-    out: *mut B::Out,
+    out: *mut u8,
     ins: [Rows; 2],
     rows: usize,
     len: usize,
 ) {
+    let out = out.cast::<B::Out>();
     if len >= SHORT && len < long_from::<B::Out>() {
         // SAFETY: the caller keeps the conditions.
         return unsafe { middling::<B, J, AVX2>(out, ins, rows, len) };
