@@ -150,8 +150,8 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                             // SAFETY: a strip fits in the room, the nest stays within the operand,
                             // and `tileable` saw that it is plain.
                             unsafe {
-                                pack::<WIDE>(sizes[operand], room, line.ins[operand], &loops)
-                            };
+                                pack::<WIDE>(sizes[operand], room, line.ins[operand], &loops);
+                            }
                             line.ins[operand] = room.cast_const();
                         }
                         for _ in row..last {

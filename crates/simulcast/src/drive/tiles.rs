@@ -164,8 +164,8 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     // fit in the room, the nest stays within the operand, and `tileable` saw that
                     // it is plain.
                     unsafe {
-                        pack::<WIDE>(sizes[operand], room, pointer, &packing[operand][..depth])
-                    };
+                        pack::<WIDE>(sizes[operand], room, pointer, &packing[operand][..depth]);
+                    }
                     held[operand] = (pointer, own);
                 }
                 ins[operand] = room.wrapping_add(skip);
