@@ -20,7 +20,7 @@ use crate::inline::Inline;
 use crate::kernel::Body;
 use crate::laid::{Laid, same};
 use crate::level::Level;
-use crate::nest::Nest;
+use crate::nest::{Loop, Nest};
 use crate::plain::is_plain;
 use crate::stream::STREAM_FROM;
 use crate::threads;
@@ -296,8 +296,18 @@ fn cuts<const N: usize>(nest: &Nest<N>, parts: usize, any_order: bool) -> (usize
     let loops = &nest.loops;
     let long = loops.iter().position(|one| one.len >= parts);
     let longest = (0..loops.len()).max_by_key(|&at| loops[at].len);
+    // Along the innermost, where an operand is transposed: then a part reads rows of it that are its
+    // own, and whole pages.
+    let turned = loops.split_last().and_then(|(inner, outer)| {
+        let far = |one: &Loop<N>, n: usize| one.ins[n].unsigned_abs();
+        let turned =
+            |n: usize| far(inner, n) > 1 && outer.iter().all(|one| far(one, n) < far(inner, n));
+        // Where there are other loops, parts of those are apart already.
+        let alone = outer.len() == 1 && inner.len >= parts * 64;
+        (alone && (0..N).any(turned)).then_some(outer.len())
+    });
     // In order, only the outermost: then a part is a stretch of the output.
-    let at = if any_order { long.or(longest).unwrap_or(0) } else { 0 };
+    let at = if any_order { turned.or(long).or(longest).unwrap_or(0) } else { 0 };
     let len = loops.get(at).map_or(1, |one| one.len);
     let parts = parts.clamp(1, len);
     // Whole lines of elements, or whole squares, where there are enough.

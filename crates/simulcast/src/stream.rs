@@ -96,7 +96,7 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
         make(made.cast(), at, block);
         // SAFETY: the room is written, by the condition of this function; the place is within `out`,
         // and at a line.
-        unsafe { lines::<WIDE>(out.add(at).cast(), made.cast_const().cast(), BLOCK) };
+        unsafe { lines::<R, WIDE>(out.add(at).cast(), made.cast_const().cast(), BLOCK) };
         at += block;
     }
     // What is no whole block, at both ends: still only what is no whole line goes through the caches.
@@ -120,32 +120,43 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
 #[inline(always)]
 pub(crate) unsafe fn line<const WIDE: bool>(dst: *mut u8, line: &[u32; LINE / 4]) {
     // SAFETY: the caller keeps the conditions.
-    unsafe { lines::<WIDE>(dst, line.as_ptr().cast(), LINE) };
+    unsafe { lines::<u32, WIDE>(dst, line.as_ptr().cast(), LINE) };
 }
 
-/// Moves whole lines past the caches.
+/// Moves whole lines past the caches: as vectors of what was written there, so that the compiler makes
+/// such vectors to begin with.
 ///
 /// # Safety
 ///
 /// The invariant of this module; `dst` is at a line and `bytes` whole lines; `WIDE` as in
 /// [`results`].
 #[inline(always)]
-unsafe fn lines<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes: usize) {
+unsafe fn lines<R, const WIDE: bool>(dst: *mut u8, src: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{
-            _mm_loadu_si128, _mm_stream_si128, _mm256_loadu_si256, _mm256_stream_si256,
+            _mm_loadu_si128, _mm_stream_si128, _mm256_loadu_ps, _mm256_loadu_si256,
+            _mm256_stream_ps, _mm256_stream_si256,
         };
         let step = if WIDE { 32 } else { 16 };
-        for at in (0..bytes).step_by(step) {
-            // SAFETY: both have that many bytes, and `dst` is aligned to the step.
-            unsafe {
-                if WIDE {
-                    let value = _mm256_loadu_si256(src.add(at).cast());
-                    _mm256_stream_si256(dst.add(at).cast(), value);
-                } else {
-                    let value = _mm_loadu_si128(src.add(at).cast());
-                    _mm_stream_si128(dst.add(at).cast(), value);
+        // Four lines in a round, then one: rows of a few lines are common, and every round costs.
+        let many = bytes / (4 * LINE) * (4 * LINE);
+        for (from, to, round) in [(0, many, 4 * LINE), (many, bytes, LINE)] {
+            for first in (from..to).step_by(round) {
+                for at in (first..first + round).step_by(step) {
+                    // SAFETY: both have that many bytes, and `dst` is aligned to the step.
+                    unsafe {
+                        if WIDE && size_of::<R>() == 4 {
+                            let value = _mm256_loadu_ps(src.add(at).cast());
+                            _mm256_stream_ps(dst.add(at).cast(), value);
+                        } else if WIDE {
+                            let value = _mm256_loadu_si256(src.add(at).cast());
+                            _mm256_stream_si256(dst.add(at).cast(), value);
+                        } else {
+                            let value = _mm_loadu_si128(src.add(at).cast());
+                            _mm_stream_si128(dst.add(at).cast(), value);
+                        }
+                    }
                 }
             }
         }
@@ -173,7 +184,7 @@ pub(crate) unsafe fn copy<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes:
         if head > 0 {
             ptr::copy_nonoverlapping(src, dst, head);
         }
-        lines::<WIDE>(dst.add(head), src.add(head), done - head);
+        lines::<u8, WIDE>(dst.add(head), src.add(head), done - head);
         if done < bytes {
             ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
         }

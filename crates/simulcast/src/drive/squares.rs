@@ -4,26 +4,71 @@ use super::Job;
 use super::walk::{At, Walk};
 use crate::inline::Inline;
 use crate::kernel::Body;
-use crate::line::Line;
-use crate::nest::Loop;
-use crate::pack::square;
+use crate::line::room;
+use crate::pack::pack;
 use crate::stream::{self, Far, prefetch};
 
-/// The bytes of one operand's square: they stay in the second-level cache.
-const SQUARE: usize = 65536;
+/// The bytes that are read in a row from an operand that runs along the other loop. Eight lines are
+/// what memory likes.
+const RUN: usize = 512;
 
-/// The bytes of a column of a square, at best. Eight lines in a row are what memory likes.
-const COLUMN: usize = 512;
+/// The bytes of results that are written in a row.
+const WRITTEN: usize = 512;
 
-/// Squares go down after this many columns, so that the pages of a transposed operand stay known.
-const ACROSS: usize = 1024;
+/// The bytes of a strip's side: two lines, so that what is written goes to few pages at a time.
+const STRIP: usize = 2 * stream::LINE;
 
-/// Tiles over two loops, for operands that run along the other one.
+/// Squares go right after this many rows, so that the pages of the output stay known.
+const BAND: usize = 1024;
+
+/// Where the stretch of `step` that `at` is in ends, if the first one began `before` earlier.
+#[inline(always)]
+fn end(at: usize, before: usize, step: usize, len: usize) -> usize {
+    (((at + before) / step + 1) * step - before).min(len)
+}
+
+/// Asks for the runs of a square, a few for every row of the one before: nobody else would guess where
+/// they are.
+struct Ask<const N: usize> {
+    from: [*const u8; N],
+    /// How many rows and columns there are, and how many columns a row asks for.
+    high: usize,
+    left: usize,
+    each: usize,
+}
+
+impl<const N: usize> Ask<N> {
+    #[inline(always)]
+    fn new<R>(next: &At<R, N>, high: usize, wide: usize) -> Self {
+        Self { from: next.ins, high, left: wide, each: wide.div_ceil(high) }
+    }
+
+    /// Asks for some columns of operands, each with how far apart they are in bytes, or 0, which way
+    /// they run, and the size of their elements.
+    #[inline(always)]
+    fn some(&mut self, operands: &[(isize, isize, usize); N]) {
+        for _ in 0..self.each.min(self.left) {
+            for (from, &(apart, way, size)) in self.from.iter_mut().zip(operands) {
+                if apart == 0 {
+                    continue;
+                }
+                for line in (0..self.high * size).step_by(stream::LINE) {
+                    prefetch(from.wrapping_offset(line.cast_signed() * way));
+                }
+                *from = from.wrapping_offset(apart);
+            }
+            self.left -= 1;
+        }
+    }
+}
+
+/// Tiles over two loops, for operands that run along the other one: read in runs along it, as they lie
+/// in memory, into the second-level cache, and turned over from there strip by strip.
 ///
 /// # Safety
 ///
 /// The invariant of [`super`], and [`super::choose`] chose squares, and with `WIDE` the caller is compiled
-/// for AVX.
+/// for AVX2.
 #[inline(always)]
 pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     body: &mut B,
@@ -31,14 +76,14 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     with: usize,
 ) {
     let sizes = body.sizes();
-    let size = size_of::<B::Out>() * body.unit();
+    let size = (size_of::<B::Out>() * body.unit()).max(1);
     let Some((inner, rest)) = job.nest.loops.split_last() else { return };
     let mut outer = Inline::new();
     rest.iter().enumerate().filter(|&(at, _)| at != with).for_each(|(_, one)| outer.push(*one));
     let side = rest[with];
 
     let (mut splat, mut packed) = (0, [false; N]);
-    let mut widest = if job.stream { size } else { 1 }.max(1);
+    let mut widest = 1;
     for operand in 0..N {
         match inner.ins[operand] {
             1 => {}
@@ -49,29 +94,28 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
             }
         }
     }
-    let rows = (COLUMN / widest).clamp(16, 128);
-    let columns = SQUARE / widest / rows;
-
-    // Rows that are a line longer than they need be: those of a power of two would all fall on a few
-    // sets of the cache.
-    let pitches = sizes.map(|own| columns.min(inner.len) + stream::LINE / own.max(1));
-    let mut rooms: [Vec<Line>; N] = std::array::from_fn(|n| {
-        let bytes = if packed[n] { rows.min(side.len) * pitches[n] * sizes[n] } else { 0 };
-        Vec::with_capacity(bytes.div_ceil(size_of::<Line>()))
+    // Few columns: those of a transposed operand whose size is a power of two all fall on a few sets
+    // of the cache.
+    let columns = (WRITTEN / widest).clamp(64, 128);
+    let (strip, rows) = ((STRIP / widest).max(16), (RUN / widest).max(32));
+    let mut rooms: [_; N] = std::array::from_fn(|n| {
+        room(if packed[n] { strip.min(side.len) * columns.min(inner.len) * sizes[n] } else { 0 })
     });
-    // Whole squares across, and as many rows as there are.
-    let across = (ACROSS / columns).max(1) * columns;
-    let start = At::start(job, sizes);
-    // As if the output began at a line, so that blocks end at lines too.
-    let before = if job.stream { start.out.addr() % stream::LINE / size.max(1) } else { 0 };
-    let blocks = Loop { len: (inner.len + before).div_ceil(across), ..Loop::default() };
-    let mut first = 0;
-    outer.push(blocks);
-    let mut walk = Walk::new(&outer, start);
+    // Columns end at lines of the output.
+    let left = if job.stream { At::start(job, sizes).out.addr() % stream::LINE / size } else { 0 };
+    // How far apart the columns of operands are that run along the side, and which way they run.
+    let far: [_; N] = std::array::from_fn(|n| {
+        let apart = inner.ins[n] * sizes[n].cast_signed();
+        (
+            if packed[n] && side.ins[n].unsigned_abs() == 1 { apart } else { 0 },
+            side.ins[n],
+            sizes[n],
+        )
+    });
+    let mut walk = Walk::new(&outer, At::start(job, sizes));
     loop {
-        let end = if first == 0 { across - before } else { first + across }.min(inner.len);
-        // End the first rows at a line of the transposed operand, so that all others read whole lines.
-        let over = (0..N).filter(|&n| packed[n]).find_map(|n| {
+        // Rows end at lines of a transposed operand.
+        let above = (0..N).filter(|&n| packed[n]).find_map(|n| {
             let in_line = walk.at.ins[n].addr() % stream::LINE / sizes[n].max(1);
             match side.ins[n] {
                 1 => Some(in_line),
@@ -79,71 +123,71 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                 _ => None,
             }
         });
-        let over = over.map_or(0, |over| over.min(rows - 1));
-        let mut row = 0;
-        while row < side.len {
-            let most = if row == 0 { rows - over } else { rows };
-            let high = most.min(side.len - row);
+        let above = above.unwrap_or(0);
+        let at = |row: usize, column: usize| {
             let line = walk.at.moved(&side, row.cast_signed(), sizes);
-            let mut column = first;
-            while column < end {
-                let at = line.moved(inner, column.cast_signed(), sizes);
-                let mut wide = columns.min(end - column);
-                if job.stream && column == first {
-                    let over = at.out.addr() % stream::LINE / size.max(1);
-                    wide = wide.min(columns.saturating_sub(over).max(1));
-                }
-                for operand in (0..N).filter(|&operand| packed[operand]) {
-                    let down = (high, side.ins[operand]);
-                    let across = (wide, inner.ins[operand]);
-                    // SAFETY: `high` rows of `wide` elements fit in the room, the nest stays within
-                    // the operand, and `tileable` saw that it is plain.
-                    unsafe {
-                        let (room, pitch) = (rooms[operand].as_mut_ptr().cast(), pitches[operand]);
-                        square::<WIDE>(sizes[operand], room, pitch, at.ins[operand], down, across);
-                    }
-                }
-                // Columns of a transposed operand are far apart, and no hardware guesses them: ask
-                // for those of the next square while this one is written.
-                let next = if column + wide < end {
-                    at.moved(inner, wide.cast_signed(), sizes)
-                } else {
-                    let line = walk.at.moved(&side, (row + high).cast_signed(), sizes);
-                    line.moved(inner, first.cast_signed(), sizes)
-                };
-                for r in 0..high {
-                    let mut at = at.moved(&side, r.cast_signed(), sizes);
-                    for operand in (0..N).filter(|&operand| packed[operand]) {
-                        let (own, room) = (sizes[operand].cast_signed(), rooms[operand].as_ptr());
-                        let bytes = r * pitches[operand] * sizes[operand];
-                        at.ins[operand] = room.cast::<u8>().wrapping_add(bytes);
-                        if side.ins[operand].unsigned_abs() != 1 {
-                            continue;
+            line.moved(inner, column.cast_signed(), sizes)
+        };
+        let mut top = 0;
+        while top < side.len {
+            let bottom = end(top, above, BAND, side.len);
+            let mut column = 0;
+            while column < inner.len {
+                let right = end(column, left, columns, inner.len);
+                let wide = right - column;
+                let mut row = top;
+                while row < bottom {
+                    let below = end(row, above, rows, bottom);
+                    let next = if below < bottom { at(below, column) } else { at(top, right) };
+                    let mut ask = Ask::new(&next, below - row, wide);
+                    while row < below {
+                        let last = end(row, above, strip, below);
+                        let mut line = at(row, column);
+                        for operand in (0..N).filter(|&operand| packed[operand]) {
+                            let down = (last - row, side.ins[operand]);
+                            let loops = [down, (wide, inner.ins[operand])];
+                            let room = rooms[operand].as_mut_ptr().cast();
+                            // SAFETY: a strip fits in the room, the nest stays within the operand,
+                            // and `tileable` saw that it is plain.
+                            unsafe {
+                                pack::<WIDE>(sizes[operand], room, line.ins[operand], &loops);
+                            }
+                            line.ins[operand] = room.cast_const();
                         }
-                        for c in r * wide / high..(r + 1) * wide / high {
-                            let column = c.cast_signed() * inner.ins[operand] * own;
-                            let from = next.ins[operand].wrapping_offset(column);
-                            for line in (0..high * sizes[operand]).step_by(stream::LINE) {
-                                let down = line.cast_signed() * side.ins[operand];
-                                prefetch(from.wrapping_offset(down));
+                        for _ in row..last {
+                            ask.some(&far);
+                            // SAFETY: a row of `wide` elements, in the rooms or in the arrays.
+                            unsafe {
+                                if job.stream {
+                                    body.streamed::<WIDE>(
+                                        line.out,
+                                        line.ins,
+                                        splat,
+                                        wide,
+                                        Far::NONE,
+                                    );
+                                } else {
+                                    body.dense(line.out, line.ins, splat, wide);
+                                }
+                            }
+                            line.out = line.out.wrapping_offset(side.out);
+                            for operand in 0..N {
+                                let down = if packed[operand] {
+                                    wide.cast_signed()
+                                } else {
+                                    side.ins[operand]
+                                };
+                                let bytes = down * sizes[operand].cast_signed();
+                                line.ins[operand] = line.ins[operand].wrapping_offset(bytes);
                             }
                         }
-                    }
-                    // SAFETY: a row of `wide` elements, in the rooms or in the arrays; the results
-                    // of one row fit in their room.
-                    unsafe {
-                        if job.stream {
-                            body.streamed::<WIDE>(at.out, at.ins, splat, wide, Far::NONE);
-                        } else {
-                            body.dense(at.out, at.ins, splat, wide);
-                        }
+                        row = last;
                     }
                 }
-                column += wide;
+                column = right;
             }
-            row += high;
+            top = bottom;
         }
-        first = if end == inner.len { 0 } else { end };
         if !walk.step(sizes) {
             return;
         }

@@ -15,6 +15,9 @@ use crate::stream::{self, Far};
 /// the first-level cache.
 pub(super) const STRETCH: usize = 4096;
 
+/// The bytes of one where tiles go backwards: the sooner they are written, the less memory waits.
+const BACK: usize = 1024;
+
 /// The bytes of an operand that is packed for many tiles at once: the second-level cache has room for
 /// several.
 const BLOCK: usize = 32768;
@@ -52,11 +55,17 @@ impl WholeLines {
     }
 }
 
-/// The operands that come from memory: no loop around repeats them.
+/// Whether no loop around repeats an operand.
+#[inline(always)]
+fn from_memory<const N: usize>(outer: &[Loop<N>], operand: usize) -> bool {
+    outer.iter().all(|one| one.ins[operand] != 0)
+}
+
+/// The operands that come from memory.
 #[inline(always)]
 fn far<const N: usize>(lies: &[Lie; N], outer: &[Loop<N>]) -> Far {
     let moving = lies.iter().filter(|&&lie| lie != Lie::Splat).count();
-    let far = |&n: &usize| lies[n] == Lie::Direct && outer.iter().all(|one| one.ins[n] != 0);
+    let far = |&n: &usize| lies[n] == Lie::Direct && from_memory(outer, n);
     Far { operands: (0..N).filter(far).fold(0, |all, n| all | 1 << n), beside: moving > 2 }
 }
 
@@ -93,10 +102,18 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
             widest = widest.max(sizes[operand]);
         }
     }
+    // Tiles go the way in which an operand that runs backwards lies in memory, unless another one
+    // would then be read backwards.
+    let moves = |n: usize, lie: Lie, back: bool| {
+        lies[n] == lie && from_memory(outer, n) && (first.ins[n] < 0) == back
+    };
+    let back = (0..N).any(|n| moves(n, Lie::Packed, true))
+        && !(0..N).any(|n| moves(n, Lie::Direct, false) || moves(n, Lie::Packed, false));
     // How many steps of the first loop make a tile; without packing, all of them.
     let buffered = lies.contains(&Lie::Packed);
-    let steps = if buffered { (STRETCH / widest / inner).max(1) } else { first.len };
-    let far = if job.stream { far(&lies, outer) } else { Far::NONE };
+    let room = if back { BACK } else { STRETCH };
+    let steps = if buffered { (room / widest / inner).max(1) } else { first.len };
+    let far = if job.stream && !back { far(&lies, outer) } else { Far::NONE };
     let whole = WholeLines::new(inner * size);
     let steps = if job.stream { whole.fit(steps) } else { steps };
     // An operand that the loop around repeats is packed for a whole round of the group, once, where a
@@ -121,14 +138,15 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
 
     let mut walk = Walk::new(outer, At::start(job, sizes));
     loop {
-        let mut done = 0;
-        while done < first.len {
+        // End the first tile at a line, so that all others are whole lines.
+        let head = if job.stream { whole.first(walk.at.out.addr(), steps) } else { steps };
+        let head = head.min(first.len);
+        let tiles = 1 + (first.len - head).div_ceil(steps);
+        for tile in 0..tiles {
+            let tile = if back { tiles - 1 - tile } else { tile };
+            let done = if tile == 0 { 0 } else { head + (tile - 1) * steps };
+            let count = (head + tile * steps).min(first.len) - done;
             let at = walk.at.moved(first, done.cast_signed(), sizes);
-            let mut count = steps.min(first.len - done);
-            if job.stream && done == 0 {
-                // End the first tile at a line, so that all others are whole lines.
-                count = count.min(whole.first(at.out.addr(), steps));
-            }
             let mut ins = at.ins;
             for operand in 0..N {
                 if lies[operand] != Lie::Packed {
@@ -146,7 +164,9 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     // SAFETY: `own * inner` elements, `count` of them of at most `widest` bytes,
                     // fit in the room, the nest stays within the operand, and `tileable` saw that
                     // it is plain.
-                    unsafe { pack(sizes[operand], room, pointer, &packing[operand][..depth]) };
+                    unsafe {
+                        pack::<WIDE>(sizes[operand], room, pointer, &packing[operand][..depth]);
+                    }
                     held[operand] = (pointer, own);
                 }
                 ins[operand] = room.wrapping_add(skip);
@@ -161,7 +181,6 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     body.dense(at.out, ins, splat, len);
                 }
             }
-            done += count;
         }
         if !walk.step(sizes) {
             return;

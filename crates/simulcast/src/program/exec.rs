@@ -165,7 +165,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
                         return from;
                     }
                     let room = rooms.as_mut_ptr().add(n).cast::<u8>();
-                    pack(sizes[n], room, from, &[(count, steps[n])]);
+                    pack::<false>(sizes[n], room, from, &[(count, steps[n])]);
                     room.cast_const()
                 });
                 let to = results.as_mut_ptr().cast::<u8>();
@@ -413,7 +413,7 @@ unsafe fn run(
     if let Some((from, pointer, repeats)) = prepared.whole {
         let pointer = if let From::Leaf(leaf) = from { ins[leaf] } else { pointer };
         // SAFETY: one element, or `len` of them, of the result's size.
-        unsafe { pack(code.dtype.size(), out, pointer, &[(len, isize::from(!repeats))]) };
+        unsafe { pack::<false>(code.dtype.size(), out, pointer, &[(len, isize::from(!repeats))]) };
         return;
     }
     for slot in &*slots {

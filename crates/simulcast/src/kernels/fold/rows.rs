@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use super::super::{Body, body};
 use super::{Joint, LEAF, SHORT, WIDE, long_from};
 use crate::level::{Kind, Level, compiled_for_levels};
-use crate::pack::square;
+use crate::pack::pack;
 
 /// The rows of an operand: where the first begins, how many elements the next is away, and the step
 /// within a row: 1, or 0 where one element is the whole row.
@@ -156,11 +156,11 @@ unsafe fn middling<B: Body<C = ()>, J: Joint<Value = B::Out>, const AVX2: bool>(
             // SAFETY: the row is one of those that the caller vouches for.
             unsafe { side_by_side::<B, J, LANES, AVX2>(left, &Row::new(ins, done + at), len) };
         }
-        // SAFETY: `count` rows of eight are there, and as many columns.
+        // SAFETY: both have that many rows and columns, plain data.
         unsafe {
             let (to, from) = (turned.as_mut_ptr().cast(), left.as_ptr().cast());
-            let columns = (count, LANES.cast_signed());
-            square::<AVX2>(size_of::<B::Out>(), to, MANY, from, (LANES, 1), columns);
+            let loops = [(LANES, 1), (MANY, LANES.cast_signed())];
+            pack::<AVX2>(size_of::<B::Out>(), to, from, &loops);
         }
         let mut width = LANES / 2;
         while width > 0 {

@@ -17,7 +17,7 @@ use crate::DType;
 use crate::kernels::{self, Abreast, LEAF, WIDE};
 use crate::level::Level;
 use crate::line;
-use crate::pack::square;
+use crate::pack::pack_apart;
 
 /// The bytes of a tile: half of a first-level cache.
 const TILE: usize = 16384;
@@ -100,15 +100,15 @@ impl<const N: usize> FoldTask<'_, N> {
                 let at = moved(&cross.around, unit);
                 if held != Some(turned) {
                     let first = this.place(cross.many, at, cross.across, column);
-                    let (rows, columns) =
-                        ((len, cross.along.1[cross.many]), (count, cross.across.1[cross.many]));
+                    let loops =
+                        [(len, cross.along.1[cross.many]), (count, cross.across.1[cross.many])];
                     // SAFETY: the leaf reaches every element along its own strides, and the tile
                     // has room for `len` rows of `wide`.
                     unsafe {
                         if this.level == Level::BASELINE {
-                            square::<false>(size, tile, wide, first, rows, columns);
+                            pack_apart::<false>(size, tile, wide, first, &loops);
                         } else {
-                            square::<true>(size, tile, wide, first, rows, columns);
+                            pack_apart::<true>(size, tile, wide, first, &loops);
                         }
                     }
                     held = Some(turned);

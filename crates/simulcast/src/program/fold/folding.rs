@@ -121,7 +121,7 @@ impl Folding {
         // SAFETY: a value of any type fits in each place, and the first one is repeated.
         unsafe {
             self.finish(one, (&raw const self.identity).cast(), (&raw mut spare).cast(), 1);
-            pack(self.gives, out, one, &[(len, 0)]);
+            pack::<false>(self.gives, out, one, &[(len, 0)]);
         }
     }
 }
