@@ -188,7 +188,8 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
             }
         }
     }
-    let floors: Vec<f64> = entrants.iter().filter(|one| is_floor(&one.engine)).map(best).collect();
+    let floors: Vec<f64> =
+        entrants.iter().filter(|one| is_floor(&one.engine)).map(median).collect();
     let lines = entrants.iter().map(|entrant| {
         let Measured { best, median } = Measured::over(&entrant.turns);
         let huge = entrant.outside || entrant.engine == "floor-huge";
@@ -209,8 +210,8 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
     Ok(lines.inspect(|line| show(case, line)).collect())
 }
 
-fn best(entrant: &Entrant) -> f64 {
-    Measured::over(&entrant.turns).best
+fn median(entrant: &Entrant) -> f64 {
+    Measured::over(&entrant.turns).median
 }
 
 fn show(case: &Case, line: &Line) {
@@ -222,7 +223,7 @@ fn show(case: &Case, line: &Line) {
         time(line.best),
         time(line.median),
         line.share().map_or("-".into(), share),
-        line.best * 1e9 / case.elements() as f64,
+        line.median * 1e9 / case.elements() as f64,
     );
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Line {
     /// Seconds a call, of the quickest and of half of the calls.
     pub(crate) best: f64,
     pub(crate) median: f64,
-    /// The floor's seconds, where the case has one: in huge pages for what is measured outside.
+    /// The floor's median, where the case has one: in huge pages for what is measured outside.
     pub(crate) floor: Option<f64>,
     /// What must move.
     pub(crate) bytes: usize,
@@ -29,12 +29,12 @@ pub(crate) struct Line {
 impl Line {
     /// The share of the floor that it reaches.
     pub(crate) fn share(&self) -> Option<f64> {
-        Some(self.floor? / self.best)
+        Some(self.floor? / self.median)
     }
 
     /// How many times faster than the other one it is.
     fn against(&self, other: &Self) -> f64 {
-        other.best / self.best
+        other.median / self.median
     }
 }
 
@@ -80,7 +80,7 @@ impl Row {
             Whose::Floor => line.engine == side.floor,
             _ => line.outside == side.outside,
         });
-        lines.min_by(|a, b| a.best.total_cmp(&b.best))
+        lines.min_by(|a, b| a.median.total_cmp(&b.median))
     }
 
     /// Ours, and the best peer of each side.
@@ -105,14 +105,14 @@ pub(crate) fn time(seconds: f64) -> String {
 /// Rust and from Python.
 pub(crate) fn table(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
-        "Best of each engine, all in turn, in one run on {machine}. The floor is what must move, moved as fast\n\
+        "Medians of each engine, all in turn, in one run on {machine}. The floor is what must move, moved as fast\n\
          as the machine moves it. Arrays of Python lie in huge pages, those of Rust do not: each side has its floor.\n\n\
          | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let [rust, python] = [RUST, PYTHON].map(|side| cells(row, side));
-        let by_hand = row.best(Whose::ByHand, RUST).map_or("-".into(), |line| time(line.best));
+        let by_hand = row.best(Whose::ByHand, RUST).map_or("-".into(), |line| time(line.median));
         let _ = writeln!(text, "| {} | {rust} | {by_hand} | {python} |", row.case);
     }
     text
@@ -120,11 +120,11 @@ pub(crate) fn table(rows: &[Row], machine: &str) -> String {
 
 /// What there is to say of a case on a side.
 fn cells(row: &Row, side: Side) -> String {
-    let named = |line: &Line| format!("{} {}", line.engine, time(line.best));
+    let named = |line: &Line| format!("{} {}", line.engine, time(line.median));
     let (ours, peer) = (row.best(Whose::Ours, side), row.best(Whose::Peer, side));
     let share = ours.and_then(Line::share).map(|share| format!("{:.0}%", share * 100.0));
     let against = ours.zip(peer).map(|(ours, peer)| format!("{:.2}x", ours.against(peer)));
-    let floor = row.best(Whose::Floor, side).map(|line| time(line.best));
+    let floor = row.best(Whose::Floor, side).map(|line| time(line.median));
     let cells = [floor, ours.map(named), share, peer.map(named), against];
     cells.map(|cell| cell.unwrap_or_else(|| "-".into())).join(" | ")
 }

@@ -128,7 +128,7 @@ fn par_clone_from<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
     out: &mut ArrayRef<A::Elem, D>,
 ) -> Result<(), BroadcastError> {
     let parts = threads::parts(out.len(), None);
-    let longest = (0..out.ndim()).max_by_key(|&axis| out.shape()[axis]).map(Axis);
+    let longest = (0..out.ndim()).rev().max_by_key(|&axis| out.shape()[axis]).map(Axis);
     let Some(axis) = longest.filter(|_| parts > 1) else { return clone_from(array, out) };
     let shown = try_broadcast_to(array.shown(), out.raw_dim())?;
     let each = out.len_of(axis).div_ceil(parts);
