@@ -451,8 +451,8 @@ unsafe fn across<T: Addend, const WIDE: bool>(
             std::array::from_fn(|r| from.wrapping_offset(offsets(loops, row + r).0))
         };
         let [a, b, c, d] = four(row);
-        // Rows that lie close together hide the order from the hardware: ask for the next ones.
-        let next = four(row + FOUR);
+        // Rows that lie close together hide the order from the hardware: ask for those after the next.
+        let next = four(row + 2 * FOUR);
         // A few neighbours at a time, in registers.
         let bytes = TOGETHER * size_of::<T>();
         let whole = sums.len() / TOGETHER * TOGETHER;

@@ -12,9 +12,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 /// Where at least that many bytes are read and written, results are streamed: less than that stays in
-/// a last-level cache, where whoever reads it next finds it. With debug assertions it is half of that,
-/// so that tests come here with less.
-pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) { 20 << 20 } else { 40 << 20 };
+/// a last-level cache, where whoever reads it next finds it. With debug assertions it is less, so that
+/// tests come here with less.
+pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) { 20 << 20 } else { 56 << 20 };
 
 /// The bytes of a line: what a streaming store should fill.
 pub(crate) const LINE: usize = 64;

@@ -67,6 +67,7 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     let team = Arc::new(Team {
         work,
         parts,
+        each: (parts / ((helpers + 1) * PARTS)).max(1),
         next: AtomicUsize::new(0),
         left: AtomicUsize::new(parts),
         caller: std::thread::current(),
@@ -91,6 +92,8 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
 struct Team {
     work: &'static (dyn Fn(usize) + Sync),
     parts: usize,
+    /// How many parts are taken at a time.
+    each: usize,
     /// The next part to take.
     next: AtomicUsize,
     /// How many are not finished.
@@ -101,23 +104,28 @@ struct Team {
 }
 
 impl Team {
-    /// Takes parts as long as there are any.
+    /// Takes parts as long as there are any: some that follow each other, since those mostly lie one
+    /// after the other in memory.
     fn help(&self) {
         loop {
-            let part = self.next.fetch_add(1, Ordering::Relaxed);
-            if part >= self.parts {
+            let first = self.next.fetch_add(self.each, Ordering::Relaxed);
+            if first >= self.parts {
                 return;
             }
-            let panic = || self.panic.lock().unwrap_or_else(PoisonError::into_inner);
-            if panic().is_none()
-                && let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.work)(part)))
-            {
-                panic().get_or_insert(payload);
-            }
-            // What was written is seen by the caller, who reads that nothing is left.
-            if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                self.caller.unpark();
-            }
+            (first..self.parts.min(first + self.each)).for_each(|part| self.work_on(part));
+        }
+    }
+
+    fn work_on(&self, part: usize) {
+        let panic = || self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        if panic().is_none()
+            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.work)(part)))
+        {
+            panic().get_or_insert(payload);
+        }
+        // What was written is seen by the caller, who reads that nothing is left.
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.caller.unpark();
         }
     }
 
