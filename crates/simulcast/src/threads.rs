@@ -73,18 +73,30 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
         caller: std::thread::current(),
         panic: Mutex::new(None),
     });
-    for _ in 0..helpers {
-        let team = Arc::clone(&team);
-        let help = move || team.help();
-        match pool() {
-            Some(pool) => pool.spawn(help),
-            None => rayon::spawn(help),
-        }
-    }
+    summon(&team, helpers);
     team.help();
     team.wait();
     if let Some(panic) = team.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
         resume_unwind(panic);
+    }
+}
+
+/// Calls for helpers. Waking one takes as long as some work does, so that the first half of them is left
+/// to the first of them, and so on.
+fn summon(team: &Arc<Team>, helpers: usize) {
+    let mut left = helpers;
+    while left > 0 && !team.is_taken() {
+        let others = left / 2;
+        left -= others + 1;
+        let team = Arc::clone(team);
+        let help = move || {
+            summon(&team, others);
+            team.help();
+        };
+        match pool() {
+            Some(pool) => pool.spawn(help),
+            None => rayon::spawn(help),
+        }
     }
 }
 
@@ -104,6 +116,11 @@ struct Team {
 }
 
 impl Team {
+    /// Whether all parts are taken.
+    fn is_taken(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.parts
+    }
+
     /// Takes parts as long as there are any: some that follow each other, since those mostly lie one
     /// after the other in memory.
     fn help(&self) {
