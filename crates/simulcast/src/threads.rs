@@ -61,9 +61,9 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     if helpers == 0 {
         return (0..parts).for_each(work);
     }
-    let work: &(dyn Fn(usize) + Sync) = &work;
+    let work: *const (dyn Fn(usize) + Sync + '_) = &raw const work;
     // SAFETY: only the lifetime changes, and the invariant keeps calls within it.
-    let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+    let work: *const (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
     let team = Arc::new(Team {
         work,
         parts,
@@ -102,7 +102,8 @@ fn summon(team: &Arc<Team>, helpers: usize) {
 
 /// Work in parts, and who has taken which.
 struct Team {
-    work: &'static (dyn Fn(usize) + Sync),
+    /// A pointer, since helpers that come late keep it longer than there is anything behind it.
+    work: *const (dyn Fn(usize) + Sync),
     parts: usize,
     /// How many parts are taken at a time.
     each: usize,
@@ -114,6 +115,11 @@ struct Team {
     /// What the first part that panicked says; parts taken after that do nothing.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
+
+// SAFETY: the work is `Sync`, and so is all else.
+unsafe impl Send for Team {}
+// SAFETY: as above.
+unsafe impl Sync for Team {}
 
 impl Team {
     /// Whether all parts are taken.
@@ -135,8 +141,10 @@ impl Team {
 
     fn work_on(&self, part: usize) {
         let panic = || self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the part is not finished, so that by the invariant the caller still owns the work.
+        let work = || unsafe { (*self.work)(part) };
         if panic().is_none()
-            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.work)(part)))
+            && let Err(payload) = catch_unwind(AssertUnwindSafe(work))
         {
             panic().get_or_insert(payload);
         }
