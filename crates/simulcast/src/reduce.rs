@@ -3,19 +3,24 @@
 //! ```text
 //! loops    as in a nest, ordered by the gradient's strides, so that it is read in order; a loop
 //!          is summed (the result does not move) or kept
-//! unit     along  (the innermost loop is summed)  one element of the result
-//!          across (the innermost loop is kept)    up to 2048 neighbours
-//! leaf     along   up to 2048 elements of one run, in 32 sums side by side
-//!          across  up to 32 rows, four at a time, added to one row of sums
+//! unit     neighbours in the result
+//!          along  (the innermost loop is summed)  up to 64, each the sum of runs
+//!          across (the innermost loop is kept)    up to 4096, the sums of rows
+//! leaf     along   up to 32768 elements of a run for each neighbour: sums of 2048, in 32 sums side
+//!                  by side, added in pairs
+//!          across  up to 64 rows, two at a time, added to one row of sums
 //! tree     leaves are added in pairs, pairs in pairs, and so on
 //! parts    where there are few units, the leaves of each are cut into equal parts, the sums of
 //!          which are added the same way
 //! ```
 //!
+//! So memory is read in order wherever the sums of a unit find room in the first-level cache.
+//!
 //! Invariant: the gradient's pointer with its loops stays within the gradient, the result's offsets
 //! stay within the result, and two units never share an element of it.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::Addend;
 use crate::addend::TOGETHER;
@@ -26,25 +31,34 @@ use crate::run::share;
 use crate::stream::{LINE, prefetch};
 use crate::threads;
 
-/// The neighbours that one unit across sums.
-const WIDE: usize = 2048;
-/// The elements of a leaf along.
-const RUN: usize = 2048;
+/// The neighbours of a unit across, and along.
+const WIDE: usize = 4096;
+const FEW: usize = 64;
+/// The elements of a run that a leaf along sums, and how many of them at a time.
+const RUN: usize = 16 * BLOCK;
+const BLOCK: usize = 2048;
 /// The rows of a leaf across.
-const ROWS: usize = 32;
-/// The rows that are added at a time.
-const FOUR: usize = 4;
+const ROWS: usize = 64;
 /// The sums side by side in a leaf along.
 const LANES: usize = 32;
-/// The parts that there should be at least, whoever does them.
+/// The parts that there should be at least, whoever does them, and the elements that are worth one.
 const PARTS: usize = 64;
+const PART: usize = 1 << 14;
+/// The rows that are added at a time: with more of them, lines that are a power of two apart would push
+/// each other out of the first-level cache.
+const EIGHT: usize = 8;
+/// How far ahead rows are asked for, in bytes.
+const AHEAD: usize = 32 << 10;
 
 /// What is summed into what: pure arithmetic on the shape.
 pub(crate) struct Reduction {
     /// Where gradient and result begin.
     start: (isize, isize),
-    /// The innermost loop.
-    inner: Loop<1>,
+    /// The loop over the neighbours of units, and how many of them a unit has at most.
+    row: Loop<1>,
+    width: usize,
+    /// The innermost loop, where it is summed.
+    run: Option<Loop<1>>,
     /// The other loops that are kept, and those that are summed.
     kept: Inline<Loop<1>>,
     summed: Inline<Loop<1>>,
@@ -58,52 +72,42 @@ impl Reduction {
     /// The reduction over a shape without a 0, given the strides of the gradient and of the result.
     pub(crate) fn new(shape: &[usize], grad: &[isize], result: &[isize]) -> Self {
         let nest = Nest::new(shape, grad, [result]);
+        let is_kept = |one: &Loop<1>| one.ins != [0];
+        let mut outer = &nest.loops[..];
+        let run = outer.split_last().filter(|(inner, _)| !is_kept(inner)).map(|(inner, rest)| {
+            outer = rest;
+            *inner
+        });
+        let row = outer.split_last().filter(|(inner, _)| is_kept(inner)).map(|(inner, rest)| {
+            outer = rest;
+            *inner
+        });
+        let row = row.unwrap_or_default();
         let (mut kept, mut summed) = (Inline::new(), Inline::new());
-        let (inner, outer) = match nest.loops.split_last() {
-            Some((inner, outer)) => (*inner, outer),
-            None => (Loop::default(), &[][..]),
-        };
         for one in outer {
-            if one.ins == [0] { summed.push(*one) } else { kept.push(*one) }
+            if is_kept(one) { kept.push(*one) } else { summed.push(*one) }
         }
-        let (width, depth) = (count(&kept), count(&summed));
-        let (units, leaves) = if inner.ins == [0] {
-            (width, depth * inner.len.div_ceil(RUN))
-        } else {
-            (width * inner.len.div_ceil(WIDE), depth.div_ceil(ROWS))
+        let depth = count(&summed);
+        let (width, leaves) = match run {
+            Some(run) => (FEW.min(row.len), depth * run.len.div_ceil(RUN)),
+            None => (WIDE.min(row.len), depth.div_ceil(ROWS)),
         };
-        let parts = PARTS.div_ceil(units).min(leaves.div_ceil(4));
+        let units = count(&kept) * row.len.div_ceil(width);
+        let most = (count(&nest.loops) / PART).max(1);
+        let parts = PARTS.div_ceil(units).min(leaves.div_ceil(2)).min(most);
         let start = (nest.out, nest.ins[0]);
-        Self { start, inner, kept, summed, units, leaves, parts }
-    }
-
-    /// Whether the innermost loop is summed.
-    fn along(&self) -> bool {
-        self.inner.ins == [0]
+        Self { start, row, width, run, kept, summed, units, leaves, parts }
     }
 
     /// Where the gradient and the result of a unit begin, and how many neighbours it has.
     fn unit(&self, unit: usize) -> (isize, isize, usize) {
-        let (rest, column) = if self.along() {
-            (unit, 0)
-        } else {
-            let blocks = self.inner.len.div_ceil(WIDE);
-            (unit / blocks, unit % blocks * WIDE)
-        };
-        let width = if self.along() { 1 } else { WIDE.min(self.inner.len - column) };
-        let (grad, result) = offsets(&self.kept, rest);
-        let column = column.cast_signed();
-        let [step] = self.inner.ins;
-        (
-            self.start.0 + grad + column * self.inner.out,
-            self.start.1 + result + column * step,
-            width,
-        )
-    }
-
-    /// The most sums that one unit has.
-    fn width(&self) -> usize {
-        if self.along() { 1 } else { WIDE.min(self.inner.len) }
+        let blocks = self.row.len.div_ceil(self.width);
+        let (grad, result) = offsets(&self.kept, unit / blocks);
+        let first = unit % blocks * self.width;
+        let width = self.width.min(self.row.len - first);
+        let first = first.cast_signed();
+        let [step] = self.row.ins;
+        (self.start.0 + grad + first * self.row.out, self.start.1 + result + first * step, width)
     }
 }
 
@@ -130,54 +134,40 @@ fn offsets(loops: &[Loop<1>], mut step: usize) -> (isize, isize) {
 
 /// Sums in pairs, pairs of pairs and so on: rows of sums, each of the same width.
 struct Tree<S> {
-    width: usize,
     added: usize,
     /// Row k holds the sum of `1 << k` leaves, where bit k of `added` is set.
     levels: Vec<Vec<S>>,
 }
 
 impl<S: Copy> Tree<S> {
-    fn new(width: usize) -> Self {
-        Self { width, added: 0, levels: Vec::new() }
-    }
-
-    fn clear(&mut self, width: usize) {
-        self.width = width;
-        self.added = 0;
-    }
-
     /// Adds a leaf, which is used up.
     #[inline(always)]
-    fn add(&mut self, leaf: &mut [S], plus: impl Fn(S, S) -> S + Copy) {
+    fn add(&mut self, leaf: &mut Vec<S>, plus: impl Fn(S, S) -> S + Copy) {
         let mut level = 0;
         while self.added >> level & 1 == 1 {
-            join_rows(leaf, &self.levels[level][..self.width], plus);
+            join_rows(leaf, &self.levels[level], plus);
             level += 1;
         }
         if level == self.levels.len() {
-            self.levels.push(leaf.to_vec());
-        } else {
-            let row = &mut self.levels[level];
-            row.clear();
-            row.extend_from_slice(leaf);
+            self.levels.push(Vec::new());
         }
+        std::mem::swap(&mut self.levels[level], leaf);
         self.added += 1;
     }
 
-    /// The sum of all leaves, into `total`, which held zeros.
+    /// The sum of all leaves, of which there are some; none are left.
     #[inline(always)]
-    fn total(&self, total: &mut [S], plus: impl Fn(S, S) -> S + Copy) {
-        let mut first = true;
-        for (level, row) in self.levels.iter().enumerate() {
+    fn total(&mut self, total: &mut Vec<S>, plus: impl Fn(S, S) -> S + Copy) {
+        let mut level = self.added.trailing_zeros() as usize;
+        std::mem::swap(&mut self.levels[level], total);
+        level += 1;
+        while self.added >> level > 0 {
             if self.added >> level & 1 == 1 {
-                if first {
-                    total.copy_from_slice(&row[..self.width]);
-                } else {
-                    join_rows(total, &row[..self.width], plus);
-                }
-                first = false;
+                join_rows(total, &self.levels[level], plus);
             }
+            level += 1;
         }
+        self.added = 0;
     }
 }
 
@@ -223,7 +213,7 @@ pub(crate) unsafe fn reduce<T: Addend>(
         let tasks = units.min(4 * PARTS);
         run(tasks, &|task| {
             let (grad, result) = shared.get();
-            let mut work = Work::new(reduction.width());
+            let mut work = Work::new();
             for unit in share(units, task, tasks)..share(units, task + 1, tasks) {
                 // SAFETY: the caller keeps the invariant; tasks have units of their own.
                 unsafe {
@@ -234,30 +224,21 @@ pub(crate) unsafe fn reduce<T: Addend>(
         });
         return;
     }
-    // Few units: at most `2 * PARTS` rows of sums.
-    let width = reduction.width();
-    let mut rows = vec![T::NEUTRAL; units * parts * width];
-    let rows_at = Shared(grad, rows.as_mut_ptr());
+    // Few units: less than `2 * PARTS` rows of sums.
+    let sums: Vec<_> = (0..units * parts).map(|_| OnceLock::new()).collect();
     run(units * parts, &|task| {
         let (unit, part) = (task / parts, task % parts);
-        let mut work = Work::new(width);
         let own = share(leaves, part, parts)..share(leaves, part + 1, parts);
-        // SAFETY: the caller keeps the invariant; every task writes a row of its own.
-        unsafe {
-            let (grad, rows) = rows_at.get();
-            work.sum(level, reduction, grad, unit, own);
-            let row = rows.add(task * width);
-            std::ptr::copy_nonoverlapping(work.total.as_ptr(), row, work.total.len());
-        }
+        let mut work = Work::new();
+        // SAFETY: the caller keeps the invariant.
+        unsafe { work.sum(level, reduction, shared.get().0, unit, own) };
+        sums[task].get_or_init(|| work.total);
     });
-    let mut work = Work::<T>::new(width);
+    let mut sums = sums.into_iter().filter_map(OnceLock::into_inner);
+    let mut work = Work::<T>::new();
     for unit in 0..units {
-        let (_, _, own) = reduction.unit(unit);
-        work.tree.clear(own);
-        work.total.clear();
-        work.total.resize(own, T::NEUTRAL);
-        for row in rows.chunks_exact_mut(width).skip(unit * parts).take(parts) {
-            work.tree.add(&mut row[..own], T::plus);
+        for mut row in sums.by_ref().take(parts) {
+            work.tree.add(&mut row, T::plus);
         }
         work.tree.total(&mut work.total, T::plus);
         // SAFETY: the caller keeps the invariant.
@@ -273,8 +254,9 @@ struct Work<T: Addend> {
 }
 
 impl<T: Addend> Work<T> {
-    fn new(width: usize) -> Self {
-        Self { tree: Tree::new(width), leaf: Vec::new(), total: Vec::new() }
+    fn new() -> Self {
+        let tree = Tree { added: 0, levels: Vec::new() };
+        Self { tree, leaf: Vec::new(), total: Vec::new() }
     }
 
     /// Writes the total of a unit into the result.
@@ -284,7 +266,7 @@ impl<T: Addend> Work<T> {
     /// The invariant of this module.
     unsafe fn store(&self, reduction: &Reduction, result: *mut T, unit: usize) {
         let (_, to, _) = reduction.unit(unit);
-        let [step] = reduction.inner.ins;
+        let [step] = reduction.row.ins;
         for (at, &sum) in self.total.iter().enumerate() {
             // SAFETY: a unit's neighbours lie within the result.
             unsafe { result.offset(to + at.cast_signed() * step).write(T::narrow(sum)) };
@@ -344,49 +326,73 @@ impl<T: Addend> Work<T> {
         leaves: Range<usize>,
     ) {
         let (from, _, width) = reduction.unit(unit);
-        self.tree.clear(width);
-        self.total.clear();
-        self.total.resize(width, T::NEUTRAL);
+        let from = grad.wrapping_offset(from);
         let summed = &reduction.summed[..];
-        let inner = reduction.inner;
-        if reduction.along() {
-            let pieces = inner.len.div_ceil(RUN);
-            for leaf in leaves {
+        for leaf in leaves {
+            self.leaf.clear();
+            self.leaf.resize(width, T::NEUTRAL);
+            if let Some(inner) = reduction.run {
+                let pieces = inner.len.div_ceil(RUN);
                 let start = leaf % pieces * RUN;
+                let len = RUN.min(inner.len - start);
                 let (offset, _) = offsets(summed, leaf / pieces);
-                let at = from + offset + start.cast_signed() * inner.out;
-                // SAFETY: the run lies within the gradient.
-                let sum = unsafe {
-                    run::<T, WIDE>(grad.offset(at), RUN.min(inner.len - start), inner.out)
-                };
-                self.tree.add(&mut [sum], T::plus);
-            }
-        } else {
-            let all = count(summed);
-            for leaf in leaves {
-                self.leaf.clear();
-                self.leaf.resize(width, T::NEUTRAL);
-                let rows = leaf * ROWS..all.min((leaf + 1) * ROWS);
+                let mut at = from.wrapping_offset(offset + start.cast_signed() * inner.out);
+                for sum in &mut self.leaf {
+                    // SAFETY: the run lies within the gradient.
+                    *sum = unsafe { run::<T, WIDE>(at, len, inner.out) };
+                    at = at.wrapping_offset(reduction.row.out);
+                }
+            } else {
+                let rows = leaf * ROWS..count(summed).min((leaf + 1) * ROWS);
                 // SAFETY: the rows lie within the gradient.
                 unsafe {
-                    let from = grad.offset(from);
-                    across::<T, WIDE>(&mut self.leaf, from, summed, rows, inner.out);
+                    across::<T, WIDE>(&mut self.leaf, from, summed, rows, reduction.row.out);
                 }
-                self.tree.add(&mut self.leaf, T::plus);
             }
+            self.tree.add(&mut self.leaf, T::plus);
         }
         self.tree.total(&mut self.total, T::plus);
     }
 }
 
-/// The sum of one run: many sums side by side, then those in pairs.
+/// The sum of one run: sums of blocks, then those in pairs.
+///
+/// # Safety
+///
+/// `from` reaches `len` elements, at most [`RUN`], with that stride; with `WIDE`, the caller is
+/// compiled for AVX2 and F16C.
+#[inline(always)]
+unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
+    let mut blocks = [T::NEUTRAL; RUN / BLOCK];
+    for (at, sum) in (0..len).step_by(BLOCK).zip(&mut blocks) {
+        let from = from.wrapping_offset(at.cast_signed() * stride);
+        // SAFETY: the caller keeps the conditions.
+        *sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - at), stride) };
+    }
+    if len <= BLOCK { blocks[0] } else { in_pairs::<T>(&mut blocks) }
+}
+
+/// The sum of a power of two of sums, which are used up.
+#[inline(always)]
+fn in_pairs<T: Addend>(sums: &mut [T::Sum]) -> T::Sum {
+    let mut half = sums.len() / 2;
+    while half > 0 {
+        for at in 0..half {
+            sums[at] = T::plus(sums[at], sums[at + half]);
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// The sum of one block: many sums side by side, then those in pairs.
 ///
 /// # Safety
 ///
 /// `from` reaches `len` elements with that stride; with `WIDE`, the caller is compiled for AVX2 and
 /// F16C.
 #[inline(always)]
-unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
+unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
     let mut lanes = [T::NEUTRAL; LANES];
     let whole = len / LANES * LANES;
     if stride == 1 {
@@ -411,27 +417,10 @@ unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: i
         let element = unsafe { from.offset(at.cast_signed() * stride).read() };
         lanes[at - whole] = T::plus(lanes[at - whole], element.widen());
     }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for at in 0..half {
-            lanes[at] = T::plus(lanes[at], lanes[at + half]);
-        }
-        half /= 2;
-    }
-    lanes[0]
+    in_pairs::<T>(&mut lanes)
 }
 
-/// Sums of neighbours, added.
-#[inline(always)]
-fn both<T: Addend>(mut a: [T::Sum; TOGETHER], b: [T::Sum; TOGETHER]) -> [T::Sum; TOGETHER] {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a = T::plus(*a, b);
-    }
-    a
-}
-
-/// Adds rows to sums, four rows at a time: with more of them, lines that are a power of two apart would
-/// push each other out of the first-level cache.
+/// Adds rows to sums.
 ///
 /// # Safety
 ///
@@ -445,50 +434,72 @@ unsafe fn across<T: Addend, const WIDE: bool>(
     rows: Range<usize>,
     stride: isize,
 ) {
+    let place = |row| from.wrapping_offset(offsets(loops, row).0);
+    let ahead = (AHEAD / (sums.len() * size_of::<T>()).max(1)).clamp(EIGHT, 4 * EIGHT);
     let mut row = rows.start;
-    while row + FOUR <= rows.end && stride == 1 {
-        let four = |row| -> [*const T; FOUR] {
-            std::array::from_fn(|r| from.wrapping_offset(offsets(loops, row + r).0))
-        };
-        let [a, b, c, d] = four(row);
-        // Rows that lie close together hide the order from the hardware: ask for those after the next.
-        let next = four(row + 2 * FOUR);
-        // A few neighbours at a time, in registers.
-        let bytes = TOGETHER * size_of::<T>();
-        let whole = sums.len() / TOGETHER * TOGETHER;
-        for (block, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
-            let at = block * TOGETHER;
-            if (block * bytes).is_multiple_of(LINE) {
-                for line in (0..bytes).step_by(LINE) {
-                    let line = block * bytes + line;
-                    next.iter().for_each(|next| prefetch(next.cast::<u8>().wrapping_add(line)));
-                }
-            }
-            // SAFETY: the rows are as long as the sums, and the caller has the instructions.
-            let rows = unsafe {
-                both::<T>(
-                    both::<T>(T::widen_all::<WIDE>(a.add(at)), T::widen_all::<WIDE>(b.add(at))),
-                    both::<T>(T::widen_all::<WIDE>(c.add(at)), T::widen_all::<WIDE>(d.add(at))),
-                )
-            };
-            for (sum, row) in sums.iter_mut().zip(rows) {
-                *sum = T::plus(*sum, row);
-            }
-        }
-        for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
-            // SAFETY: as above.
-            let [a, b, c, d] = [a, b, c, d].map(|row| unsafe { row.add(at).read() }.widen());
-            *sum = T::plus(*sum, T::plus(T::plus(a, b), T::plus(c, d)));
-        }
-        row += FOUR;
+    while row + EIGHT <= rows.end && stride == 1 {
+        let eight = |row| std::array::from_fn(|n| place(row + n));
+        // SAFETY: the caller keeps the conditions.
+        unsafe { together::<T, WIDE, EIGHT>(sums, eight(row), eight(row + ahead)) };
+        row += EIGHT;
     }
     for row in row..rows.end {
-        let start = from.wrapping_offset(offsets(loops, row).0);
+        if stride == 1 {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { together::<T, WIDE, 1>(sums, [place(row)], [place(row + ahead)]) };
+            continue;
+        }
         for (at, sum) in sums.iter_mut().enumerate() {
             // SAFETY: by the condition of this function.
-            let element = unsafe { start.offset(at.cast_signed() * stride).read() };
+            let element = unsafe { place(row).offset(at.cast_signed() * stride).read() };
             *sum = T::plus(*sum, element.widen());
         }
+    }
+}
+
+/// Adds some rows together to sums, and asks for the lines of others.
+///
+/// # Safety
+///
+/// The rows have as many elements as there are sums; with `WIDE`, the caller is compiled for AVX2 and
+/// F16C.
+#[inline(always)]
+unsafe fn together<T: Addend, const WIDE: bool, const N: usize>(
+    sums: &mut [T::Sum],
+    rows: [*const T; N],
+    next: [*const T; N],
+) {
+    let bytes = TOGETHER * size_of::<T>();
+    let whole = sums.len() / TOGETHER * TOGETHER;
+    for (block, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
+        // A few neighbours at a time, in registers.
+        let mut own = [[T::NEUTRAL; TOGETHER]; N];
+        for (own, row) in own.iter_mut().zip(rows) {
+            // SAFETY: by the conditions of this function.
+            *own = unsafe { T::widen_all::<WIDE>(row.add(block * TOGETHER)) };
+        }
+        let mut half = N / 2;
+        while half > 0 {
+            for n in 0..half {
+                for at in 0..TOGETHER {
+                    own[n][at] = T::plus(own[n][at], own[n + half][at]);
+                }
+            }
+            half /= 2;
+        }
+        for (sum, own) in sums.iter_mut().zip(own[0]) {
+            *sum = T::plus(*sum, own);
+        }
+        if (block * bytes).is_multiple_of(LINE) {
+            for line in (0..bytes).step_by(LINE) {
+                next.map(|next| prefetch(next.cast::<u8>().wrapping_add(block * bytes + line)));
+            }
+        }
+    }
+    for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
+        // SAFETY: by the conditions of this function.
+        let mut own = rows.map(|row| unsafe { row.add(at).read() }.widen());
+        *sum = T::plus(*sum, in_pairs::<T>(&mut own));
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     let team = Arc::new(Team {
         work,
         parts,
-        each: (parts / ((helpers + 1) * PARTS)).max(1),
+        shares: (helpers + 1) * PARTS,
         next: AtomicUsize::new(0),
         left: AtomicUsize::new(parts),
         caller: std::thread::current(),
@@ -105,8 +105,8 @@ struct Team {
     /// A pointer, since helpers that come late keep it longer than there is anything behind it.
     work: *const (dyn Fn(usize) + Sync),
     parts: usize,
-    /// How many parts are taken at a time.
-    each: usize,
+    /// What share of the parts that are left is taken at a time.
+    shares: usize,
     /// The next part to take.
     next: AtomicUsize,
     /// How many are not finished.
@@ -128,14 +128,12 @@ impl Team {
     }
 
     /// Takes parts as long as there are any: some that follow each other, since those mostly lie one
-    /// after the other in memory.
+    /// after the other in memory, and fewer towards the end, so that all end together.
     fn help(&self) {
-        loop {
-            let first = self.next.fetch_add(self.each, Ordering::Relaxed);
-            if first >= self.parts {
-                return;
-            }
-            (first..self.parts.min(first + self.each)).for_each(|part| self.work_on(part));
+        let after = |first: usize| first + ((self.parts - first) / self.shares).max(1);
+        let take = |first| (first < self.parts).then(|| after(first));
+        while let Ok(first) = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            (first..after(first)).for_each(|part| self.work_on(part));
         }
     }
 
