@@ -39,6 +39,8 @@ const RUN: usize = 16 * BLOCK;
 const BLOCK: usize = 2048;
 /// The rows of a leaf across.
 const ROWS: usize = 64;
+/// Rows are short where several of them have no more elements together.
+const SHORT: usize = 512;
 /// The sums side by side in a leaf along.
 const LANES: usize = 32;
 /// The parts that there should be at least, whoever does them, and the elements that are worth one.
@@ -62,6 +64,9 @@ pub(crate) struct Reduction {
     /// The other loops that are kept, and those that are summed.
     kept: Inline<Loop<1>>,
     summed: Inline<Loop<1>>,
+    /// How many short rows that follow each other are taken as one, and how many rows are left over.
+    abreast: usize,
+    over: usize,
     /// How many units there are, leaves a unit, and parts that the leaves of a unit are cut into.
     units: usize,
     leaves: usize,
@@ -87,6 +92,15 @@ impl Reduction {
         for one in outer {
             if is_kept(one) { kept.push(*one) } else { summed.push(*one) }
         }
+        let (mut abreast, mut over) = (1, 0);
+        if let (None, 1, [rows]) = (run, row.out, &mut summed[..])
+            && rows.out == row.len.cast_signed()
+        {
+            abreast = 1 << (SHORT / row.len).min(rows.len / EIGHT).max(1).ilog2();
+            over = rows.len % abreast;
+            rows.len /= abreast;
+            rows.out *= abreast.cast_signed();
+        }
         let depth = count(&summed);
         let (width, leaves) = match run {
             Some(run) => (FEW.min(row.len), depth * run.len.div_ceil(RUN)),
@@ -96,7 +110,7 @@ impl Reduction {
         let most = (count(&nest.loops) / PART).max(1);
         let parts = PARTS.div_ceil(units).min(leaves.div_ceil(2)).min(most);
         let start = (nest.out, nest.ins[0]);
-        Self { start, row, width, run, kept, summed, units, leaves, parts }
+        Self { start, row, width, run, kept, summed, abreast, over, units, leaves, parts }
     }
 
     /// Where the gradient and the result of a unit begin, and how many neighbours it has.
@@ -330,7 +344,7 @@ impl<T: Addend> Work<T> {
         let summed = &reduction.summed[..];
         for leaf in leaves {
             self.leaf.clear();
-            self.leaf.resize(width, T::NEUTRAL);
+            self.leaf.resize(width * reduction.abreast, T::NEUTRAL);
             if let Some(inner) = reduction.run {
                 let pieces = inner.len.div_ceil(RUN);
                 let start = leaf % pieces * RUN;
@@ -343,15 +357,23 @@ impl<T: Addend> Work<T> {
                     at = at.wrapping_offset(reduction.row.out);
                 }
             } else {
-                let rows = leaf * ROWS..count(summed).min((leaf + 1) * ROWS);
-                // SAFETY: the rows lie within the gradient.
+                let all = count(summed);
+                let rows = leaf * ROWS..all.min((leaf + 1) * ROWS);
+                // SAFETY: the rows lie within the gradient, and so does what is left over after them.
                 unsafe {
                     across::<T, WIDE>(&mut self.leaf, from, summed, rows, reduction.row.out);
+                    if reduction.over > 0 && leaf + 1 == reduction.leaves {
+                        let rest = [from.add(all * self.leaf.len())];
+                        let sums = &mut self.leaf[..reduction.over * width];
+                        together::<T, WIDE, 1>(sums, rest, rest);
+                    }
                 }
             }
             self.tree.add(&mut self.leaf, T::plus);
         }
         self.tree.total(&mut self.total, T::plus);
+        in_pairs::<T>(&mut self.total, width);
+        self.total.truncate(width);
     }
 }
 
@@ -369,14 +391,14 @@ unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: i
         // SAFETY: the caller keeps the conditions.
         *sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - at), stride) };
     }
-    if len <= BLOCK { blocks[0] } else { in_pairs::<T>(&mut blocks) }
+    if len <= BLOCK { blocks[0] } else { in_pairs::<T>(&mut blocks, 1) }
 }
 
-/// The sum of a power of two of sums, which are used up.
+/// The sum of a power of two of rows of sums, which is the first of them afterwards.
 #[inline(always)]
-fn in_pairs<T: Addend>(sums: &mut [T::Sum]) -> T::Sum {
+fn in_pairs<T: Addend>(sums: &mut [T::Sum], width: usize) -> T::Sum {
     let mut half = sums.len() / 2;
-    while half > 0 {
+    while half >= width {
         for at in 0..half {
             sums[at] = T::plus(sums[at], sums[at + half]);
         }
@@ -417,7 +439,7 @@ unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride:
         let element = unsafe { from.offset(at.cast_signed() * stride).read() };
         lanes[at - whole] = T::plus(lanes[at - whole], element.widen());
     }
-    in_pairs::<T>(&mut lanes)
+    in_pairs::<T>(&mut lanes, 1)
 }
 
 /// Adds rows to sums.
@@ -499,7 +521,7 @@ unsafe fn together<T: Addend, const WIDE: bool, const N: usize>(
     for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
         // SAFETY: by the conditions of this function.
         let mut own = rows.map(|row| unsafe { row.add(at).read() }.widen());
-        *sum = T::plus(*sum, in_pairs::<T>(&mut own));
+        *sum = T::plus(*sum, in_pairs::<T>(&mut own, 1));
     }
 }
 
