@@ -5,9 +5,6 @@ use half::{bf16, f16};
 use crate::dtype::Complex;
 use crate::math::half::{bf16_from_f32, f16_from_f32};
 
-/// How many neighbours are widened together: two vectors of halves.
-pub(crate) const TOGETHER: usize = 16;
-
 /// An element that can be summed.
 ///
 /// Implemented for the numbers: floats and complex numbers in their own type, `f16` and `bf16` in
@@ -27,16 +24,16 @@ pub trait Addend: Copy + Send + Sync {
     #[must_use]
     fn widen(self) -> Self::Sum;
 
-    /// Sixteen neighbours as sums.
+    /// Neighbours as sums, a multiple of eight.
     ///
     /// # Safety
     ///
-    /// `from` reaches sixteen elements; with `WIDE`, the caller is compiled for F16C.
+    /// `from` reaches that many elements; with `WIDE`, the caller is compiled for F16C.
     #[doc(hidden)]
     #[inline(always)]
-    unsafe fn widen_all<const WIDE: bool>(from: *const Self) -> [Self::Sum; TOGETHER] {
+    unsafe fn widen_all<const WIDE: bool, const N: usize>(from: *const Self) -> [Self::Sum; N] {
         // SAFETY: by the condition of this function.
-        unsafe { from.cast::<[Self; TOGETHER]>().read() }.map(Self::widen)
+        unsafe { from.cast::<[Self; N]>().read() }.map(Self::widen)
     }
 
     /// The sum of two sums.
@@ -102,22 +99,22 @@ impl Addend for f16 {
     }
 
     #[inline(always)]
-    unsafe fn widen_all<const WIDE: bool>(from: *const Self) -> [f32; TOGETHER] {
+    unsafe fn widen_all<const WIDE: bool, const N: usize>(from: *const Self) -> [f32; N] {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if WIDE {
             use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps, _mm256_storeu_ps};
-            let mut sums = [0.0; TOGETHER];
-            // SAFETY: sixteen elements are two vectors, and the caller has the instructions.
-            unsafe {
-                let low = _mm256_cvtph_ps(_mm_loadu_si128(from.cast()));
-                let high = _mm256_cvtph_ps(_mm_loadu_si128(from.add(8).cast()));
-                _mm256_storeu_ps(sums.as_mut_ptr(), low);
-                _mm256_storeu_ps(sums.as_mut_ptr().add(8), high);
+            let mut sums = [0.0; N];
+            for at in (0..N).step_by(8) {
+                // SAFETY: eight elements are a vector, and the caller has the instructions.
+                unsafe {
+                    let own = _mm256_cvtph_ps(_mm_loadu_si128(from.add(at).cast()));
+                    _mm256_storeu_ps(sums.as_mut_ptr().add(at), own);
+                }
             }
             return sums;
         }
         // SAFETY: by the condition of this function.
-        unsafe { from.cast::<[Self; TOGETHER]>().read() }.map(Self::widen)
+        unsafe { from.cast::<[Self; N]>().read() }.map(Self::widen)
     }
 
     #[inline(always)]

@@ -23,7 +23,6 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::Addend;
-use crate::addend::TOGETHER;
 use crate::inline::Inline;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
@@ -41,8 +40,6 @@ const BLOCK: usize = 2048;
 const ROWS: usize = 64;
 /// Rows are short where several of them have no more elements together.
 const SHORT: usize = 512;
-/// The sums side by side in a leaf along.
-const LANES: usize = 32;
 /// The parts that there should be at least, whoever does them, and the elements that are worth one.
 const PARTS: usize = 64;
 const PART: usize = 1 << 14;
@@ -51,6 +48,9 @@ const PART: usize = 1 << 14;
 const EIGHT: usize = 8;
 /// How far ahead rows are asked for, in bytes.
 const AHEAD: usize = 32 << 10;
+
+/// The neighbours that are added at a time, and the sums side by side in a block along.
+const TOGETHER: usize = 32;
 
 /// What is summed into what: pure arithmetic on the shape.
 pub(crate) struct Reduction {
@@ -407,6 +407,13 @@ fn in_pairs<T: Addend>(sums: &mut [T::Sum], width: usize) -> T::Sum {
     sums[0]
 }
 
+#[inline(always)]
+fn add<T: Addend>(sums: &mut [T::Sum; TOGETHER], more: [T::Sum; TOGETHER]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = T::plus(*sum, more);
+    }
+}
+
 /// The sum of one block: many sums side by side, then those in pairs.
 ///
 /// # Safety
@@ -415,23 +422,18 @@ fn in_pairs<T: Addend>(sums: &mut [T::Sum], width: usize) -> T::Sum {
 /// F16C.
 #[inline(always)]
 unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
-    let mut lanes = [T::NEUTRAL; LANES];
-    let whole = len / LANES * LANES;
+    let mut lanes = [T::NEUTRAL; TOGETHER];
+    let whole = len / TOGETHER * TOGETHER;
     if stride == 1 {
-        for at in (0..whole).step_by(LANES) {
-            for (part, lanes) in lanes.chunks_exact_mut(TOGETHER).enumerate() {
-                // SAFETY: by the conditions of this function.
-                let own = unsafe { T::widen_all::<WIDE>(from.add(at + part * TOGETHER)) };
-                for (lane, own) in lanes.iter_mut().zip(own) {
-                    *lane = T::plus(*lane, own);
-                }
-            }
+        for at in (0..whole).step_by(TOGETHER) {
+            // SAFETY: by the conditions of this function.
+            add::<T>(&mut lanes, unsafe { T::widen_all::<WIDE, TOGETHER>(from.add(at)) });
         }
     } else {
         for at in 0..whole {
             // SAFETY: by the condition of this function.
             let element = unsafe { from.offset(at.cast_signed() * stride).read() };
-            lanes[at % LANES] = T::plus(lanes[at % LANES], element.widen());
+            lanes[at % TOGETHER] = T::plus(lanes[at % TOGETHER], element.widen());
         }
     }
     for at in whole..len {
@@ -495,21 +497,14 @@ unsafe fn together<T: Addend, const WIDE: bool, const N: usize>(
     let whole = sums.len() / TOGETHER * TOGETHER;
     for (block, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
         // A few neighbours at a time, in registers.
-        let mut own = [[T::NEUTRAL; TOGETHER]; N];
-        for (own, row) in own.iter_mut().zip(rows) {
+        let mut own = [T::NEUTRAL; TOGETHER];
+        for row in rows {
             // SAFETY: by the conditions of this function.
-            *own = unsafe { T::widen_all::<WIDE>(row.add(block * TOGETHER)) };
+            add::<T>(&mut own, unsafe {
+                T::widen_all::<WIDE, TOGETHER>(row.add(block * TOGETHER))
+            });
         }
-        let mut half = N / 2;
-        while half > 0 {
-            for n in 0..half {
-                for at in 0..TOGETHER {
-                    own[n][at] = T::plus(own[n][at], own[n + half][at]);
-                }
-            }
-            half /= 2;
-        }
-        for (sum, own) in sums.iter_mut().zip(own[0]) {
+        for (sum, own) in sums.iter_mut().zip(own) {
             *sum = T::plus(*sum, own);
         }
         if (block * bytes).is_multiple_of(LINE) {
@@ -520,8 +515,8 @@ unsafe fn together<T: Addend, const WIDE: bool, const N: usize>(
     }
     for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
         // SAFETY: by the conditions of this function.
-        let mut own = rows.map(|row| unsafe { row.add(at).read() }.widen());
-        *sum = T::plus(*sum, in_pairs::<T>(&mut own, 1));
+        let own = rows.iter().map(|row| unsafe { row.add(at).read() }.widen());
+        *sum = T::plus(*sum, own.fold(T::NEUTRAL, T::plus));
     }
 }
 

@@ -15,14 +15,14 @@ use half::{bf16, f16};
 
 use super::float::{maximum, minimum};
 use super::{Kernel, Loops, PAST, STAY, patterns};
-use crate::addend::TOGETHER;
 use crate::level::{Kind, compiled_for_levels};
 use crate::math::half::f16_from_f32;
 use crate::stream::{self, LINE};
 use crate::{Addend, DType, Level, Op};
 
-/// The elements that are done at once: those of a line.
+/// The elements that are done at once: those of a line, in two halves.
 const LANES: usize = 2 * TOGETHER;
+const TOGETHER: usize = 16;
 
 /// As many floats. Which is whose is for the type to say: it is the same for operands and results.
 type Wide = [[f32; TOGETHER]; 2];
@@ -57,7 +57,12 @@ impl Half for f16 {
     unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide {
         let from = (&raw const *line).cast::<Self>();
         // SAFETY: a line is as many elements, and the caller has the instructions.
-        unsafe { [Self::widen_all::<WIDE>(from), Self::widen_all::<WIDE>(from.add(TOGETHER))] }
+        unsafe {
+            [
+                Self::widen_all::<WIDE, TOGETHER>(from),
+                Self::widen_all::<WIDE, TOGETHER>(from.add(TOGETHER)),
+            ]
+        }
     }
 
     #[inline(always)]
