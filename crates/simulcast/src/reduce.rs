@@ -10,8 +10,8 @@
 //!                  by side, added in pairs
 //!          across  up to 64 rows, two at a time, added to one row of sums
 //! tree     leaves are added in pairs, pairs in pairs, and so on
-//! parts    where there are few units, the leaves of each are cut into equal parts, the sums of
-//!          which are added the same way
+//! parts    where there are few units, the leaves of each are cut into a power of two of equal parts,
+//!          the sums of which are added in pairs
 //! ```
 //!
 //! So memory is read in order wherever the sums of a unit find room in the first-level cache.
@@ -20,7 +20,6 @@
 //! stay within the result, and two units never share an element of it.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use crate::Addend;
 use crate::inline::Inline;
@@ -108,7 +107,7 @@ impl Reduction {
         };
         let units = count(&kept) * row.len.div_ceil(width);
         let most = (count(&nest.loops) / PART).max(1);
-        let parts = PARTS.div_ceil(units).min(leaves.div_ceil(2)).min(most);
+        let parts = 1 << PARTS.div_ceil(units).min(leaves.div_ceil(2)).min(most).ilog2();
         let start = (nest.out, nest.ins[0]);
         Self { start, row, width, run, kept, summed, abreast, over, units, leaves, parts }
     }
@@ -232,31 +231,48 @@ pub(crate) unsafe fn reduce<T: Addend>(
                 // SAFETY: the caller keeps the invariant; tasks have units of their own.
                 unsafe {
                     work.sum(level, reduction, grad, unit, 0..leaves);
-                    work.store(reduction, result, unit);
+                    store(reduction, &work.total, result, unit);
                 }
             }
         });
         return;
     }
     // Few units: less than `2 * PARTS` rows of sums.
-    let sums: Vec<_> = (0..units * parts).map(|_| OnceLock::new()).collect();
+    let width = reduction.width;
+    let mut rows: Vec<T::Sum> = Vec::with_capacity(units * parts * width);
+    let rows_at = Shared(grad, rows.as_mut_ptr());
     run(units * parts, &|task| {
         let (unit, part) = (task / parts, task % parts);
         let own = share(leaves, part, parts)..share(leaves, part + 1, parts);
         let mut work = Work::new();
-        // SAFETY: the caller keeps the invariant.
-        unsafe { work.sum(level, reduction, shared.get().0, unit, own) };
-        sums[task].get_or_init(|| work.total);
-    });
-    let mut sums = sums.into_iter().filter_map(OnceLock::into_inner);
-    let mut work = Work::<T>::new();
-    for unit in 0..units {
-        for mut row in sums.by_ref().take(parts) {
-            work.tree.add(&mut row, T::plus);
+        // SAFETY: the caller keeps the invariant; every task writes a row of its own.
+        unsafe {
+            let (grad, rows) = rows_at.get();
+            work.sum(level, reduction, grad, unit, own);
+            work.total.resize(width, T::NEUTRAL);
+            std::ptr::copy_nonoverlapping(work.total.as_ptr(), rows.add(task * width), width);
         }
-        work.tree.total(&mut work.total, T::plus);
+    });
+    // SAFETY: each of the rows is written.
+    unsafe { rows.set_len(units * parts * width) };
+    for (unit, rows) in rows.chunks_exact_mut(parts * width).enumerate() {
+        in_pairs::<T>(rows, width);
         // SAFETY: the caller keeps the invariant.
-        unsafe { work.store(reduction, shared.get().1, unit) };
+        unsafe { store(reduction, rows, shared.get().1, unit) };
+    }
+}
+
+/// Writes the sums of a unit into the result.
+///
+/// # Safety
+///
+/// The invariant of this module.
+unsafe fn store<T: Addend>(reduction: &Reduction, sums: &[T::Sum], result: *mut T, unit: usize) {
+    let (_, to, width) = reduction.unit(unit);
+    let [step] = reduction.row.ins;
+    for (at, &sum) in sums.iter().take(width).enumerate() {
+        // SAFETY: a unit's neighbours lie within the result.
+        unsafe { result.offset(to + at.cast_signed() * step).write(T::narrow(sum)) };
     }
 }
 
@@ -271,20 +287,6 @@ impl<T: Addend> Work<T> {
     fn new() -> Self {
         let tree = Tree { added: 0, levels: Vec::new() };
         Self { tree, leaf: Vec::new(), total: Vec::new() }
-    }
-
-    /// Writes the total of a unit into the result.
-    ///
-    /// # Safety
-    ///
-    /// The invariant of this module.
-    unsafe fn store(&self, reduction: &Reduction, result: *mut T, unit: usize) {
-        let (_, to, _) = reduction.unit(unit);
-        let [step] = reduction.row.ins;
-        for (at, &sum) in self.total.iter().enumerate() {
-            // SAFETY: a unit's neighbours lie within the result.
-            unsafe { result.offset(to + at.cast_signed() * step).write(T::narrow(sum)) };
-        }
     }
 
     /// Sums some leaves of a unit into `total`, at a level.
