@@ -269,11 +269,15 @@ pub(crate) unsafe fn reduce<T: Addend>(
 /// The invariant of this module.
 unsafe fn store<T: Addend>(reduction: &Reduction, sums: &[T::Sum], result: *mut T, unit: usize) {
     let (_, to, width) = reduction.unit(unit);
+    let write = |step: isize| {
+        for (at, &sum) in sums.iter().take(width).enumerate() {
+            // SAFETY: a unit's neighbours lie within the result.
+            unsafe { result.offset(to + at.cast_signed() * step).write(T::narrow(sum)) };
+        }
+    };
+    // The step that is usual becomes a loop of its own.
     let [step] = reduction.row.ins;
-    for (at, &sum) in sums.iter().take(width).enumerate() {
-        // SAFETY: a unit's neighbours lie within the result.
-        unsafe { result.offset(to + at.cast_signed() * step).write(T::narrow(sum)) };
-    }
+    if step == 1 { write(1) } else { write(step) }
 }
 
 /// What one thread works with.
@@ -416,7 +420,7 @@ fn add<T: Addend>(sums: &mut [T::Sum; TOGETHER], more: [T::Sum; TOGETHER]) {
     }
 }
 
-/// The sum of one block: many sums side by side, then those in pairs.
+/// The sum of one block: many sums side by side, then those in pairs, then what is left over.
 ///
 /// # Safety
 ///
@@ -424,26 +428,27 @@ fn add<T: Addend>(sums: &mut [T::Sum; TOGETHER], more: [T::Sum; TOGETHER]) {
 /// F16C.
 #[inline(always)]
 unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
-    let mut lanes = [T::NEUTRAL; TOGETHER];
+    // SAFETY: by the condition of this function.
+    let element = |at: usize| unsafe { from.offset(at.cast_signed() * stride).read() }.widen();
     let whole = len / TOGETHER * TOGETHER;
-    if stride == 1 {
-        for at in (0..whole).step_by(TOGETHER) {
-            // SAFETY: by the conditions of this function.
-            add::<T>(&mut lanes, unsafe { T::widen_all::<WIDE, TOGETHER>(from.add(at)) });
+    let mut sum = T::NEUTRAL;
+    if whole > 0 {
+        let mut sums = [T::NEUTRAL; TOGETHER];
+        let starts = (0..whole).step_by(TOGETHER);
+        if stride == 1 {
+            for at in starts {
+                // SAFETY: by the conditions of this function.
+                add::<T>(&mut sums, unsafe { T::widen_all::<WIDE, TOGETHER>(from.add(at)) });
+            }
+        } else {
+            for at in starts {
+                add::<T>(&mut sums, std::array::from_fn(|n| element(at + n)));
+            }
         }
-    } else {
-        for at in 0..whole {
-            // SAFETY: by the condition of this function.
-            let element = unsafe { from.offset(at.cast_signed() * stride).read() };
-            lanes[at % TOGETHER] = T::plus(lanes[at % TOGETHER], element.widen());
-        }
+        // A compiler that sees the pairs makes vectors of two, in the loop too.
+        sum = in_pairs::<T>(&mut std::hint::black_box(sums), 1);
     }
-    for at in whole..len {
-        // SAFETY: by the condition of this function.
-        let element = unsafe { from.offset(at.cast_signed() * stride).read() };
-        lanes[at - whole] = T::plus(lanes[at - whole], element.widen());
-    }
-    in_pairs::<T>(&mut lanes, 1)
+    (whole..len).fold(sum, |sum, at| T::plus(sum, element(at)))
 }
 
 /// Adds rows to sums.
@@ -500,7 +505,12 @@ unsafe fn together<T: Addend, const WIDE: bool, const N: usize>(
     for (block, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
         // A few neighbours at a time, in registers.
         let mut own = [T::NEUTRAL; TOGETHER];
-        for row in rows {
+        for (row, next) in rows.into_iter().zip(next) {
+            if (block * bytes).is_multiple_of(LINE) {
+                for line in (0..bytes).step_by(LINE) {
+                    prefetch(next.cast::<u8>().wrapping_add(block * bytes + line));
+                }
+            }
             // SAFETY: by the conditions of this function.
             add::<T>(&mut own, unsafe {
                 T::widen_all::<WIDE, TOGETHER>(row.add(block * TOGETHER))
@@ -508,11 +518,6 @@ unsafe fn together<T: Addend, const WIDE: bool, const N: usize>(
         }
         for (sum, own) in sums.iter_mut().zip(own) {
             *sum = T::plus(*sum, own);
-        }
-        if (block * bytes).is_multiple_of(LINE) {
-            for line in (0..bytes).step_by(LINE) {
-                next.map(|next| prefetch(next.cast::<u8>().wrapping_add(block * bytes + line)));
-            }
         }
     }
     for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
