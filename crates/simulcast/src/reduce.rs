@@ -31,7 +31,7 @@ use crate::threads;
 
 /// The neighbours of a unit across, and along.
 const WIDE: usize = 4096;
-const FEW: usize = 64;
+const NARROW: usize = 64;
 /// The elements of a run that a leaf along sums, and how many of them at a time.
 const RUN: usize = 16 * BLOCK;
 const BLOCK: usize = 2048;
@@ -48,8 +48,10 @@ const EIGHT: usize = 8;
 /// How far ahead rows are asked for, in bytes.
 const AHEAD: usize = 32 << 10;
 
-/// The neighbours that are added at a time, and the sums side by side in a block along.
+/// The neighbours that are added at a time, and the sums side by side in a block along; the neighbours
+/// at a time where there are no more of those.
 const TOGETHER: usize = 32;
+const FEW: usize = 8;
 
 /// What is summed into what: pure arithmetic on the shape.
 pub(crate) struct Reduction {
@@ -102,7 +104,7 @@ impl Reduction {
         }
         let depth = count(&summed);
         let (width, leaves) = match run {
-            Some(run) => (FEW.min(row.len), depth * run.len.div_ceil(RUN)),
+            Some(run) => (NARROW.min(row.len), depth * run.len.div_ceil(RUN)),
             None => (WIDE.min(row.len), depth.div_ceil(ROWS)),
         };
         let units = count(&kept) * row.len.div_ceil(width);
@@ -391,30 +393,48 @@ impl<T: Addend> Work<T> {
 /// compiled for AVX2 and F16C.
 #[inline(always)]
 unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
+    if len <= BLOCK {
+        // SAFETY: the caller keeps the conditions.
+        return unsafe { block::<T, WIDE>(from, len, stride) };
+    }
     let mut blocks = [T::NEUTRAL; RUN / BLOCK];
     for (at, sum) in (0..len).step_by(BLOCK).zip(&mut blocks) {
         let from = from.wrapping_offset(at.cast_signed() * stride);
         // SAFETY: the caller keeps the conditions.
         *sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - at), stride) };
     }
-    if len <= BLOCK { blocks[0] } else { in_pairs::<T>(&mut blocks, 1) }
+    sixteen::<T>(blocks)
 }
 
-/// The sum of a power of two of rows of sums, which is the first of them afterwards.
+/// The sum of sixteen sums, in pairs.
 #[inline(always)]
-fn in_pairs<T: Addend>(sums: &mut [T::Sum], width: usize) -> T::Sum {
-    let mut half = sums.len() / 2;
+fn sixteen<T: Addend>(sums: [T::Sum; 16]) -> T::Sum {
+    let [sum] = halves::<T, 2, 1>(halves::<T, 4, 2>(halves::<T, 8, 4>(halves::<T, 16, 8>(sums))));
+    sum
+}
+
+/// The sums of one half and the other. Arrays of their own are what the compiler sees through.
+#[inline(always)]
+fn halves<T: Addend, const N: usize, const HALF: usize>(sums: [T::Sum; N]) -> [T::Sum; HALF] {
+    let mut halves = [T::NEUTRAL; HALF];
+    for (at, half) in halves.iter_mut().enumerate() {
+        *half = T::plus(sums[at], sums[at + HALF]);
+    }
+    halves
+}
+
+/// The sum of a power of two of rows, which is the first of them afterwards.
+fn in_pairs<T: Addend>(rows: &mut [T::Sum], width: usize) {
+    let mut half = rows.len() / 2;
     while half >= width {
-        for at in 0..half {
-            sums[at] = T::plus(sums[at], sums[at + half]);
-        }
+        let (early, late) = rows.split_at_mut(half);
+        join_rows(early, &late[..half], |a, b| T::plus(b, a));
         half /= 2;
     }
-    sums[0]
 }
 
 #[inline(always)]
-fn add<T: Addend>(sums: &mut [T::Sum; TOGETHER], more: [T::Sum; TOGETHER]) {
+fn add<T: Addend, const N: usize>(sums: &mut [T::Sum; N], more: [T::Sum; N]) {
     for (sum, more) in sums.iter_mut().zip(more) {
         *sum = T::plus(*sum, more);
     }
@@ -438,15 +458,17 @@ unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride:
         if stride == 1 {
             for at in starts {
                 // SAFETY: by the conditions of this function.
-                add::<T>(&mut sums, unsafe { T::widen_all::<WIDE, TOGETHER>(from.add(at)) });
+                add::<T, TOGETHER>(&mut sums, unsafe {
+                    T::widen_all::<WIDE, TOGETHER>(from.add(at))
+                });
             }
         } else {
             for at in starts {
-                add::<T>(&mut sums, std::array::from_fn(|n| element(at + n)));
+                add::<T, TOGETHER>(&mut sums, std::array::from_fn(|n| element(at + n)));
             }
         }
         // A compiler that sees the pairs makes vectors of two, in the loop too.
-        sum = in_pairs::<T>(&mut std::hint::black_box(sums), 1);
+        sum = sixteen::<T>(halves::<T, TOGETHER, 16>(std::hint::black_box(sums)));
     }
     (whole..len).fold(sum, |sum, at| T::plus(sum, element(at)))
 }
@@ -500,30 +522,48 @@ unsafe fn together<T: Addend, const WIDE: bool, const N: usize>(
     rows: [*const T; N],
     next: [*const T; N],
 ) {
-    let bytes = TOGETHER * size_of::<T>();
     let whole = sums.len() / TOGETHER * TOGETHER;
-    for (block, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
-        // A few neighbours at a time, in registers.
-        let mut own = [T::NEUTRAL; TOGETHER];
-        for (row, next) in rows.into_iter().zip(next) {
-            if (block * bytes).is_multiple_of(LINE) {
-                for line in (0..bytes).step_by(LINE) {
-                    prefetch(next.cast::<u8>().wrapping_add(block * bytes + line));
-                }
-            }
-            // SAFETY: by the conditions of this function.
-            add::<T>(&mut own, unsafe {
-                T::widen_all::<WIDE, TOGETHER>(row.add(block * TOGETHER))
-            });
-        }
-        for (sum, own) in sums.iter_mut().zip(own) {
-            *sum = T::plus(*sum, own);
-        }
+    let few = sums.len() / FEW * FEW;
+    for at in (0..whole).step_by(TOGETHER) {
+        // SAFETY: by the conditions of this function.
+        unsafe { columns::<T, WIDE, N, TOGETHER>(&mut sums[at..at + TOGETHER], rows, next, at) };
     }
-    for (at, sum) in sums.iter_mut().enumerate().skip(whole) {
+    for at in (whole..few).step_by(FEW) {
+        // SAFETY: by the conditions of this function.
+        unsafe { columns::<T, WIDE, N, FEW>(&mut sums[at..at + FEW], rows, next, at) };
+    }
+    for (at, sum) in sums.iter_mut().enumerate().skip(few) {
         // SAFETY: by the conditions of this function.
         let own = rows.iter().map(|row| unsafe { row.add(at).read() }.widen());
         *sum = T::plus(*sum, own.fold(T::NEUTRAL, T::plus));
+    }
+}
+
+/// [`together`] for some columns, in registers.
+///
+/// # Safety
+///
+/// The rows have that many elements from `at` on; `WIDE` as in [`together`].
+#[inline(always)]
+unsafe fn columns<T: Addend, const WIDE: bool, const N: usize, const COLUMNS: usize>(
+    sums: &mut [T::Sum],
+    rows: [*const T; N],
+    next: [*const T; N],
+    at: usize,
+) {
+    let mut own = [T::NEUTRAL; COLUMNS];
+    for (row, next) in rows.into_iter().zip(next) {
+        let first = at * size_of::<T>();
+        if first.is_multiple_of(LINE) {
+            for line in (0..COLUMNS * size_of::<T>()).step_by(LINE) {
+                prefetch(next.cast::<u8>().wrapping_add(first + line));
+            }
+        }
+        // SAFETY: by the conditions of this function.
+        add::<T, COLUMNS>(&mut own, unsafe { T::widen_all::<WIDE, COLUMNS>(row.add(at)) });
+    }
+    for (sum, own) in sums.iter_mut().zip(own) {
+        *sum = T::plus(*sum, own);
     }
 }
 
