@@ -39,9 +39,11 @@ const BLOCK: usize = 2048;
 const ROWS: usize = 64;
 /// Rows are short where several of them have no more elements together.
 const SHORT: usize = 512;
-/// The parts that there should be at least, whoever does them, and the elements that are worth one.
+/// The parts that there should be at least, whoever does them, the elements that are worth one, and the
+/// sums of parts that there may be.
 const PARTS: usize = 64;
 const PART: usize = 1 << 14;
+const SUMS: usize = 1 << 16;
 /// The rows that are added at a time: with more of them, lines that are a power of two apart would push
 /// each other out of the first-level cache.
 const EIGHT: usize = 8;
@@ -108,7 +110,7 @@ impl Reduction {
             None => (WIDE.min(row.len), depth.div_ceil(ROWS)),
         };
         let units = count(&kept) * row.len.div_ceil(width);
-        let most = (count(&nest.loops) / PART).max(1);
+        let most = (count(&nest.loops) / PART).min(SUMS / (units * width)).max(1);
         let parts = 1 << PARTS.div_ceil(units).min(leaves.div_ceil(2)).min(most).ilog2();
         let start = (nest.out, nest.ins[0]);
         Self { start, row, width, run, kept, summed, abreast, over, units, leaves, parts }
@@ -239,7 +241,7 @@ pub(crate) unsafe fn reduce<T: Addend>(
         });
         return;
     }
-    // Few units: less than `2 * PARTS` rows of sums.
+    // Few units: at most `SUMS` sums.
     let width = reduction.width;
     let mut rows: Vec<T::Sum> = Vec::with_capacity(units * parts * width);
     let rows_at = Shared(grad, rows.as_mut_ptr());

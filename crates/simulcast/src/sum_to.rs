@@ -22,7 +22,7 @@
 //! - As accurate as pairwise summation: the error grows with the logarithm of the number of terms.
 //!   `f16` and `bf16` are summed in `f32`.
 //! - A gradient without elements gives zeros.
-//! - Beside the result, at most 1 MiB for the sums of parts, and some 64 KiB a thread.
+//! - Beside the result, at most 65,536 sums of parts, and a few times 4096 of each thread's own.
 
 #![allow(clippy::needless_pass_by_value, reason = "operands are references, or views")]
 
