@@ -578,11 +578,15 @@ mod tests {
     // [E_BROADCAST_ANY_FUNC_3040] [E_BROADCAST_ANY_FUNC_3050]
     #[test]
     fn sums_have_the_same_bits_at_every_level_on_any_number_of_threads() {
-        let shape = if cfg!(miri) { [3, 5, 40] } else { [70, 33, 2100] };
-        let len: usize = shape.iter().product();
-        let grad: Vec<f32> = (0..len).map(|n| (n * 7919 % 10_007) as f32 / 97.0).collect();
-        let strides = [shape[1] * shape[2], shape[2], 1].map(usize::cast_signed);
-        for kept in 0..8_usize {
+        let shapes = match cfg!(miri) {
+            true => [[3, 5, 40], [50, 3, 5]],
+            // Long rows, and short ones of which some are left over.
+            false => [[70, 9, 2100], [3001, 7, 5]],
+        };
+        for (shape, kept) in shapes.into_iter().flat_map(|shape| (0..8).map(move |k| (shape, k))) {
+            let len: usize = shape.iter().product();
+            let grad: Vec<f32> = (0..len).map(|n| (n * 7919 % 10_007) as f32 / 97.0).collect();
+            let strides = [shape[1] * shape[2], shape[2], 1].map(usize::cast_signed);
             // Row-major strides over the axes that are kept.
             let (mut result, mut all) = ([0_isize; 3], 1);
             for axis in (0..3).rev().filter(|axis| kept >> axis & 1 == 1) {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Stored, indices, size, stored};
 use half::{bf16, f16};
-use ndarray::{Array1, Array2, Array3, ArrayD, ArrayViewD, Axis, array};
+use ndarray::{Array1, Array2, Array3, ArrayD, ArrayViewD, Axis, array, s};
 use proptest::prelude::*;
 use simulcast::{
     Addend, Complex, NamedAxes, Plan, Rule, par_sum_to, par_sum_to_shape, resolve, sum_to,
@@ -106,6 +106,38 @@ fn large_sums_are_accurate_and_the_same_bits_on_any_number_of_threads() {
         let turned = sum_to_shape(grad.view().reversed_axes(), [shape[2], shape[1], shape[0]]);
         for (sum, other) in sums.iter().zip(turned.view().reversed_axes()) {
             assert!((sum - other).abs() <= 2.0 * bound as f32 * sum.abs(), "{shape:?}");
+        }
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_3040]
+#[test]
+fn sums_of_any_length_and_width_are_those_of_ndarray() {
+    // Rows that are short, long, or left over; runs of many blocks; more neighbours than go together.
+    for shape in [
+        [1, 4003, 3],
+        [7, 515, 24],
+        [2, 131, 257],
+        [3, 70, 4100],
+        [2, 3, 70_001],
+        [5, 130, 37],
+        [40, 64, 100],
+    ] {
+        let number = |(i, j, k)| (i * 7919 + j * 104_729 + k * 1_299_709) as i32 % 1009;
+        let whole = Array3::from_shape_fn(shape, number);
+        // Every second element, in rows that do not follow each other.
+        let holes = Array3::from_shape_fn([shape[0], shape[1], 2 * shape[2] + 1], number);
+        let holes = holes.slice(s![.., .., 1..;2]);
+        for (grad, kept) in
+            [whole.view(), holes].iter().flat_map(|grad| (0..8).map(move |k| (grad, k)))
+        {
+            let (mut expected, mut to) = (grad.to_owned(), shape);
+            for axis in (0..3).filter(|axis| kept >> axis & 1 == 0) {
+                expected = expected.sum_axis(Axis(axis)).insert_axis(Axis(axis));
+                to[axis] = 1;
+            }
+            assert_eq!(sum_to_shape(grad, to), expected, "{shape:?} to {to:?}");
+            assert_eq!(par_sum_to_shape(grad, to), expected, "{shape:?} to {to:?}");
         }
     }
 }
