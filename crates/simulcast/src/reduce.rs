@@ -367,16 +367,11 @@ impl<T: Addend> Work<T> {
                     at = at.wrapping_offset(reduction.row.out);
                 }
             } else {
-                let all = count(summed);
-                let rows = leaf * ROWS..all.min((leaf + 1) * ROWS);
+                let rows = leaf * ROWS..count(summed).min((leaf + 1) * ROWS);
+                let over = if leaf + 1 == reduction.leaves { reduction.over * width } else { 0 };
                 // SAFETY: the rows lie within the gradient, and so does what is left over after them.
                 unsafe {
-                    across::<T, WIDE>(&mut self.leaf, from, summed, rows, reduction.row.out);
-                    if reduction.over > 0 && leaf + 1 == reduction.leaves {
-                        let rest = [from.add(all * self.leaf.len())];
-                        let sums = &mut self.leaf[..reduction.over * width];
-                        together::<T, WIDE, 1>(sums, rest, rest);
-                    }
+                    across::<T, WIDE>(&mut self.leaf, from, summed, rows, over, reduction.row.out);
                 }
             }
             self.tree.add(&mut self.leaf, T::plus);
@@ -395,15 +390,14 @@ impl<T: Addend> Work<T> {
 /// compiled for AVX2 and F16C.
 #[inline(always)]
 unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
-    if len <= BLOCK {
-        // SAFETY: the caller keeps the conditions.
-        return unsafe { block::<T, WIDE>(from, len, stride) };
-    }
     let mut blocks = [T::NEUTRAL; RUN / BLOCK];
     for (at, sum) in (0..len).step_by(BLOCK).zip(&mut blocks) {
         let from = from.wrapping_offset(at.cast_signed() * stride);
         // SAFETY: the caller keeps the conditions.
         *sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - at), stride) };
+        if len <= BLOCK {
+            return *sum;
+        }
     }
     sixteen::<T>(blocks)
 }
@@ -475,18 +469,20 @@ unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride:
     (whole..len).fold(sum, |sum, at| T::plus(sum, element(at)))
 }
 
-/// Adds rows to sums.
+/// Adds rows to sums, and the beginning of the row after them, which is left over.
 ///
 /// # Safety
 ///
-/// From `from`, every row of the loops reaches as many elements as there are sums, with that stride;
-/// with `WIDE`, the caller is compiled for AVX2 and F16C.
+/// From `from`, every row of the loops reaches as many elements as there are sums, with that stride,
+/// and the one after them as many as are left over; with `WIDE`, the caller is compiled for AVX2 and
+/// F16C.
 #[inline(always)]
 unsafe fn across<T: Addend, const WIDE: bool>(
     sums: &mut [T::Sum],
     from: *const T,
     loops: &[Loop<1>],
     rows: Range<usize>,
+    over: usize,
     stride: isize,
 ) {
     let place = |row| from.wrapping_offset(offsets(loops, row).0);
@@ -498,7 +494,8 @@ unsafe fn across<T: Addend, const WIDE: bool>(
         unsafe { together::<T, WIDE, EIGHT>(sums, eight(row), eight(row + ahead)) };
         row += EIGHT;
     }
-    for row in row..rows.end {
+    for row in row..rows.end + usize::from(over > 0) {
+        let sums = if row < rows.end { &mut *sums } else { &mut sums[..over] };
         if stride == 1 {
             // SAFETY: the caller keeps the conditions.
             unsafe { together::<T, WIDE, 1>(sums, [place(row)], [place(row + ahead)]) };
