@@ -391,15 +391,20 @@ impl<T: Addend> Work<T> {
 #[inline(always)]
 unsafe fn run<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
     let mut blocks = [T::NEUTRAL; RUN / BLOCK];
-    for (at, sum) in (0..len).step_by(BLOCK).zip(&mut blocks) {
-        let from = from.wrapping_offset(at.cast_signed() * stride);
+    let mut done = 0_usize;
+    loop {
+        let from = from.wrapping_offset(done.cast_signed() * stride);
         // SAFETY: the caller keeps the conditions.
-        *sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - at), stride) };
+        let sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - done), stride) };
         if len <= BLOCK {
-            return *sum;
+            return sum;
+        }
+        blocks[done / BLOCK] = sum;
+        done += BLOCK;
+        if done >= len {
+            return sixteen::<T>(blocks);
         }
     }
-    sixteen::<T>(blocks)
 }
 
 /// The sum of sixteen sums, in pairs.
@@ -450,17 +455,17 @@ unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride:
     let mut sum = T::NEUTRAL;
     if whole > 0 {
         let mut sums = [T::NEUTRAL; TOGETHER];
-        let starts = (0..whole).step_by(TOGETHER);
         if stride == 1 {
-            for at in starts {
+            let mut own = sums;
+            for at in (0..whole).step_by(TOGETHER) {
                 // SAFETY: by the conditions of this function.
-                add::<T, TOGETHER>(&mut sums, unsafe {
-                    T::widen_all::<WIDE, TOGETHER>(from.add(at))
-                });
+                let more = unsafe { T::widen_all::<WIDE, TOGETHER>(from.add(at)) };
+                add::<T, TOGETHER>(&mut own, more);
             }
+            sums = own;
         } else {
-            for at in starts {
-                add::<T, TOGETHER>(&mut sums, std::array::from_fn(|n| element(at + n)));
+            for at in 0..whole {
+                sums[at % TOGETHER] = T::plus(sums[at % TOGETHER], element(at));
             }
         }
         // A compiler that sees the pairs makes vectors of two, in the loop too.
