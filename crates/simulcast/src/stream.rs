@@ -99,12 +99,21 @@ pub(crate) struct Far {
 impl Far {
     pub(crate) const NONE: Self = Self { operands: 0, beside: false };
 
-    /// The operand to ask for ahead of time: among several that stay in the first-level cache, the
+    /// The operand to ask for ahead of time: among others that stay in the first-level cache, the
     /// hardware does not see that one comes from memory, and reads it late.
     #[inline(always)]
     pub(crate) fn only(self) -> Option<usize> {
         let only = self.beside && self.operands.is_power_of_two();
         only.then(|| self.operands.trailing_zeros() as usize)
+    }
+
+    /// The same, or an operand that is read beside another for results of a smaller size: then it is all
+    /// that memory is busy with.
+    #[inline(always)]
+    pub(crate) fn only_or_wide(self, sizes: &[usize], size: usize) -> Option<usize> {
+        let wide = |number: usize| sizes.len() == 2 && sizes[number] >= 2 * size;
+        let one = self.operands.is_power_of_two().then(|| self.operands.trailing_zeros() as usize);
+        one.filter(|&number| self.beside || wide(number))
     }
 }
 

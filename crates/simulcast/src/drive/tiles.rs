@@ -162,6 +162,11 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     let room = blocks[operand].as_mut_ptr().cast::<u8>();
                     (room, walk.at.ins[operand], first.len, done * inner * sizes[operand])
                 };
+                // Runs that are turned over, the hardware takes for many short ones.
+                if back && first.ins[operand] == -1 {
+                    let bytes = own * sizes[operand];
+                    stream::ask_ahead(pointer.wrapping_sub(bytes), bytes);
+                }
                 let (before, have) = held[operand];
                 if before != pointer || have < own {
                     packing[operand][0].0 = own;
