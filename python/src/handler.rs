@@ -5,7 +5,7 @@
 //! and is resized, pickled and freed as such. A handler that somebody else has set stays.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use pyo3::ffi;
@@ -15,7 +15,7 @@ use pyo3::sync::PyOnceLock;
 /// NumPy's `PyDataMem_Handler`.
 #[repr(C)]
 struct Handler {
-    name: [c_char; 127],
+    name: [u8; 127],
     version: u8,
     context: *mut c_void,
     malloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
@@ -29,12 +29,8 @@ unsafe impl Sync for Handler {}
 
 static HANDLER: Handler = Handler {
     name: {
-        let (mut name, own) = ([0; 127], b"simulcast");
-        let mut at = 0;
-        while at < own.len() {
-            name[at] = own[at].cast_signed();
-            at += 1;
-        }
+        let mut name = [0; 127];
+        name.split_at_mut(9).0.copy_from_slice(b"simulcast");
         name
     },
     version: 1,
