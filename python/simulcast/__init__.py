@@ -17,6 +17,7 @@
 | to see why | `explain` |
 | another rule than NumPy's | `rule=`: `"exact"`, `pdpd(axis=1)`, `named(...)` |
 | to forbid or record broadcasting | `strict`, `using`, `check`, `record`, `guard` |
+| memory back that is kept for the next results | `release_memory` |
 
 Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which stay lazy.
 """
@@ -97,6 +98,7 @@ from ._simulcast import (
     power,
     real,
     reciprocal,
+    release_memory,
     relu,
     remainder,
     right_shift,
@@ -235,6 +237,7 @@ __all__ = [
     "real",
     "reciprocal",
     "record",
+    "release_memory",
     "relu",
     "remainder",
     "right_shift",

@@ -49,9 +49,7 @@ def plain(x):
 
 
 def sound(x):
-    """A copy whose elements lie as Rust reads them: native bytes, aligned, whole strides; truths 0 or 1."""
-    if x.dtype == bool:
-        return x.view(np.uint8) != 0
+    """A copy whose elements lie as Rust reads them: native bytes, aligned, whole strides."""
     return np.array(x, dtype=x.dtype.newbyteorder("="), order="C", copy=True)
 
 

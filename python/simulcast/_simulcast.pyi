@@ -32,6 +32,7 @@ def broadcast_arrays(*arrays: ArrayLike, rule: _Rule = "numpy") -> tuple[NDArray
 def sum_to(
     x: ArrayLike, /, shape: _Shape, *, rule: _Rule = "numpy", threads: int | None = None
 ) -> NDArray[Any]: ...
+def release_memory() -> int: ...
 
 @final
 class Expression:

@@ -86,8 +86,7 @@ pub(crate) fn too_many_axes(rank: usize) -> PyErr {
 }
 
 /// Whether the elements can be read as they lie: in the machine's order of bytes, aligned, and a
-/// whole number of elements apart; and truths are 0 or 1, which NumPy does not ask of a view of
-/// other bytes.
+/// whole number of elements apart.
 pub(crate) fn is_sound(array: &Bound<'_, PyUntypedArray>) -> bool {
     let descriptor = array.dtype();
     let item = descriptor.itemsize().max(1).cast_signed();
@@ -95,17 +94,6 @@ pub(crate) fn is_sound(array: &Bound<'_, PyUntypedArray>) -> bool {
     descriptor.is_native_byteorder().unwrap_or(true)
         && array.is_aligned()
         && array.shape().iter().zip(array.strides()).all(whole)
-        && are_values(array)
-}
-
-/// Whether all elements are values of their type, which only truths may not be.
-pub(crate) fn are_values(array: &Bound<'_, PyUntypedArray>) -> bool {
-    if array.dtype().kind() != b'b' {
-        return true;
-    }
-    // SAFETY: elements of one byte, which lie anywhere; the interpreter is held.
-    let bytes = unsafe { elements::<u8>(array) };
-    bytes.fold(0, |all, byte| all | byte) <= 1
 }
 
 /// The elements of an array, of any rank.

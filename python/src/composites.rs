@@ -17,7 +17,7 @@ use crate::errors::{failed, mistyped};
 use crate::functions::{Laid, Options, convert, fill, settle, strengthen};
 use crate::operands::{Operand, views};
 use crate::policies;
-use crate::results::{Target, to_numpy};
+use crate::results::{Target, into_numpy, returned};
 use crate::rules::Rule;
 
 /// `a` within bounds: `minimum(maximum(a, a_min), a_max)`, with the bounds that are given.
@@ -207,9 +207,9 @@ pub(crate) fn vjp<'py>(
         _ => vjp_by(laying, op, &views, &grads[0]),
     });
     let made = made.map_err(|error| failed(py, &error))?;
-    let each = |own: &Option<_>| match own {
-        Some(own) => to_numpy(py, own),
+    let each = |own: Option<_>| match own {
+        Some(own) => into_numpy(py, own).and_then(returned),
         None => Ok(py.None().into_bound(py)),
     };
-    PyTuple::new(py, made.iter().map(each).collect::<PyResult<Vec<_>>>()?)
+    PyTuple::new(py, made.into_iter().map(each).collect::<PyResult<Vec<_>>>()?)
 }

@@ -57,13 +57,6 @@ fn flat<'a>(array: &'a Bound<'_, PyUntypedArray>) -> Option<Flat<'a>> {
 }
 
 impl Flat<'_> {
-    /// Whether all bytes are 0 or 1.
-    fn are_truths(&self) -> bool {
-        // SAFETY: a live array of so many elements of one byte; the interpreter is held.
-        let bytes = unsafe { std::slice::from_raw_parts(self.pointer.cast::<u8>(), self.len) };
-        bytes.iter().all(|&byte| byte <= 1)
-    }
-
     #[inline]
     fn bytes(&self) -> Range<usize> {
         self.pointer.addr()..self.pointer.addr() + self.len * self.dtype.size()
@@ -102,9 +95,6 @@ impl<'a, const N: usize> Side<'a, N> {
     #[inline]
     fn push(&mut self, array: &'a Bound<'_, PyUntypedArray>) -> Option<DType> {
         let own = flat(array)?;
-        if own.dtype == DType::Bool && !own.are_truths() {
-            return None;
-        }
         if own.shape.is_empty() {
             self.push_one(own.pointer, own.dtype);
             return Some(own.dtype);

@@ -13,7 +13,7 @@ use simulcast::{
 };
 use simulcast_core::{OwnedRule, RuleKind, resolve, resolve_into};
 
-use crate::arrays::{AXES, are_values, plain};
+use crate::arrays::{AXES, plain};
 use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
@@ -57,7 +57,7 @@ pub(crate) fn apply<'py, const N: usize>(
     if let Some(made) = dense::apply(op, args, options)? {
         return Ok(made);
     }
-    let seen = args.map(|object| plain(object).filter(|array| are_values(array)).and_then(view));
+    let seen = args.map(|object| plain(object).and_then(view));
     if options.rule.is_some() || options.dtype.is_some() || seen.iter().any(Option::is_none) {
         return apply_read(op, &args, options);
     }
@@ -305,10 +305,7 @@ impl<'a> Laid<'a> {
             let strides = plan.strides(operand, laid[place].strides());
             let strides = strides.map_err(|refusal| PyValueError::new_err(refusal.to_string()))?;
             // SAFETY: by the plan each stride is the view's own, on an axis of its length, or 0.
-            laid[place] = unsafe {
-                let own = &laid[place];
-                AnyView::from_raw(own.dtype(), own.pointer(), plan.shape(), &strides)
-            };
+            laid[place] = unsafe { laid[place].relaid(plan.shape(), &strides) };
         }
         Ok(Self { views: laid })
     }

@@ -15,6 +15,7 @@
 //! | [`sums`] | `sum_to` |
 //! | [`dtypes`] | element types |
 //! | [`operands`], [`results`] | what functions take, and where their results go |
+//! | [`memory`], [`handler`] | memory that is kept for the next result, and arrays that are in it |
 //! | [`names`] | `add` and all other operations |
 //! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
 //! | [`composites`] | `clip`, `vjp` |
@@ -33,6 +34,8 @@ mod explanation;
 mod expressions;
 mod fastcall;
 mod functions;
+mod handler;
+mod memory;
 mod names;
 mod onnx;
 mod operands;
@@ -59,6 +62,8 @@ mod _simulcast {
     #[pymodule_export]
     use crate::expressions::{Expression, compile};
     #[pymodule_export]
+    use crate::memory::release_memory;
+    #[pymodule_export]
     use crate::onnx::{OnnxCheck, OnnxSession, onnx_upgrade};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
@@ -71,6 +76,7 @@ mod _simulcast {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::memory::register();
         crate::fastcall::register(module)?;
         crate::names::register(module)
     }

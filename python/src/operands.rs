@@ -62,9 +62,14 @@ pub(crate) fn view<'a>(array: &'a Bound<'_, PyUntypedArray>) -> Option<AnyView<'
         &many[..]
     };
     // SAFETY: NumPy's own pointer, sizes and strides; aligned, in the machine's order of bytes, and
-    // whole elements apart, as was just checked. That no other thread writes to the array in the
-    // meantime is the caller's care in Python, as for all of NumPy.
-    Some(unsafe { AnyView::from_raw(dtype, pointer.cast(), shape, strides) })
+    // whole elements apart, as was just checked. NumPy's truths may be any bytes. That no other thread
+    // writes to the array in the meantime is the caller's care in Python, as for all of NumPy.
+    Some(unsafe {
+        match dtype {
+            DType::Bool => AnyView::from_raw_truths(pointer.cast(), shape, strides),
+            _ => AnyView::from_raw(dtype, pointer.cast(), shape, strides),
+        }
+    })
 }
 
 impl<'py> Operand<'py> {

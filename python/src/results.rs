@@ -17,6 +17,8 @@ use simulcast::{AnyArray, AnyView, AnyViewMut, DType, ProgramError, Rule, Run, r
 use crate::arrays::{plain, too_many_axes};
 use crate::dtypes;
 use crate::errors::refused;
+use crate::handler::keeping;
+use crate::memory::LARGE;
 use crate::operands::view;
 use crate::policies;
 
@@ -229,7 +231,11 @@ pub(crate) fn fresh<'py>(
     let fortran = shape.len() > 1 && alike.peek().is_some() && alike.all(is_fortran);
     let order = if fortran { NPY_ARRAY_F_CONTIGUOUS } else { 0 };
     // SAFETY: NumPy asks for the memory itself.
-    unsafe { array_of(py, dtype, rank, shape, std::ptr::null_mut(), order) }
+    let make = || unsafe { array_of(py, dtype, rank, shape, std::ptr::null_mut(), order) };
+    match shape.iter().try_fold(dtype.size(), |bytes, &size| bytes.checked_mul(size)) {
+        Some(LARGE..) => keeping(py, make),
+        _ => make(),
+    }
 }
 
 /// An array of NumPy's over memory, or over new memory where there is none.
@@ -276,11 +282,6 @@ pub(crate) fn returned(array: Bound<'_, PyUntypedArray>) -> PyResult<Bound<'_, P
         let made = PY_ARRAY_API.PyArray_Return(py, array.into_ptr().cast());
         Bound::from_owned_ptr_or_err(py, made)
     }
-}
-
-/// An array of the engine's as one of NumPy's, or the scalar in it where it has no axes.
-pub(crate) fn to_numpy<'py>(py: Python<'py>, array: &AnyArray) -> PyResult<Bound<'py, PyAny>> {
-    copied(py, &array.view()).and_then(returned)
 }
 
 fn copied<'py>(py: Python<'py>, own: &AnyView<'_>) -> PyResult<Bound<'py, PyUntypedArray>> {

@@ -277,3 +277,11 @@ def test_functions_on_worker_processes():
     with dask.config.set(scheduler="processes", num_workers=2):
         assert simulcast.evaluate("x * 2 + 1", x=x).compute().tolist() == [[1, 3, 5], [7, 9, 11]]
         assert simulcast.add(x, 1).compute().tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_truths_of_other_bytes_are_truths():
+    x = np.resize(np.array([2, 0, 1, 255], np.uint8), (6, 7))
+    lazy, truth = da.from_array(x.view(bool), chunks=(4, 3)), x != 0
+    assert simulcast.logical_xor(lazy, lazy[::-1]).compute().tobytes() == (truth ^ truth[::-1]).tobytes()
+    assert simulcast.where(lazy, 1.5, 2.5).compute().tobytes() == np.where(truth, 1.5, 2.5).tobytes()
+    assert simulcast.evaluate("x + 1", x=lazy).compute().tobytes() == (truth + 1).tobytes()

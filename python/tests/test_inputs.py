@@ -50,16 +50,60 @@ def test_awkward_arrays_are_read_right(x):
     assert shown.tolist() == [x.tolist()] * 2 and np.shares_memory(shown, x)
 
 
-@pytest.mark.parametrize("size", [4, 5000])
-def test_truths_of_other_bytes_are_truths(size):
-    x = np.resize(np.array([2, 3, 0, 1, 255], np.uint8), size).view(bool)
-    y = np.ones(size, bool)
+def truths(*shape):
+    """Truths of other bytes than 0 and 1, as a view of integers has them, and what they are."""
+    x = np.resize(np.array([2, 3, 0, 1, 255, 0, 128, 0, 0], np.uint8), shape)
+    return x.view(bool), x != 0
+
+
+TRUTHS = {
+    "bitwise_and": simulcast.bitwise_and,
+    "add": simulcast.add,
+    "less": simulcast.less,
+    "equal": simulcast.equal,
+    "where bool": lambda x, y: simulcast.where(x, y, x),
+    "where text": lambda x, y: simulcast.where(x, "yes", "no"),
+    "where rule": lambda x, y: simulcast.where(x, y, x, rule="exact"),
+    "positive": lambda x, y: simulcast.abs(x),
+    "out": lambda x, y: simulcast.logical_xor(x, y, out=np.empty(x.shape, bool)),
+    "cast out": lambda x, y: simulcast.logical_or(x, y, out=np.empty(x.shape, np.int8)),
+    "dtype": lambda x, y: simulcast.add(x, y, dtype=np.int16),
+    "numbers": lambda x, y: simulcast.multiply(x, 2.5),
+    "clip": lambda x, y: simulcast.clip(x, 0, 1),
+    "vjp": lambda x, y: simulcast.vjp("where", (x, np.ones(x.shape), 2.0), np.ones(x.shape))[1],
+    "sum_to": lambda x, y: simulcast.sum_to(simulcast.add(x, 0), (1,) * x.ndim),
+    "evaluate": lambda x, y: simulcast.evaluate("~x | y", x=x, y=y),
+    "copy": lambda x, y: simulcast.evaluate("x", x=x),
+    "count": lambda x, y: simulcast.evaluate("sum(x & y)", x=x, y=y),
+    "counts": lambda x, y: simulcast.evaluate("sum(x, axis=-1)", x=x),
+    "any": lambda x, y: simulcast.evaluate("max(x, axis=-1)", x=x),
+    "all": lambda x, y: simulcast.evaluate("min(x, axis=0)", x=x),
+    "compile": lambda x, y: simulcast.compile("where(x, 1, y) + x")(x=x, y=y),
+}
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (5000,), (70, 900)], ids=str)
+@pytest.mark.parametrize("function", TRUTHS.values(), ids=TRUTHS)
+def test_truths_of_other_bytes_are_truths(function, shape):
+    (x, truth), (y, other) = truths(*shape), truths(*shape[::-1])
+    for turn in (np.array, lambda own: own[..., ::-1], lambda own: np.asfortranarray(own)):
+        ours, theirs = function(turn(x), turn(y).T), function(turn(truth), turn(other).T)
+        assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+        assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
+
+
+def test_truths_of_other_bytes_are_numpys():
+    x, y = truths(70)[0], truths(71)[0][1:]
     for ours, theirs in [
         (simulcast.bitwise_and(x, y), x & y),
-        (simulcast.evaluate("x | y", x=x[::-1], y=y), x[::-1] | y),
-        (simulcast.evaluate("~x", x=x), np.array([not bool(one) for one in x.view(np.uint8)])),
+        (simulcast.bitwise_or(x, y), x | y),
+        (simulcast.bitwise_xor(x, y), x ^ y),
+        (simulcast.bitwise_not(x), ~x),
+        (simulcast.less(x, y), x < y),
+        (simulcast.equal(x, y), x == y),
         (simulcast.evaluate("sum(x)", x=x), np.count_nonzero(x)),
-        (simulcast.where(x, 1.5, 2.5), np.where(x.view(np.uint8) != 0, 1.5, 2.5)),
+        (simulcast.evaluate("float32(x)", x=x), x.astype(np.float32)),
+        (simulcast.where(x, 1.5, 2.5), np.where(x, 1.5, 2.5)),
     ]:
         assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
 

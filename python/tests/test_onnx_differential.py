@@ -481,3 +481,41 @@ def test_a_check_finds_what_is_wrong():
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
     assert simulcast.onnx.check(made, sizes={"batch": 2}).ok
     assert TensorProto.FLOAT == made.graph.input[0].type.tensor_type.elem_type
+
+
+def truth_nodes():
+    """Nodes on the truths `x` and `y`: those of one chain, those that move elements, and a choice between graphs."""
+    node = helper.make_node
+    then = helper.make_graph([node("Not", ["x"], ["t"])], "then", [], [onnx.ValueInfoProto(name="t")])
+    other = helper.make_graph([node("Identity", ["x"], ["e"])], "else", [], [onnx.ValueInfoProto(name="e")])
+    return {
+        "And": [node("And", ["x", "y"], ["z"])],
+        "chain": [node("Not", ["x"], ["n"]), node("Or", ["n", "y"], ["z"])],
+        "Where": [node("Cast", ["y"], ["n"], to=TensorProto.INT64), node("Where", ["x", "n", "many"], ["z"])],
+        "Identity": [node("Identity", ["x"], ["z"])],
+        "Transpose": [node("Transpose", ["x"], ["z"])],
+        "turned": [node("Transpose", ["x"], ["t"], perm=[0, 1]), node("Xor", ["t", "y"], ["z"])],
+        "Cast": [node("Cast", ["x"], ["z"], to=TensorProto.FLOAT)],
+        "Concat": [node("Concat", ["x", "y"], ["z"], axis=0)],
+        "NonZero": [node("NonZero", ["x"], ["z"])],
+        "If": [node("Slice", ["x", "zero", "one"], ["c"]), node("Reshape", ["c", "none"], ["s"]),
+               node("If", ["s"], ["z"], then_branch=then, else_branch=other)],
+    }
+
+
+@pytest.mark.parametrize("nodes", truth_nodes().values(), ids=truth_nodes())
+@pytest.mark.parametrize("columns", [3, 3000])
+def test_truths_of_other_bytes(nodes, columns):
+    bytes_ = np.resize(np.array([255, 0, 2, 1, 0], np.uint8), (4, columns))
+    inputs = {"x": bytes_.view(bool), "y": bytes_[::-1, ::-1].copy().view(bool)}
+    numbers = {"zero": [0, 0], "one": [1, 1], "none": [], "many": 7}
+    initializers = [onnx.numpy_helper.from_array(np.array(n, np.int64), name) for name, n in numbers.items()]
+    made = model(nodes, inputs, ["z"], initializers=initializers)
+    theirs = by_runtime(made, {name: array.view(np.uint8) != 0 for name, array in inputs.items()})[0]
+    session = Session(made)
+    ours = session.run(inputs)["z"]
+    assert (ours.dtype, ours.shape, ours.tobytes()) == (theirs.dtype, theirs.shape, theirs.tobytes())
+    if "NonZero" not in {node.op_type for node in nodes}:
+        place = np.empty_like(theirs)
+        session.run(inputs, out={"z": place})
+        assert place.tobytes() == theirs.tobytes()

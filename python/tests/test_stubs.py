@@ -21,6 +21,7 @@ names: tuple[str, ...] = expression.operands
 again = expression(x=x, out=None)
 gradients = simulcast.vjp(simulcast.clip, (x, None, 1.0), x, rule=simulcast.pdpd(axis=0))
 sums = simulcast.sum_to(x, (3,))
+released: int = simulcast.release_memory()
 text: str = simulcast.explain(x, "N,3", names=["a", "b"]).svg()
 
 @simulcast.strict()

@@ -257,7 +257,8 @@ impl Session {
                 return Err(RunError::Unexpected { name: (*name).to_owned(), inputs });
             };
             check(input, view, &mut symbols)?;
-            values[input.slot] = Some(Value::Lent(view));
+            let settled = if input.chained { None } else { view.settled() };
+            values[input.slot] = Some(settled.map_or(Value::Lent(view), Value::from));
         }
         let missing = own.iter().find(|input| values[input.slot].is_none());
         missing.map_or(Ok(()), |input| Err(RunError::Missing(input.name.clone())))

@@ -43,6 +43,8 @@ pub struct AnyView<'a> {
     pointer: *const u8,
     shape: Inline<usize>,
     strides: Inline<isize>,
+    /// Whether truths may be other bytes than 0 and 1.
+    loose: bool,
     elements: PhantomData<&'a ()>,
 }
 
@@ -111,7 +113,35 @@ impl<'a> AnyView<'a> {
         strides: &[isize],
     ) -> Self {
         let (shape, strides) = (Inline::from_slice(shape), Inline::from_slice(strides));
-        Self { dtype, pointer, shape, strides, elements: PhantomData }
+        Self { dtype, pointer, shape, strides, loose: false, elements: PhantomData }
+    }
+
+    /// A view of truths in somebody's memory, of which every byte but 0 is true, as in NumPy's arrays.
+    ///
+    /// Programs read such bytes as they are; [`AnyView::typed`] looks at all of them.
+    ///
+    /// # Safety
+    ///
+    /// As [`AnyView::from_raw`], of bytes of any value.
+    #[must_use]
+    #[inline]
+    pub unsafe fn from_raw_truths(pointer: *const u8, shape: &[usize], strides: &[isize]) -> Self {
+        // SAFETY: the caller keeps the conditions, and nothing reads the bytes as `bool`.
+        let bytes = unsafe { Self::from_raw(DType::Bool, pointer, shape, strides) };
+        Self { loose: true, ..bytes }
+    }
+
+    /// The same memory with another shape and other strides.
+    ///
+    /// # Safety
+    ///
+    /// As [`AnyView::from_raw`]; every element that is reached is one of this view's.
+    #[must_use]
+    #[inline]
+    pub unsafe fn relaid(&self, shape: &[usize], strides: &[isize]) -> Self {
+        // SAFETY: the caller keeps the conditions, and what holds of the elements still does.
+        let seen = unsafe { Self::from_raw(self.dtype, self.pointer, shape, strides) };
+        Self { loose: self.loose, ..seen }
     }
 
     /// The first element.
@@ -174,10 +204,28 @@ impl<'a> AnyView<'a> {
         Some(Self { shape: Inline::from_slice(shape), strides, ..self.clone() })
     }
 
-    /// The view as one of `T`, where that is its element type.
+    /// The view as one of `T`, where that is its element type, and all elements are values of it.
     #[must_use]
     pub fn typed<T: Element>(&self) -> Option<ArrayViewD<'a, T>> {
-        (T::DTYPE == self.dtype).then(|| self.trusted())
+        (T::DTYPE == self.dtype && self.loose_bytes().is_none()).then(|| self.trusted())
+    }
+
+    /// The truths as an array, where one of them is another byte than 0 and 1.
+    #[must_use]
+    pub fn settled(&self) -> Option<AnyArray> {
+        let bytes = self.loose_bytes()?;
+        Some(crate::zip((&bytes,)).map(|&byte| byte != 0).into())
+    }
+
+    /// The bytes of truths, where one is no `bool`.
+    fn loose_bytes(&self) -> Option<ArrayViewD<'a, u8>> {
+        if !self.loose {
+            return None;
+        }
+        // SAFETY: bytes of any value, and whoever made the view vouched for the rest.
+        let bytes: ArrayViewD<'a, u8> =
+            unsafe { raw::view(self.pointer, &self.shape, &self.strides) };
+        (bytes.fold(0, |all, byte| all | byte) > 1).then_some(bytes)
     }
 
     /// The view as one of `T`, which is its element type.
@@ -296,6 +344,9 @@ macro_rules! any {
             /// A row-major copy.
             #[must_use]
             pub fn to_owned(&self) -> AnyArray {
+                if let Some(settled) = self.settled() {
+                    return settled;
+                }
                 match self.dtype {
                     $(DType::$variant => {
                         let view = self.trusted::<$type>();
@@ -404,5 +455,23 @@ mod tests {
         assert_eq!((none.dtype(), none.shape(), none.view().len()), (DType::F16, &[0][..], 0));
         assert!(none.view_mut().typed::<half::f16>().is_some());
         assert_eq!(ArrayD::<f32>::try_from(none).map_err(|any| any.dtype()), Err(DType::F16));
+    }
+
+    #[test]
+    fn truths_of_other_bytes_are_settled() {
+        let bytes = array![[0_u8, 2], [1, 255]];
+        // SAFETY: the array's own pointer, sizes and strides.
+        let view =
+            unsafe { AnyView::from_raw_truths(bytes.as_ptr(), bytes.shape(), bytes.strides()) };
+        let truths = AnyArray::from(array![[false, true], [true, true]]);
+        assert_eq!((view.typed::<bool>(), view.settled()), (None, Some(truths.clone())));
+        assert_eq!(view.to_owned(), truths);
+        let turned = view.permuted_axes(&[1, 0]);
+        let expected = AnyArray::from(array![[false, true], [true, true]].reversed_axes());
+        assert_eq!(turned.map(|view| view.to_owned()), Some(expected));
+        // SAFETY: the elements of the first column.
+        let column = unsafe { view.relaid(&[2], &[2]) };
+        assert_eq!(column.typed::<bool>(), Some(array![false, true].view().into_dyn()));
+        assert_eq!(column.settled(), None);
     }
 }

@@ -189,9 +189,7 @@ pub(crate) fn lay<'v>(
         let strides = strides_under(&plan, operand, view.strides()).map_err(too_large)?;
         // SAFETY: by the plan each stride is the view's own, on an axis of its length, or 0; the
         // product of the sizes was checked.
-        laid.push(unsafe {
-            AnyView::from_raw(view.dtype(), view.pointer(), plan.shape(), &strides)
-        });
+        laid.push(unsafe { view.relaid(plan.shape(), &strides) });
     }
     Ok((plan, laid))
 }

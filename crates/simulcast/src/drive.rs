@@ -31,7 +31,7 @@ use crate::inline::INLINE;
 use crate::kernel::Body;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
-use crate::stream;
+use crate::stream::{self, Streams};
 
 /// An innermost loop shorter than this is joined with the loops around it.
 const SHORT: usize = 128;
@@ -41,8 +41,8 @@ pub(crate) struct Job<'n, R, const N: usize> {
     pub(crate) nest: &'n Nest<N>,
     pub(crate) out: *mut R,
     pub(crate) ins: [*const u8; N],
-    /// Whether results go past the caches.
-    pub(crate) stream: bool,
+    /// Which results go past the caches.
+    pub(crate) stream: Streams,
     /// Whether elements may be visited in another order than that of the output's memory.
     pub(crate) any_order: bool,
 }
@@ -69,7 +69,7 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
     job: &Job<'_, B::Out, N>,
 ) {
     let way = choose(body, job);
-    let _fence = job.stream.then(|| stream::Fence);
+    let _fence = job.stream.any().then(|| stream::Fence);
     // SAFETY: the caller keeps the invariant; a `Level` exists only where the machine has it.
     unsafe {
         match (way, level.kind()) {
@@ -168,7 +168,7 @@ fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way
     }
     let splat = (0..N).any(|operand| inner.ins[operand] == 0);
     let straight = !(0..N).any(awkward) && (B::PATTERNS || !splat);
-    if straight && !job.stream && from == last { Way::Rows } else { Way::Tiles(from) }
+    if straight && !job.stream.any() && from == last { Way::Rows } else { Way::Tiles(from) }
 }
 
 compiled_for_levels! {

@@ -260,6 +260,7 @@ macro_rules! body {
                     far: Far,
                 ) {
                     let bytes = len * size_of::<R>();
+                    let ahead = far.only_or_wide(&self.sizes(), size_of::<R>());
                     // SAFETY: the caller keeps the conditions; a closure that clones its only
                     // operand makes results of its type.
                     unsafe {
@@ -267,7 +268,7 @@ macro_rules! body {
                             return stream::copy::<WIDE>(out.cast(), ins[0], bytes);
                         }
                         match splat {
-                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, far.only()),)*
+                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, ahead),)*
                             _ => {}
                         }
                     }

@@ -403,7 +403,12 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
     }
     let repeats = |number: usize| PATTERN >> number & 1 == 1;
     let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
+    // As [`stream::Far::only_or_wide`]; of two operands, the first is mostly the larger one.
+    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>() && !repeats(0);
     let some = |out: *mut B::Out, from: usize, len: usize| {
+        if PATTERN & PAST != 0 && wide {
+            stream::ask_ahead(a.wrapping_add(from).cast(), len * size_of::<B::A>());
+        }
         let count = |number: usize| if repeats(number) { 1 } else { len };
         let skip = |number: usize| if repeats(number) { 0 } else { from };
         // An operand that is not there has no size: any aligned place will do.

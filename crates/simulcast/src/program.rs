@@ -164,8 +164,9 @@ impl Program {
     ///
     /// # Safety
     ///
-    /// Each of the program's operands points to `len` elements of its type, or to one, and `out` to
-    /// room for `len` results, all aligned; `out` shares no memory with an operand.
+    /// Each of the program's operands points to `len` elements of its type (of `bool`: bytes, of which
+    /// all but 0 are true), or to one, and `out` to room for `len` results, all aligned; `out` shares no
+    /// memory with an operand.
     #[must_use]
     #[inline]
     pub unsafe fn run_dense(

@@ -22,7 +22,7 @@ use crate::laid::{Laid, same};
 use crate::level::Level;
 use crate::nest::{Loop, Nest};
 use crate::plain::is_plain;
-use crate::stream::STREAM_FROM;
+use crate::stream::Streams;
 use crate::threads;
 
 /// Results of at most that many elements are not worth a nest, or a level.
@@ -165,20 +165,23 @@ impl<'z, const N: usize> Source<'z, N> {
         }
     }
 
-    /// Whether what is read and written is too much for a cache.
+    /// Which results are too much for a cache.
     #[inline(always)]
-    fn streams<B: Body<N>>(&self, body: &B) -> bool {
-        let written = self.len.saturating_mul(size_of::<B::Out>() * body.unit());
-        if written < STREAM_FROM / 8 || body.spreads() {
-            return false;
+    fn streams<B: Body<N>>(&self, body: &B) -> Streams {
+        // Moved as vectors, which only numbers are: no padding, no pointers.
+        if !is_plain::<B::Out>() || body.spreads() {
+            return Streams::NONE;
         }
         let distinct = |strides: &[isize]| -> usize {
             let axes = self.shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
             axes.map(|(size, _)| size).product()
         };
-        let read = self.strides.iter().zip(body.sizes());
-        let read = read.map(|(strides, size)| distinct(strides).saturating_mul(size));
-        read.fold(written, usize::saturating_add) >= STREAM_FROM
+        let read = || {
+            let read = self.strides.iter().zip(body.sizes());
+            let read = read.map(|(strides, size)| distinct(strides).saturating_mul(size));
+            read.fold(0, usize::saturating_add)
+        };
+        Streams::of(self.len.saturating_mul(size_of::<B::Out>() * body.unit()), read)
     }
 
     /// # Safety
@@ -206,12 +209,10 @@ impl<'z, const N: usize> Source<'z, N> {
             }
         }
         let nest = Nest::new(self.shape, strides, self.strides);
-        // Moved as vectors, which only numbers are: no padding, no pointers.
-        let stream = is_plain::<B::Out>()
-            && match &work {
-                Work::Here(body) => self.streams(body),
-                Work::Parts(make, _) => self.streams(&make()),
-            };
+        let stream = match &work {
+            Work::Here(body) => self.streams(body),
+            Work::Parts(make, _) => self.streams(&make()),
+        };
         match work {
             Work::Here(body) => {
                 let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };

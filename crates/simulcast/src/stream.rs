@@ -11,10 +11,65 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Where at least that many bytes are read and written, results are streamed: less than that stays in
-/// a last-level cache, where whoever reads it next finds it. With debug assertions it is less, so that
-/// tests come here with less.
-pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) { 20 << 20 } else { 56 << 20 };
+/// What is read and written stays in a last-level cache if it is no more than this. With debug assertions
+/// it is less, so that tests come here with less.
+const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
+
+/// Where it is more, that many bytes of results do, and whoever reads or writes them next finds them there;
+/// the rest goes past it.
+const KEPT: usize = CACHE / 8 * 5;
+
+/// The bytes of neighbouring results that go the same way.
+pub(crate) const STRETCH: usize = 1 << 16;
+
+/// Which results are streamed. Where a cache has room for some, those are spread over all of the output:
+/// then every thread writes to memory and to a cache at the same time, and each to its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Streams {
+    /// The share that is not, of `1 << 32`.
+    kept: u64,
+}
+
+impl Streams {
+    pub(crate) const NONE: Self = Self { kept: 1 << 32 };
+
+    /// For so many bytes; what is read is asked for where that matters. It goes through the cache too, and
+    /// leaves less room in it.
+    #[inline(always)]
+    pub(crate) fn of(written: usize, read: impl FnOnce() -> usize) -> Self {
+        if written < CACHE / 8 {
+            return Self::NONE;
+        }
+        let read = read();
+        if written.saturating_add(read) <= CACHE {
+            return Self::NONE;
+        }
+        let room = KEPT.saturating_sub(read / 2).min(written) as u64;
+        // No overflow: there is less room than a cache has.
+        Self { kept: (room << 32) / written as u64 }
+    }
+
+    /// Whether any are.
+    #[inline(always)]
+    pub(crate) fn any(self) -> bool {
+        self != Self::NONE
+    }
+
+    /// Whether all are.
+    #[inline(always)]
+    pub(crate) fn all(self) -> bool {
+        self.kept == 0
+    }
+
+    /// Whether those at a place are.
+    #[inline(always)]
+    pub(crate) fn at<R>(self, out: *const R) -> bool {
+        // Multiples of the golden ratio are spread evenly, and over all sets of a cache.
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        let place = (out.addr() / STRETCH) as u64;
+        place.wrapping_mul(GOLDEN) >> 32 >= self.kept
+    }
+}
 
 /// The bytes of a line: what a streaming store should fill.
 pub(crate) const LINE: usize = 64;
@@ -44,12 +99,21 @@ pub(crate) struct Far {
 impl Far {
     pub(crate) const NONE: Self = Self { operands: 0, beside: false };
 
-    /// The operand to ask for ahead of time: among several that stay in the first-level cache, the
+    /// The operand to ask for ahead of time: among others that stay in the first-level cache, the
     /// hardware does not see that one comes from memory, and reads it late.
     #[inline(always)]
     pub(crate) fn only(self) -> Option<usize> {
         let only = self.beside && self.operands.is_power_of_two();
         only.then(|| self.operands.trailing_zeros() as usize)
+    }
+
+    /// The same, or an operand that is read beside another for results of a smaller size: then it is all
+    /// that memory is busy with.
+    #[inline(always)]
+    pub(crate) fn only_or_wide(self, sizes: &[usize], size: usize) -> Option<usize> {
+        let wide = |number: usize| sizes.len() == 2 && sizes[number] >= 2 * size;
+        let one = self.operands.is_power_of_two().then(|| self.operands.trailing_zeros() as usize);
+        one.filter(|&number| self.beside || wide(number))
     }
 }
 
@@ -208,6 +272,21 @@ impl Drop for Fence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_much_stays_in_a_cache_as_it_has_room_for() {
+        assert!(!Streams::of(CACHE, || 0).any() && !Streams::of(CACHE / 2, || CACHE / 2).any());
+        assert!(!Streams::of(CACHE / 16, || usize::MAX).any());
+        // What is read takes all the room.
+        assert!(Streams::of(2 * CACHE, || 2 * CACHE).all() && Streams::of(usize::MAX, || 0).all());
+        let some = Streams::of(2 * CACHE, || 0);
+        assert!(some.any() && !some.all());
+        let kept = (0..2 * CACHE)
+            .step_by(STRETCH)
+            .filter(|&at| !some.at(ptr::without_provenance::<u8>(at)));
+        let kept = kept.count() * STRETCH;
+        assert!(kept.abs_diff(KEPT) <= 4 * STRETCH, "{kept} bytes");
+    }
 
     // [E_BROADCAST_ANY_FUNC_3020]
     #[test]

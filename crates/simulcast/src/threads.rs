@@ -1,15 +1,18 @@
 //! Threads: rayon's, or a pool of `SIMULCAST_NUM_THREADS`, started when first needed.
 //!
-//! Who calls works too: the parts are taken one by one, by the caller and by whoever of the pool comes
-//! to help, so that a call never waits for a thread to wake up. What is left for helpers that come late
-//! is nothing.
+//! Who calls works too: the parts are taken by the caller and by whoever of the pool comes to help, so
+//! that a call never waits for a thread to wake up. What is left for helpers that come late is nothing.
+//!
+//! Each begins with a range of parts of its own, the same one in every call, and goes on with what is
+//! left of the others: so a thread finds in its caches what it left there, and caches that only some
+//! threads share do not hand lines to each other.
 //!
 //! Invariant of a [`Team`]: its work is called for a part that was taken and is not finished, and the
 //! caller, who owns the work, does not return before all parts are finished.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 
@@ -64,11 +67,15 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     let work: *const (dyn Fn(usize) + Sync + '_) = &raw const work;
     // SAFETY: only the lifetime changes, and the invariant keeps calls within it.
     let work: *const (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+    let ranges = helpers + 1;
+    let range = |range| Range {
+        taken: AtomicBool::new(false),
+        next: AtomicUsize::new(parts * range / ranges),
+        end: parts * (range + 1) / ranges,
+    };
     let team = Arc::new(Team {
         work,
-        parts,
-        shares: (helpers + 1) * PARTS,
-        next: AtomicUsize::new(0),
+        ranges: (0..ranges).map(range).collect(),
         left: AtomicUsize::new(parts),
         caller: std::thread::current(),
         panic: Mutex::new(None),
@@ -100,16 +107,23 @@ fn summon(team: &Arc<Team>, helpers: usize) {
     }
 }
 
+/// Parts that one thread begins with.
+#[repr(align(64))]
+struct Range {
+    /// Whether one has.
+    taken: AtomicBool,
+    /// The next part to take.
+    next: AtomicUsize,
+    end: usize,
+}
+
 /// Work in parts, and who has taken which.
 struct Team {
     /// A pointer, since helpers that come late keep it longer than there is anything behind it.
     work: *const (dyn Fn(usize) + Sync),
-    parts: usize,
-    /// What share of the parts that are left is taken at a time.
-    shares: usize,
-    /// The next part to take.
-    next: AtomicUsize,
-    /// How many are not finished.
+    /// One for each who works.
+    ranges: Box<[Range]>,
+    /// How many parts are not finished.
     left: AtomicUsize,
     caller: Thread,
     /// What the first part that panicked says; parts taken after that do nothing.
@@ -124,16 +138,21 @@ unsafe impl Sync for Team {}
 impl Team {
     /// Whether all parts are taken.
     fn is_taken(&self) -> bool {
-        self.next.load(Ordering::Relaxed) >= self.parts
+        self.ranges.iter().all(|range| range.next.load(Ordering::Relaxed) >= range.end)
     }
 
-    /// Takes parts as long as there are any: some that follow each other, since those mostly lie one
-    /// after the other in memory, and fewer towards the end, so that all end together.
+    /// Takes parts as long as there are any, of the thread's own range first.
     fn help(&self) {
-        let after = |first: usize| first + ((self.parts - first) / self.shares).max(1);
-        let take = |first| (first < self.parts).then(|| after(first));
-        while let Ok(first) = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
-            (first..after(first)).for_each(|part| self.work_on(part));
+        let count = self.ranges.len();
+        let own = rayon::current_thread_index().map_or(0, |thread| thread + 1);
+        let around =
+            |first: usize| (0..count).map(move |step| &self.ranges[(first + step) % count]);
+        let free = |range: &Range| !range.taken.swap(true, Ordering::Relaxed);
+        let own = own + around(own).position(free).unwrap_or(0);
+        for range in around(own) {
+            let take = || Some(range.next.fetch_add(1, Ordering::Relaxed));
+            let parts = std::iter::from_fn(take).take_while(|&part| part < range.end);
+            parts.for_each(|part| self.work_on(part));
         }
     }
 

@@ -323,3 +323,89 @@ fn plus_joins_text() -> Outcome {
     assert!(Expr::parse("s + 1")?.compile(&typed, Promotion::Numpy).is_err());
     Ok(())
 }
+
+/// Those of `x` and `y` that a program reads.
+fn given<'a>(program: &Program, all: &[AnyView<'a>; 2]) -> Vec<AnyView<'a>> {
+    let own = program.operands().iter();
+    own.map(|own| all[usize::from(own.name == "y")].clone()).collect()
+}
+
+#[test]
+fn every_byte_but_0_is_true() -> Outcome {
+    let texts = [
+        "x",
+        "x.T",
+        "~x",
+        "abs(x)",
+        "x & y",
+        "x | y",
+        "x ^ y",
+        "x == y",
+        "x != y",
+        "x < y",
+        "x <= y",
+        "x > y",
+        "x >= y",
+        "fma(x, y, x)",
+        "logical_not(x & y) | x",
+        "where(x, x, y)",
+        "where(x, 1.5, 2.5)",
+        "x * 2.5",
+        "x + 1",
+        "int8(x) - y",
+        "(x & y)[:, None] ^ x",
+        "sum(x)",
+        "mean(x, axis=0)",
+        "prod(x, axis=-1)",
+        "max(x)",
+        "min(x)",
+        "max(x, axis=0)",
+        "min(x, axis=-1)",
+        "min(x | y, axis=-1) ^ max(y, axis=-1)",
+        "where(x, \"a\", \"b\") + where(x.T.T, \"c\", \"d\")",
+    ];
+    let (sizes, each) = if cfg!(miri) { (1, 3) } else { (6, 1) };
+    let shapes = [(3, 5), (5, 3), (1, 1), (7, 30), (2, 600), (40, 3000)];
+    for (rows, columns) in shapes.into_iter().take(sizes) {
+        let byte = |i: usize, j: usize, seed: usize| match (i * 7 + j * 3 + seed) % 11 {
+            0..4 => 0_u8,
+            4..6 => 1,
+            6 => 2,
+            7 => 128,
+            8 => 255,
+            _ => 6,
+        };
+        let x = Array2::from_shape_fn((rows, 2 * columns), |(i, j)| byte(i, j, 0));
+        let y = Array2::from_shape_fn((rows, columns), |(i, j)| byte(i, j, 5));
+        let x = x.slice(s![.., ..;-2]);
+        // SAFETY: the arrays' own pointers, sizes and strides.
+        let loose = unsafe {
+            [
+                AnyView::from_raw_truths(x.as_ptr(), x.shape(), x.strides()),
+                AnyView::from_raw_truths(y.as_ptr(), y.shape(), y.strides()),
+            ]
+        };
+        let (x, y) = (x.mapv(|byte| byte != 0), y.mapv(|byte| byte != 0));
+        let settled = [AnyView::from(&x), AnyView::from(&y)];
+        let types = [("x", DType::Bool), ("y", DType::Bool)];
+        for text in texts.into_iter().step_by(each) {
+            let program = Expr::parse(text)?.compile(&types, Promotion::Numpy)?;
+            for level in Level::available() {
+                let program = program.at_level(level)?;
+                let made = program.run(&given(&program, &loose))?;
+                let expected = program.run(&given(&program, &settled))?;
+                if made.dtype() == DType::Bool {
+                    let bytes = |any: &AnyArray| {
+                        let view = any.view();
+                        // SAFETY: a row-major array of so many bytes.
+                        unsafe { std::slice::from_raw_parts(view.pointer(), view.len()) }.to_vec()
+                    };
+                    assert_eq!(bytes(&made), bytes(&expected), "{text} of {rows} x {columns}");
+                } else {
+                    assert_eq!(made, expected, "{text} of {rows} x {columns}");
+                }
+            }
+        }
+    }
+    Ok(())
+}

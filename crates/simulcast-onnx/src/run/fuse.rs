@@ -26,10 +26,10 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The values that its steps read.
-    pub(super) fn reads(&self) -> HashSet<Slot> {
+    /// The values that its steps read; those of chains only where they are asked for.
+    pub(super) fn reads(&self, chains: bool) -> HashSet<Slot> {
         let mut reads = Vec::new();
-        self.steps.iter().for_each(|step| step.work.reads(&mut reads));
+        self.steps.iter().for_each(|step| step.work.reads(chains, &mut reads));
         reads.into_iter().collect()
     }
 }
@@ -171,7 +171,7 @@ pub(super) fn fuse(raw: Vec<Raw>, results: &[Slot], names: &[String], is_branch:
     let mut seen: HashSet<Slot> = results.iter().copied().collect();
     for step in steps.iter_mut().rev() {
         let mut reads = Vec::new();
-        step.work.reads(&mut reads);
+        step.work.reads(true, &mut reads);
         // A result that nobody reads goes at once.
         reads.extend(step.work.writes());
         reads.retain(|slot| seen.insert(*slot) && (!is_branch || written.contains(slot)));
@@ -274,14 +274,15 @@ fn build(nodes: Vec<Raw>, names: &[String]) -> Option<Chain> {
 }
 
 impl Work {
-    fn reads(&self, reads: &mut Vec<Slot>) {
+    fn reads(&self, chains: bool, reads: &mut Vec<Slot>) {
         match self {
+            Self::Chain(_) if !chains => {}
             Self::Chain(chain) => reads.extend(&chain.operands),
             Self::Whole { inputs, .. } => reads.extend(inputs.iter().flatten()),
             Self::If { condition, branches, .. } => {
                 reads.push(*condition);
                 for branch in branches {
-                    branch.steps.iter().for_each(|step| step.work.reads(reads));
+                    branch.steps.iter().for_each(|step| step.work.reads(chains, reads));
                     reads.extend(&branch.results);
                 }
             }

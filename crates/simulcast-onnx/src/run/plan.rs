@@ -57,6 +57,8 @@ pub(super) struct Input {
     pub(super) name: String,
     pub(super) declared: Option<Declared>,
     pub(super) slot: Slot,
+    /// Whether only chains read it, which take truths of any bytes.
+    pub(super) chained: bool,
 }
 
 /// An output of the model.
@@ -145,7 +147,8 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
             None => None,
         };
         planner.note(slot, element);
-        inputs.push(Input { name: own.name.clone(), declared: own.declared.clone(), slot });
+        let (name, declared) = (own.name.clone(), own.declared.clone());
+        inputs.push(Input { name, declared, slot, chained: false });
     }
     let steps = planner.graph(&mut scope)?;
     if !planner.unsupported.is_empty() {
@@ -157,7 +160,10 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
         results.push(slot.ok_or_else(|| RunError::Missing(graph.name_of(id).to_owned()))?);
     }
     let block = fuse(steps, &results, &planner.names, false);
-    let reads = block.reads();
+    let (reads, others) = (block.reads(true), block.reads(false));
+    for input in &mut inputs {
+        input.chained = !others.contains(&input.slot) && !results.contains(&input.slot);
+    }
     let output = |(&id, &slot): (&ValueId, &Slot)| {
         let once = results.iter().filter(|other| **other == slot).count() == 1;
         let alone = once && !reads.contains(&slot);

@@ -102,7 +102,8 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
         room(if packed[n] { strip.min(side.len) * columns.min(inner.len) * sizes[n] } else { 0 })
     });
     // Columns end at lines of the output.
-    let left = if job.stream { At::start(job, sizes).out.addr() % stream::LINE / size } else { 0 };
+    let left =
+        if job.stream.any() { At::start(job, sizes).out.addr() % stream::LINE / size } else { 0 };
     // How far apart the columns of operands are that run along the side, and which way they run.
     let far: [_; N] = std::array::from_fn(|n| {
         let apart = inner.ins[n] * sizes[n].cast_signed();
@@ -158,7 +159,7 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                             ask.some(&far);
                             // SAFETY: a row of `wide` elements, in the rooms or in the arrays.
                             unsafe {
-                                if job.stream {
+                                if job.stream.at(line.out) {
                                     body.streamed::<WIDE>(
                                         line.out,
                                         line.ins,

@@ -113,9 +113,13 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let buffered = lies.contains(&Lie::Packed);
     let room = if back { BACK } else { STRETCH };
     let steps = if buffered { (room / widest / inner).max(1) } else { first.len };
-    let far = if job.stream && !back { far(&lies, outer) } else { Far::NONE };
+    // Where only some are streamed, none of which is longer than they lie together.
+    let mixed = job.stream.any() && !job.stream.all();
+    let steps =
+        if mixed { steps.min((stream::STRETCH / (inner * size).max(1)).max(1)) } else { steps };
+    let far = if job.stream.any() && !back { far(&lies, outer) } else { Far::NONE };
     let whole = WholeLines::new(inner * size);
-    let steps = if job.stream { whole.fit(steps) } else { steps };
+    let steps = if job.stream.any() { whole.fit(steps) } else { steps };
     // An operand that the loop around repeats is packed for a whole round of the group, once, where a
     // near cache has room for that.
     let mut blocks: [Vec<Line>; N] = std::array::from_fn(|n| {
@@ -139,7 +143,7 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let mut walk = Walk::new(outer, At::start(job, sizes));
     loop {
         // End the first tile at a line, so that all others are whole lines.
-        let head = if job.stream { whole.first(walk.at.out.addr(), steps) } else { steps };
+        let head = if job.stream.any() { whole.first(walk.at.out.addr(), steps) } else { steps };
         let head = head.min(first.len);
         let tiles = 1 + (first.len - head).div_ceil(steps);
         for tile in 0..tiles {
@@ -158,6 +162,11 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     let room = blocks[operand].as_mut_ptr().cast::<u8>();
                     (room, walk.at.ins[operand], first.len, done * inner * sizes[operand])
                 };
+                // Runs that are turned over, the hardware takes for many short ones.
+                if back && first.ins[operand] == -1 {
+                    let bytes = own * sizes[operand];
+                    stream::ask_ahead(pointer.wrapping_sub(bytes), bytes);
+                }
                 let (before, have) = held[operand];
                 if before != pointer || have < own {
                     packing[operand][0].0 = own;
@@ -175,7 +184,7 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
             // SAFETY: the output is contiguous along the group; operands are contiguous in their
             // rooms or arrays, or repeat. Results that are streamed are plain.
             unsafe {
-                if job.stream {
+                if job.stream.at(at.out) {
                     body.streamed::<WIDE>(at.out, ins, splat, len, far);
                 } else {
                     body.dense(at.out, ins, splat, len);

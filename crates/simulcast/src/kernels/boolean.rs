@@ -1,4 +1,7 @@
-//! Operations on `bool`, which is a byte of 0 or 1 here.
+//! Operations on `bool`: results are bytes of 0 and 1, and of operands every byte but 0 is true.
+//!
+//! NumPy's arrays may hold such bytes. To take each for what it is costs a loop over memory nothing,
+//! where to look at all of them first would be a pass of its own.
 //!
 //! Addition and `maximum` are or, multiplication and `minimum` are and, as in NumPy; subtraction and
 //! negation are not defined.
@@ -7,9 +10,16 @@ use super::{Loops, bodies};
 use crate::{Level, Op};
 
 /// What a truth value is in memory; sealed to the byte, so that the table is generic as the others.
-pub(super) trait Truth: Copy + Into<u8> + From<u8> {}
+pub(super) trait Truth: Copy {
+    fn is(self) -> bool;
+}
 
-impl Truth for u8 {}
+impl Truth for u8 {
+    #[inline(always)]
+    fn is(self) -> bool {
+        self != 0
+    }
+}
 
 /// The loops of an operation on `bool`.
 pub(super) fn boolean(op: Op, level: Level) -> Option<Loops> {
@@ -28,18 +38,18 @@ pub(super) fn boolean(op: Op, level: Level) -> Option<Loops> {
 bodies! {
     /// The loops of an operation on truth values.
     fn truth<T: Truth>;
-    light Absolute(a) -> T { a }
-    light Imag(_a) -> T { T::from(0) }
-    light LogicalNot(a) -> u8 { a.into() ^ 1 }
+    light Absolute(a) -> u8 { a.is().into() }
+    light Imag(_a) -> u8 { 0 }
+    light LogicalNot(a) -> u8 { (!a.is()).into() }
     light Isnan(_a) -> u8 { 0 }
     light Isfinite(_a) -> u8 { 1 }
-    light LogicalAnd(a, b) -> u8 { a.into() & b.into() }
-    light LogicalOr(a, b) -> u8 { a.into() | b.into() }
-    light LogicalXor(a, b) -> u8 { a.into() ^ b.into() }
-    light Equal(a, b) -> u8 { a.into() ^ b.into() ^ 1 }
-    light Less(a, b) -> u8 { (a.into() ^ 1) & b.into() }
-    light LessEqual(a, b) -> u8 { (a.into() ^ 1) | b.into() }
-    light Greater(a, b) -> u8 { a.into() & (b.into() ^ 1) }
-    light GreaterEqual(a, b) -> u8 { a.into() | (b.into() ^ 1) }
-    light MultiplyAdd(a, b, c) -> u8 { (a.into() & b.into()) | c.into() }
+    light LogicalAnd(a, b) -> u8 { (a.is() & b.is()).into() }
+    light LogicalOr(a, b) -> u8 { (a.is() | b.is()).into() }
+    light LogicalXor(a, b) -> u8 { (a.is() != b.is()).into() }
+    light Equal(a, b) -> u8 { (a.is() == b.is()).into() }
+    light Less(a, b) -> u8 { (!a.is() & b.is()).into() }
+    light LessEqual(a, b) -> u8 { (!a.is() | b.is()).into() }
+    light Greater(a, b) -> u8 { (a.is() & !b.is()).into() }
+    light GreaterEqual(a, b) -> u8 { (a.is() | !b.is()).into() }
+    light MultiplyAdd(a, b, c) -> u8 { ((a.is() & b.is()) | c.is()).into() }
 }

@@ -135,8 +135,9 @@ macro_rules! joints {
 }
 
 joints! {
-    Any for u8, 0, |a, b| a | b;
-    All for u8, 1, |a, b| a & b;
+    // Of truths every byte but 0 is one, and is to stay so.
+    Any for u8, 0, |a, b| a.max(b);
+    All for u8, 1, |a, b| a.min(b);
     IntSum<T: Int> for T, T::ZERO, |a, b| a.plus(b);
     IntProduct<T: Int> for T, T::ONE, |a, b| a.times(b);
     IntMaximum<T: Int> for T, T::SMALLEST, |a, b| a.max(b);

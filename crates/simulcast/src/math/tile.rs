@@ -17,11 +17,12 @@ pub(super) fn tile<T: Copy>(
     fast: impl Fn(T) -> T,
     slow: impl Fn(T) -> T,
 ) {
-    if from.iter().fold(true, |all, &x| all & usual(x)) {
-        for (&x, y) in from.iter().zip(to) {
-            y.write(fast(x));
-        }
-    } else {
+    let mut all = true;
+    for (&x, y) in from.iter().zip(&mut *to) {
+        all &= usual(x);
+        y.write(fast(x));
+    }
+    if !all {
         for (&x, y) in from.iter().zip(to) {
             y.write(slow(x));
         }

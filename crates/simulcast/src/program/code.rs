@@ -9,7 +9,9 @@
 //!
 //! Two steps of which the second alone reads the first are one instruction where there is a loop for
 //! both. `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded
-//! once, as they are written; one step on them alone has loops that do all of it.
+//! once, as they are written; one step on them alone has loops that do all of it. Bytes of truths that
+//! are leaves may be any, where all but 0 are true: who does more than ask them reads 0s and 1s that
+//! were made of them.
 
 use super::build::widened;
 use super::graph::Bytes;
@@ -147,6 +149,15 @@ impl Making {
         Some(self.emit(kernels, Args { from: [from; 3], count: 1 }, to.size()))
     }
 
+    /// Truths as 0s and 1s, which those of leaves need not be; all else as it is.
+    fn settled(&mut self, from: From, dtype: DType) -> Option<From> {
+        if dtype != DType::Bool || !matches!(from, From::Leaf(_)) {
+            return Some(from);
+        }
+        let loops = kernels::kernels(Op::Absolute, dtype, self.level)?;
+        Some(self.emit(Kernels::Table(loops), Args { from: [from; 3], count: 1 }, dtype.size()))
+    }
+
     /// One operation on halves that are leaves or constants, where there are loops for it.
     fn on_halves(&mut self, steps: &[(Flat, DType)]) -> Option<From> {
         let (&(Flat::Apply(op, compute, args), dtype), before) = steps.split_last()? else {
@@ -262,7 +273,7 @@ impl Code {
         for (at, &(ref step, dtype)) in steps.iter().enumerate() {
             let last = at + 1 == steps.len();
             let place = match *step {
-                Flat::Leaf(_) if last && narrow => From::Leaf(leaf(step)),
+                Flat::Leaf(leaf) if last && narrow => making.settled(From::Leaf(leaf), dtype)?,
                 Flat::Leaf(leaf) => making.convert(From::Leaf(leaf), dtype, widened(dtype))?,
                 Flat::Constant(bytes) => {
                     making.constants.push(bytes);
@@ -271,8 +282,9 @@ impl Code {
                 }
                 Flat::Cast(from) => {
                     let own = widened(steps.get(from)?.1);
+                    let from = making.settled(*places.get(from)?, own)?;
                     // Rounded to the type itself, then widened again.
-                    let rounded = making.convert(*places.get(from)?, own, dtype)?;
+                    let rounded = making.convert(from, own, dtype)?;
                     if last && narrow {
                         rounded
                     } else {
@@ -291,8 +303,11 @@ impl Code {
                         Part::Alone => (kernels::kernels(op, wide, level)?, args, op.arity()),
                     };
                     let mut from = [From::Leaf(0); 3];
-                    for (from, arg) in from.iter_mut().zip(args).take(count) {
+                    for (place, (from, arg)) in from.iter_mut().zip(args).take(count).enumerate() {
                         *from = *places.get(arg)?;
+                        if op == Op::Where && place > 0 {
+                            *from = making.settled(*from, wide)?;
+                        }
                     }
                     let made = kernels::result_of(op, wide);
                     let kernels = Kernels::Table(table);

@@ -127,7 +127,7 @@ fn viewed<'a>(program: &Program, leaf: &Leaf, base: &Seen<'a>) -> Result<Seen<'a
         (shape, strides) = seen(view, &shape, &strides).map_err(error)?;
     }
     // SAFETY: axes were reordered, or added with size 1: the same elements are reached.
-    Ok(Seen::Own(unsafe { AnyView::from_raw(base.dtype(), base.pointer(), &shape, &strides) }))
+    Ok(Seen::Own(unsafe { base.relaid(&shape, &strides) }))
 }
 
 /// The shape of every stage's result, that of the program last.

@@ -42,7 +42,9 @@ pub(crate) fn text(
             AnyArray::from(zip.try_map(|a, b| (a == b) == same).map_err(refused)?)
         }
         Some(Op::Where) => {
-            let which = view(0).and_then(AnyView::typed::<bool>).ok_or_else(unsupported)?;
+            let settled = view(0).and_then(AnyView::settled);
+            let which = settled.as_ref().map(AnyArray::view).or_else(|| view(0).cloned());
+            let which = which.and_then(|which| which.typed::<bool>()).ok_or_else(unsupported)?;
             let zip = try_zip_by(rule, (which, text(1)?, text(2)?)).map_err(refused)?;
             let pick = |&which: &bool, a: &String, b: &String| if which { a } else { b }.clone();
             AnyArray::from(zip.try_map(pick).map_err(refused)?)

@@ -63,7 +63,12 @@ impl Folding {
             }
             _ => None,
         };
-        let cast = if dtype == gives { None } else { Some(kernels::cast(dtype, gives, level)?) };
+        let cast = match dtype {
+            // What is folded may be any byte, of which all but 0 are true.
+            DType::Bool => Some(kernels::cast(DType::U8, gives, level)?),
+            _ if dtype == gives => None,
+            _ => Some(kernels::cast(dtype, gives, level)?),
+        };
         let identity = number(start)?;
         Some(Self {
             kind,
