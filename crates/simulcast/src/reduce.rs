@@ -47,8 +47,10 @@ const SUMS: usize = 1 << 16;
 /// The rows that are added at a time: with more of them, lines that are a power of two apart would push
 /// each other out of the first-level cache.
 const EIGHT: usize = 8;
-/// How far ahead rows are asked for, in bytes.
+/// How far ahead rows are asked for, in bytes, and of how many bytes: the rows that follow those of a
+/// task are another's, and asking for them is worse than nothing where they lie in a cache of its own.
 const AHEAD: usize = 32 << 10;
+const FAR: usize = 4 << 20;
 
 /// The neighbours that are added at a time, and the sums side by side in a block along; the neighbours
 /// at a time where there are no more of those.
@@ -70,6 +72,7 @@ pub(crate) struct Reduction {
     /// How many short rows that follow each other are taken as one, and how many rows are left over.
     abreast: usize,
     over: usize,
+    elements: usize,
     /// How many units there are, leaves a unit, and parts that the leaves of a unit are cut into.
     units: usize,
     leaves: usize,
@@ -110,10 +113,11 @@ impl Reduction {
             None => (WIDE.min(row.len), depth.div_ceil(ROWS)),
         };
         let units = count(&kept) * row.len.div_ceil(width);
-        let most = (count(&nest.loops) / PART).min(SUMS / (units * width)).max(1);
+        let elements = count(&nest.loops);
+        let most = (elements / PART).min(SUMS / (units * width)).max(1);
         let parts = 1 << PARTS.div_ceil(units).min(leaves.div_ceil(2)).min(most).ilog2();
         let start = (nest.out, nest.ins[0]);
-        Self { start, row, width, run, kept, summed, abreast, over, units, leaves, parts }
+        Self { start, row, width, run, kept, summed, abreast, over, elements, units, leaves, parts }
     }
 
     /// Where the gradient and the result of a unit begin, and how many neighbours it has.
@@ -367,12 +371,8 @@ impl<T: Addend> Work<T> {
                     at = at.wrapping_offset(reduction.row.out);
                 }
             } else {
-                let rows = leaf * ROWS..count(summed).min((leaf + 1) * ROWS);
-                let over = if leaf + 1 == reduction.leaves { reduction.over * width } else { 0 };
                 // SAFETY: the rows lie within the gradient, and so does what is left over after them.
-                unsafe {
-                    across::<T, WIDE>(&mut self.leaf, from, summed, rows, over, reduction.row.out);
-                }
+                unsafe { across::<T, WIDE>(reduction, from, leaf, &mut self.leaf) };
             }
             self.tree.add(&mut self.leaf, T::plus);
         }
@@ -474,24 +474,28 @@ unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride:
     (whole..len).fold(sum, |sum, at| T::plus(sum, element(at)))
 }
 
-/// Adds rows to sums, and the beginning of the row after them, which is left over.
+/// Adds the rows of a leaf to sums, and what is left over after the last of them.
 ///
 /// # Safety
 ///
-/// From `from`, every row of the loops reaches as many elements as there are sums, with that stride,
-/// and the one after them as many as are left over; with `WIDE`, the caller is compiled for AVX2 and
-/// F16C.
+/// From `from`, every row reaches as many elements as there are sums, and what is left over follows
+/// the last; with `WIDE`, the caller is compiled for AVX2 and F16C.
 #[inline(always)]
 unsafe fn across<T: Addend, const WIDE: bool>(
-    sums: &mut [T::Sum],
+    reduction: &Reduction,
     from: *const T,
-    loops: &[Loop<1>],
-    rows: Range<usize>,
-    over: usize,
-    stride: isize,
+    leaf: usize,
+    sums: &mut [T::Sum],
 ) {
+    let Reduction { row: Loop { out: stride, .. }, elements, abreast, leaves, .. } = *reduction;
+    let loops = &reduction.summed[..];
+    let rows = leaf * ROWS..count(loops).min((leaf + 1) * ROWS);
+    let over = if leaf + 1 == leaves { sums.len() / abreast * reduction.over } else { 0 };
     let place = |row| from.wrapping_offset(offsets(loops, row).0);
-    let ahead = (AHEAD / (sums.len() * size_of::<T>()).max(1)).clamp(EIGHT, 4 * EIGHT);
+    let ahead = match elements.saturating_mul(size_of::<T>()) < FAR {
+        true => 0,
+        false => (AHEAD / (sums.len() * size_of::<T>()).max(1)).clamp(EIGHT, 4 * EIGHT),
+    };
     let mut row = rows.start;
     while row + EIGHT <= rows.end && stride == 1 {
         let eight = |row| std::array::from_fn(|n| place(row + n));
