@@ -8,7 +8,8 @@
 //!          across (the innermost loop is kept)    up to 4096, the sums of rows
 //! leaf     along   up to 32768 elements of a run for each neighbour: sums of 2048, in 32 sums side
 //!                  by side, added in pairs
-//!          across  up to 64 rows, two at a time, added to one row of sums
+//!          across  up to 128 rows, eight at a time, added to one row of sums; where short rows
+//!                  follow each other, a power of two of them is one row, until all are summed
 //! tree     leaves are added in pairs, pairs in pairs, and so on
 //! parts    where there are few units, the leaves of each are cut into a power of two of equal parts,
 //!          the sums of which are added in pairs
@@ -36,7 +37,7 @@ const NARROW: usize = 64;
 const RUN: usize = 16 * BLOCK;
 const BLOCK: usize = 2048;
 /// The rows of a leaf across.
-const ROWS: usize = 64;
+const ROWS: usize = 128;
 /// Rows are short where several of them have no more elements together.
 const SHORT: usize = 512;
 /// The parts that there should be at least, whoever does them, the elements that are worth one, and the
@@ -115,7 +116,7 @@ impl Reduction {
         let units = count(&kept) * row.len.div_ceil(width);
         let elements = count(&nest.loops);
         let most = (elements / PART).min(SUMS / (units * width)).max(1);
-        let parts = 1 << PARTS.div_ceil(units).min(leaves.div_ceil(2)).min(most).ilog2();
+        let parts = 1 << PARTS.div_ceil(units).min(leaves).min(most).ilog2();
         let start = (nest.out, nest.ins[0]);
         Self { start, row, width, run, kept, summed, abreast, over, elements, units, leaves, parts }
     }
