@@ -33,9 +33,9 @@ pub trait Operand: Sealed {
     fn steps(&self) -> &[isize];
     #[doc(hidden)]
     fn shown(&self) -> ArrayView<'_, Self::Elem, Self::Dim>;
-    /// The view under [`Rule::To`], or what there is no view of.
+    /// The view under [`Rule::To`], where there is one.
     #[doc(hidden)]
-    fn stretched<D: Dimension>(&self, dim: D) -> Result<Self::View<D>, D>;
+    fn stretched<D: Dimension>(&self, dim: D) -> Option<Self::View<D>>;
     /// # Safety
     ///
     /// As for a view made of [`Operand::pointer`], `shape` and `strides`.
@@ -67,16 +67,10 @@ macro_rules! operand {
                 self.view()
             }
             #[inline(always)]
-            fn stretched<E: Dimension>(&self, dim: E) -> Result<Self::View<E>, E> {
-                // SAFETY: these are the array's own, and its elements are borrowed for `'a`.
-                let view = unsafe { raw::stretched(self.as_ptr(), self.shape(), self.strides(), dim) };
-                let dim = match view {
-                    Err(dim) => dim,
-                    view => return view,
-                };
-                let Some(view) = self.broadcast(dim.clone()) else { return Err(dim) };
+            fn stretched<E: Dimension>(&self, dim: E) -> Option<Self::View<E>> {
+                let view = self.broadcast(dim)?;
                 // SAFETY: the elements that it shows are borrowed for `'a`, not for this call alone.
-                Ok(unsafe { view.raw_view().deref_into_view() })
+                Some(unsafe { view.raw_view().deref_into_view() })
             }
             #[inline(always)]
             unsafe fn laid<E: Dimension>(self, shape: &[usize], strides: &[isize]) -> Self::View<E> {
@@ -141,7 +135,7 @@ macro_rules! operands {
             ) -> Result<Option<Self::Views<Dim>>, BroadcastError> {
                 let sizes = [$(self.$index.sizes()),*];
                 if rule == Rule::Numpy && let Some(dim) = common::<Dim>(sizes.into_iter())
-                    && let ($(Ok($name),)*) = ($(self.$index.stretched(dim.clone()),)*)
+                    && let ($(Some($name),)*) = ($(self.$index.stretched(dim.clone()),)*)
                 {
                     return Ok(Some(($($name,)*)));
                 }

@@ -6,8 +6,6 @@
 
 use ndarray::{ArrayView, ArrayViewMut, Axis, Dimension, ShapeBuilder};
 
-use crate::laid::checked_len;
-
 /// The view of that shape and those strides, in elements.
 ///
 /// # Safety
@@ -45,43 +43,6 @@ pub(crate) unsafe fn view_mut<'a, A, D: Dimension>(
     let mut view = unsafe { ArrayViewMut::from_shape_ptr(dim.strides(steps), pointer.offset(low)) };
     backward(shape, strides).for_each(|axis| view.invert_axis(axis));
     view
-}
-
-/// The view of an array in a shape, under [`simulcast_core::Rule::To`]; or the shape again, of which
-/// `ndarray` may still know one: of arrays that run backwards, or have no elements.
-///
-/// # Safety
-///
-/// `pointer`, `shape` and `strides` are those of an array whose elements are valid for reads for `'a`.
-#[inline(always)]
-pub(crate) unsafe fn stretched<'a, A, D: Dimension>(
-    pointer: *const A,
-    shape: &[usize],
-    strides: &[isize],
-    dim: D,
-) -> Result<ArrayView<'a, A, D>, D> {
-    match steps_to(shape, strides, dim.slice()) {
-        // SAFETY: an axis has its own length and stride, or the stride 0, and the sizes are bounded.
-        Some(steps) => Ok(unsafe { ArrayView::from_shape_ptr(dim.strides(steps), pointer) }),
-        None => Err(dim),
-    }
-}
-
-/// The strides of an array along a shape that it stretches to, where none is negative.
-#[inline(always)]
-fn steps_to<D: Dimension>(shape: &[usize], strides: &[isize], to: &[usize]) -> Option<D> {
-    let before = to.len().checked_sub(shape.len())?;
-    let mut steps = D::zeros(to.len());
-    let axes = steps.slice_mut().iter_mut().zip(to).skip(before);
-    for ((step, &to), (&size, &stride)) in axes.zip(shape.iter().zip(strides)) {
-        if size == to {
-            *step = usize::try_from(stride).ok()?;
-        } else if size != 1 {
-            return None;
-        }
-    }
-    checked_len(to).ok().filter(|&len| len > 0)?;
-    Some(steps)
 }
 
 /// Sizes, absolute strides, and how far the low end is: `ndarray`'s constructors take no negative

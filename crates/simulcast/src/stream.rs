@@ -17,7 +17,7 @@ const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
 
 /// Where it is more, that many bytes of results do, and whoever reads or writes them next finds them there;
 /// the rest goes past it.
-const KEPT: usize = CACHE / 8 * 5;
+const KEPT: usize = CACHE / 4 * 3;
 
 /// The bytes of neighbouring results that go the same way.
 pub(crate) const STRETCH: usize = 1 << 16;

@@ -49,8 +49,11 @@ pub fn try_broadcast_to<A: Operand, I: IntoDimension>(
     array: A,
     shape: I,
 ) -> Result<A::View<I::Dim>, BroadcastError> {
-    let stretched = array.stretched(shape.into_dimension());
-    stretched.map_err(|dim| refused_to(array.sizes(), dim.slice()))
+    let dim = shape.into_dimension();
+    match array.stretched(dim.clone()) {
+        Some(view) => Ok(view),
+        None => Err(refused_to(array.sizes(), dim.slice())),
+    }
 }
 
 /// Why there is no view of that shape.
@@ -173,7 +176,7 @@ pub fn try_broadcast_all_by<'a, A, D: Dimension>(
 ) -> Result<Vec<ArrayView<'a, A, IxDyn>>, BroadcastError> {
     if rule == Rule::Numpy
         && let Some(dim) = common::<IxDyn>(operands.iter().map(ArrayBase::shape))
-        && let Ok(views) = operands.iter().map(|view| view.stretched(dim.clone())).collect()
+        && let Some(views) = operands.iter().map(|view| view.stretched(dim.clone())).collect()
     {
         return Ok(views);
     }
