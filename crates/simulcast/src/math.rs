@@ -48,13 +48,22 @@ pub(crate) trait Real: Copy + PartialOrd {
     fn pow<const FMA: bool>(self, exponent: Self) -> Self;
 
     /// `e^x` of the elements of `from`, into `to`, for as long as both last.
-    fn exp_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
+    fn exp_tile<const FMA: bool>(
+        from: impl Iterator<Item = Self> + Clone,
+        to: &mut [MaybeUninit<Self>],
+    );
     /// The sines: as [`Self::exp_tile`]. Angles beyond what the fast reduction covers (65,536 for `f32`,
     /// 2^20 for `f64`) are reduced one by one, which slows down the block of elements that they stand
     /// in.
-    fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
+    fn sin_tile<const FMA: bool>(
+        from: impl Iterator<Item = Self> + Clone,
+        to: &mut [MaybeUninit<Self>],
+    );
     /// The cosines: as [`Self::sin_tile`].
-    fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]);
+    fn cos_tile<const FMA: bool>(
+        from: impl Iterator<Item = Self> + Clone,
+        to: &mut [MaybeUninit<Self>],
+    );
 
     fn tan(self) -> Self;
     fn asin(self) -> Self;
@@ -87,17 +96,26 @@ macro_rules! real {
             }
 
             #[inline(always)]
-            fn exp_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
+            fn exp_tile<const FMA: bool>(
+                from: impl Iterator<Item = Self> + Clone,
+                to: &mut [MaybeUninit<Self>],
+            ) {
                 exp::exp_tile::<Self, FMA>(from, to);
             }
 
             #[inline(always)]
-            fn sin_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
+            fn sin_tile<const FMA: bool>(
+                from: impl Iterator<Item = Self> + Clone,
+                to: &mut [MaybeUninit<Self>],
+            ) {
                 trig::tile(from, to, trig::sin::<Self, FMA>, wild::sin);
             }
 
             #[inline(always)]
-            fn cos_tile<const FMA: bool>(from: &[Self], to: &mut [MaybeUninit<Self>]) {
+            fn cos_tile<const FMA: bool>(
+                from: impl Iterator<Item = Self> + Clone,
+                to: &mut [MaybeUninit<Self>],
+            ) {
                 trig::tile(from, to, trig::cos::<Self, FMA>, wild::cos);
             }
 

@@ -176,7 +176,7 @@ macro_rules! tiles {
             #[inline(always)]
             fn at<const FMA: bool>(a: T, (): (), (): ()) -> T {
                 let mut value = [MaybeUninit::new(a)];
-                T::$tile::<FMA>(&[a], &mut value);
+                T::$tile::<FMA>(std::iter::once(a), &mut value);
                 // SAFETY: it was written before, and by the function.
                 unsafe { value[0].assume_init() }
             }
@@ -188,7 +188,7 @@ macro_rules! tiles {
                 _: &[()],
                 out: &mut [MaybeUninit<T>],
             ) {
-                T::$tile::<FMA>(a, out);
+                T::$tile::<FMA>(a.iter().copied(), out);
             }
         }
     )* };

@@ -1,12 +1,13 @@
 //! Pairs: two operations of which the first is read by the second alone, as one loop.
 //!
 //! What lies between them stays in a register of the machine, rather than in a tile; both round, as
-//! they do apart. These are the steps of scaling and shifting, and of distances.
+//! they do apart. These are the steps of scaling and shifting, of distances, and of softmax.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::float::Float;
-use super::{Body, Loops, body, table};
+use super::{Body, Loops, Weight, body, table};
 use crate::{DType, Level, Op};
 
 /// The loops of `second`, whose operand number `place` is `first`. They read the operands of the
@@ -55,6 +56,31 @@ macro_rules! choices {
 
 choices! { ByLess < ByLessEqual <= ByGreater > ByGreaterEqual >= }
 
+/// `exp(a - b)`.
+struct DifferenceExp<T>(PhantomData<T>);
+
+impl<T: Float> Body for DifferenceExp<T> {
+    type A = T;
+    type B = T;
+    type C = ();
+    type Out = T;
+    const ARITY: usize = 2;
+    const WEIGHT: Weight = Weight::Tiled;
+
+    #[inline(always)]
+    fn at<const FMA: bool>(a: T, b: T, (): ()) -> T {
+        let mut value = [MaybeUninit::new(a)];
+        Self::tile::<FMA>(&[a], &[b], &[], &mut value);
+        // SAFETY: it was written before, and by the function.
+        unsafe { value[0].assume_init() }
+    }
+
+    #[inline(always)]
+    fn tile<const FMA: bool>(a: &[T], b: &[T], _: &[()], out: &mut [MaybeUninit<T>]) {
+        T::exp_tile::<FMA>(a.iter().zip(b).map(|(&a, &b)| a - b), out);
+    }
+}
+
 macro_rules! pairs {
     ($($name:ident $arity:tt ($first:ident $second:ident $place:pat) |$a:ident, $b:ident, $c:ident| $value:expr;)*) => {
         $(
@@ -71,6 +97,7 @@ macro_rules! pairs {
             level: Level,
         ) -> Option<Loops> {
             match (first, second, place) {
+                (Op::Subtract, Op::Exp, _) => Some(table::<DifferenceExp<T>>(level)),
                 $((Op::$first, Op::$second, $place) => Some(table::<$name<T>>(level)),)*
                 _ => None,
             }

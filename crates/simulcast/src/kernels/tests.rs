@@ -377,7 +377,9 @@ fn pairs_round_as_two_steps_do() {
                     [c, between, std::ptr::null()]
                 };
                 let apart = run(&kernels(second, dtype, level).unwrap(), ins);
-                for joined in [run(&both, [a, b, c]), run(both.past, [a, b, c])] {
+                // Slow ones do not go past the caches.
+                let ways = [&both[..], both.past].into_iter().filter(|loops| !loops.is_empty());
+                for joined in ways.map(|loops| run(loops, [a, b, c])) {
                     let places = joined.slice().chunks(size).zip(apart.slice().chunks(size));
                     for (ours, theirs) in places {
                         assert!(

@@ -137,7 +137,10 @@ pub(super) const ULP: [(&str, [f64; 2]); 5] = [
 
 /// `to` becomes `e^x` of the elements of `from`, within 1 ULP.
 #[inline(always)]
-pub(super) fn exp_tile<T: Exponential, const FMA: bool>(from: &[T], to: &mut [MaybeUninit<T>]) {
+pub(super) fn exp_tile<T: Exponential, const FMA: bool>(
+    from: impl Iterator<Item = T> + Clone,
+    to: &mut [MaybeUninit<T>],
+) {
     let usual = |x: T| {
         let (sum, r) = reduced::<T, FMA>(x, T::MAGIC);
         grown::<T, FMA>(r).raised(sum)

@@ -11,19 +11,19 @@ use std::mem::MaybeUninit;
 /// otherwise.
 #[inline(always)]
 pub(super) fn tile<T: Copy>(
-    from: &[T],
+    from: impl Iterator<Item = T> + Clone,
     to: &mut [MaybeUninit<T>],
     usual: impl Fn(T) -> bool,
     fast: impl Fn(T) -> T,
     slow: impl Fn(T) -> T,
 ) {
     let mut all = true;
-    for (&x, y) in from.iter().zip(&mut *to) {
+    for (x, y) in from.clone().zip(&mut *to) {
         all &= usual(x);
         y.write(fast(x));
     }
     if !all {
-        for (&x, y) in from.iter().zip(to) {
+        for (x, y) in from.zip(to) {
             y.write(slow(x));
         }
     }

@@ -117,7 +117,7 @@ pub(super) fn cos<T: Angle, const FMA: bool>(x: T) -> T {
 /// the others.
 #[inline(always)]
 pub(super) fn tile<T: Angle + Double>(
-    from: &[T],
+    from: impl Iterator<Item = T> + Clone,
     to: &mut [MaybeUninit<T>],
     tame: impl Fn(T) -> T,
     wild: fn(f64) -> f64,
