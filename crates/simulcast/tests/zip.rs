@@ -128,6 +128,25 @@ proptest! {
     }
 }
 
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn folds_of_long_arrays_go_in_row_major_order_whichever_way_they_run() {
+    for shape in [(1, 5000), (7, 3001), (3001, 7), (3001, 3)] {
+        let a = Array2::from_shape_fn(shape, |(i, j)| (i * shape.1 + j) as u32);
+        let ways =
+            [a.slice(s![.., ..;-1]), a.slice(s![..;-1, ..]), a.slice(s![..;-1, ..;-1]), a.t()];
+        for level in Level::available() {
+            for view in &ways {
+                let folded = zip((view,)).level(level).fold(Vec::new(), |mut all, &a| {
+                    all.push(a);
+                    all
+                });
+                assert!(folded.iter().eq(view.iter()), "{shape:?} {:?}", view.strides());
+            }
+        }
+    }
+}
+
 // [E_BROADCAST_ANY_FUNC_3030] [E_BROADCAST_ANY_FUNC_3050]
 #[test]
 fn large_results_are_the_same_serial_parallel_and_at_every_level() {

@@ -107,7 +107,8 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let moves = |n: usize, lie: Lie, back: bool| {
         lies[n] == lie && from_memory(outer, n) && (first.ins[n] < 0) == back
     };
-    let back = (0..N).any(|n| moves(n, Lie::Packed, true))
+    let back = job.any_order
+        && (0..N).any(|n| moves(n, Lie::Packed, true))
         && !(0..N).any(|n| moves(n, Lie::Direct, false) || moves(n, Lie::Packed, false));
     // How many steps of the first loop make a tile; without packing, all of them.
     let buffered = lies.contains(&Lie::Packed);
