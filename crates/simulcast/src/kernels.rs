@@ -440,6 +440,15 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
     }
 }
 
+/// The result that a tile of one element has; `some` is any value.
+#[inline(always)]
+fn alone<T: Copy>(some: T, tile: impl FnOnce(&mut [MaybeUninit<T>])) -> T {
+    let mut result = [MaybeUninit::new(some)];
+    tile(&mut result);
+    // SAFETY: it was written before, and a tile may only write results.
+    unsafe { result[0].assume_init() }
+}
+
 /// Room for a tile.
 struct Room<T>([MaybeUninit<T>; TILE]);
 

@@ -103,8 +103,7 @@ impl Far {
     /// hardware does not see that one comes from memory, and reads it late.
     #[inline(always)]
     pub(crate) fn only(self) -> Option<usize> {
-        let only = self.beside && self.operands.is_power_of_two();
-        only.then(|| self.operands.trailing_zeros() as usize)
+        self.one().filter(|_| self.beside)
     }
 
     /// The same, or an operand that is read beside another for results of a smaller size: then it is all
@@ -112,8 +111,13 @@ impl Far {
     #[inline(always)]
     pub(crate) fn only_or_wide(self, sizes: &[usize], size: usize) -> Option<usize> {
         let wide = |number: usize| sizes.len() == 2 && sizes[number] >= 2 * size;
-        let one = self.operands.is_power_of_two().then(|| self.operands.trailing_zeros() as usize);
-        one.filter(|&number| self.beside || wide(number))
+        self.one().filter(|&number| self.beside || wide(number))
+    }
+
+    /// The operand, where there is one.
+    #[inline(always)]
+    fn one(self) -> Option<usize> {
+        self.operands.is_power_of_two().then(|| self.operands.trailing_zeros() as usize)
     }
 }
 

@@ -18,6 +18,8 @@ use std::thread::Thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::run::share;
+
 /// Fewer elements than this are not worth another thread.
 pub(crate) const PART: usize = 1 << 16;
 
@@ -70,8 +72,8 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     let ranges = helpers + 1;
     let range = |range| Range {
         taken: AtomicBool::new(false),
-        next: AtomicUsize::new(parts * range / ranges),
-        end: parts * (range + 1) / ranges,
+        next: AtomicUsize::new(share(parts, range, ranges)),
+        end: share(parts, range + 1, ranges),
     };
     let team = Arc::new(Team {
         work,

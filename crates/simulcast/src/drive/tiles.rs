@@ -114,7 +114,7 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let buffered = lies.contains(&Lie::Packed);
     let room = if back { BACK } else { STRETCH };
     let steps = if buffered { (room / widest / inner).max(1) } else { first.len };
-    // Where only some are streamed, none of which is longer than they lie together.
+    // Where only some are streamed, a tile is no longer than the stretch that goes one way.
     let mixed = job.stream.any() && !job.stream.all();
     let steps =
         if mixed { steps.min((stream::STRETCH / (inner * size).max(1)).max(1)) } else { steps };

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use super::{Body, Loops, Weight, bodies, table};
+use super::{Body, Loops, Weight, alone, bodies, table};
 use crate::math::Real;
 use crate::{Level, Op};
 
@@ -175,10 +175,7 @@ macro_rules! tiles {
 
             #[inline(always)]
             fn at<const FMA: bool>(a: T, (): (), (): ()) -> T {
-                let mut value = [MaybeUninit::new(a)];
-                T::$tile::<FMA>(std::iter::once(a), &mut value);
-                // SAFETY: it was written before, and by the function.
-                unsafe { value[0].assume_init() }
+                alone(a, |out| T::$tile::<FMA>(std::iter::once(a), out))
             }
 
             #[inline(always)]

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::float::Float;
-use super::{Body, Loops, Weight, body, table};
+use super::{Body, Loops, Weight, alone, body, table};
 use crate::{DType, Level, Op};
 
 /// The loops of `second`, whose operand number `place` is `first`. They read the operands of the
@@ -69,10 +69,7 @@ impl<T: Float> Body for DifferenceExp<T> {
 
     #[inline(always)]
     fn at<const FMA: bool>(a: T, b: T, (): ()) -> T {
-        let mut value = [MaybeUninit::new(a)];
-        Self::tile::<FMA>(&[a], &[b], &[], &mut value);
-        // SAFETY: it was written before, and by the function.
-        unsafe { value[0].assume_init() }
+        alone(a, |out| Self::tile::<FMA>(&[a], &[b], &[], out))
     }
 
     #[inline(always)]
