@@ -2,6 +2,8 @@
 //!
 //! Who calls works too: the parts are taken by the caller and by whoever of the pool comes to help, so
 //! that a call never waits for a thread to wake up. What is left for helpers that come late is nothing.
+//! Who has helped stays awake for a moment, in a [`Seat`], since calls often follow each other: waking a
+//! thread takes as long as adding a hundred thousand numbers.
 //!
 //! Each begins with a range of parts of its own, the same one in every call, and goes on with what is
 //! left of the others: so a thread finds in its caches what it left there, and caches that only some
@@ -12,9 +14,11 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -69,20 +73,10 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     let work: *const (dyn Fn(usize) + Sync + '_) = &raw const work;
     // SAFETY: only the lifetime changes, and the invariant keeps calls within it.
     let work: *const (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
-    let ranges = helpers + 1;
-    let range = |range| Range {
-        taken: AtomicBool::new(false),
-        next: AtomicUsize::new(share(parts, range, ranges)),
-        end: share(parts, range + 1, ranges),
-    };
-    let team = Arc::new(Team {
-        work,
-        ranges: (0..ranges).map(range).collect(),
-        left: AtomicUsize::new(parts),
-        caller: std::thread::current(),
-        panic: Mutex::new(None),
-    });
-    summon(&team, helpers);
+    let team = Arc::new(Team::new(work, parts, helpers + 1));
+    // Threads of a pool that is not ours to keep awake do not stay.
+    let seats = rayon::current_thread_index().is_none().then(seats);
+    summon(&team, helpers - seats.map_or(0, |seats| seat(seats, &team, helpers)), seats);
     team.help();
     team.wait();
     if let Some(panic) = team.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -92,19 +86,117 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
 
 /// Calls for helpers. Waking one takes as long as some work does, so that the first half of them is left
 /// to the first of them, and so on.
-fn summon(team: &Arc<Team>, helpers: usize) {
+fn summon(team: &Arc<Team>, helpers: usize, seats: Option<&'static [Seat]>) {
     let mut left = helpers;
     while left > 0 && !team.is_taken() {
         let others = left / 2;
         left -= others + 1;
         let team = Arc::clone(team);
         let help = move || {
-            summon(&team, others);
+            summon(&team, others, seats);
             team.help();
+            let own = rayon::current_thread_index().and_then(|thread| seats?.get(thread));
+            if let Some(seat) = own {
+                seat.stay(team);
+            }
         };
         match pool() {
             Some(pool) => pool.spawn(help),
             None => rayon::spawn(help),
+        }
+    }
+}
+
+/// Where a thread of the pool waits awake for the next call.
+#[repr(align(64))]
+#[derive(Default)]
+struct Seat(AtomicPtr<Team>);
+
+/// One for each thread of the pool.
+fn seats() -> &'static [Seat] {
+    static SEATS: OnceLock<Box<[Seat]>> = OnceLock::new();
+    SEATS.get_or_init(|| (0..threads()).map(|_| Seat::default()).collect())
+}
+
+/// Hands work to at most so many of those who wait, always in the same order; says to how many. Who has
+/// just ended the last work is about to sit down.
+fn seat(seats: &[Seat], team: &Arc<Team>, helpers: usize) -> usize {
+    const TURNS: usize = 64;
+    let mut handed = 0;
+    for _ in 0..TURNS {
+        handed += seats.iter().filter(|seat| seat.hand(team)).take(helpers - handed).count();
+        if handed == helpers || seats.iter().all(Seat::is_empty) {
+            break;
+        }
+        std::hint::spin_loop();
+    }
+    handed
+}
+
+impl Seat {
+    /// How long one waits: longer than a caller in a loop takes between two calls.
+    const STAY: Duration = Duration::from_micros(200);
+
+    /// What lies there where a thread waits, and nothing does yet.
+    const FREE: *mut Team = ptr::without_provenance_mut(1);
+
+    /// Whether nobody belongs there now, waiting or at work.
+    fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Hands work to who waits there, if anybody does.
+    fn hand(&self, team: &Arc<Team>) -> bool {
+        if self.0.load(Ordering::Relaxed) != Self::FREE {
+            return false;
+        }
+        let work = Arc::into_raw(Arc::clone(team)).cast_mut();
+        let orders = (Ordering::Release, Ordering::Relaxed);
+        let handed = self.0.compare_exchange(Self::FREE, work, orders.0, orders.1).is_ok();
+        if !handed {
+            // SAFETY: it is the one from above, which nobody else has seen.
+            drop(unsafe { Arc::from_raw(work) });
+        }
+        handed
+    }
+
+    /// Stays here after work, and does what is handed over for as long as anything is.
+    fn stay(&self, mut last: Arc<Team>) {
+        loop {
+            self.0.store(Self::FREE, Ordering::Relaxed);
+            let Some(team) = self.wait(&last) else { return };
+            team.help();
+            last = team;
+        }
+    }
+
+    /// Waits for the work that follows the last.
+    fn wait(&self, last: &Team) -> Option<Arc<Team>> {
+        const TURNS: usize = 64;
+        let mut until = Instant::now() + Self::STAY;
+        let mut ended = false;
+        loop {
+            for _ in 0..TURNS {
+                let work = self.0.load(Ordering::Acquire);
+                if work != Self::FREE {
+                    // SAFETY: `hand` put it there, and nobody else takes it away.
+                    return Some(unsafe { Arc::from_raw(work) });
+                }
+                std::hint::spin_loop();
+            }
+            let now = Instant::now();
+            if !ended && last.left.load(Ordering::Relaxed) == 0 {
+                // Only now may the caller call again.
+                (ended, until) = (true, now + Self::STAY);
+            }
+            let leave = || {
+                let order = Ordering::Relaxed;
+                self.0.compare_exchange(Self::FREE, ptr::null_mut(), order, order).is_ok()
+            };
+            if now >= until && leave() {
+                return None;
+            }
+            std::thread::yield_now();
         }
     }
 }
@@ -138,6 +230,22 @@ unsafe impl Send for Team {}
 unsafe impl Sync for Team {}
 
 impl Team {
+    /// Parts of work for so many, of whom this thread is one.
+    fn new(work: *const (dyn Fn(usize) + Sync), parts: usize, ranges: usize) -> Self {
+        let range = |range| Range {
+            taken: AtomicBool::new(false),
+            next: AtomicUsize::new(share(parts, range, ranges)),
+            end: share(parts, range + 1, ranges),
+        };
+        Self {
+            work,
+            ranges: (0..ranges).map(range).collect(),
+            left: AtomicUsize::new(parts),
+            caller: std::thread::current(),
+            panic: Mutex::new(None),
+        }
+    }
+
     /// Whether all parts are taken.
     fn is_taken(&self) -> bool {
         self.ranges.iter().all(|range| range.next.load(Ordering::Relaxed) >= range.end)
@@ -228,6 +336,32 @@ mod tests {
         assert_eq!(running.load(Ordering::SeqCst), 0);
         let said = outcome.unwrap_err();
         assert!(said.downcast_ref::<String>().is_some_and(|text| text.contains("the fuse")));
+    }
+
+    #[test]
+    fn who_stays_is_handed_the_next_work_and_leaves_when_none_comes() {
+        static DONE: AtomicUsize = AtomicUsize::new(0);
+        let work = |_| {
+            DONE.fetch_add(1, Ordering::Relaxed);
+        };
+        let team = |parts| Arc::new(Team::new(&raw const work, parts, 1));
+        let (seat, first, next) = (Seat::default(), team(0), team(3));
+        assert!(!seat.hand(&next) && seat.is_empty());
+        std::thread::scope(|scope| {
+            // It may have left before it was handed anything.
+            scope.spawn(|| {
+                while next.left.load(Ordering::Relaxed) > 0 {
+                    seat.stay(Arc::clone(&first));
+                }
+            });
+            while !seat.hand(&next) {
+                std::hint::spin_loop();
+            }
+            next.wait();
+            assert_eq!(DONE.load(Ordering::Relaxed), 3);
+        });
+        assert!(!seat.hand(&next) && seat.is_empty());
+        assert_eq!(Arc::strong_count(&next), 1);
     }
 
     #[test]
