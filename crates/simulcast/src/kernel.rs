@@ -13,6 +13,7 @@ use std::marker::PhantomData;
 use std::mem::{MaybeUninit, needs_drop};
 use std::slice;
 
+use crate::nest::Loop;
 use crate::plain::is_plain;
 use crate::stream::{self, Far};
 
@@ -57,6 +58,30 @@ pub(crate) trait Body<const N: usize> {
     /// The invariant of this module; `splat` is below `1 << N`, and 0 unless `PATTERNS`.
     unsafe fn dense(&mut self, out: *mut Self::Out, ins: [*const u8; N], splat: usize, len: usize);
 
+    /// Whether short rows are worth a call each.
+    #[inline(always)]
+    fn takes_rows(&self) -> bool {
+        true
+    }
+
+    /// Some rows, each as [`Body::dense`]: a loop over them says how far apart they are.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn rows(
+        &mut self,
+        out: *mut Self::Out,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        rows: &Loop<N>,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { row_by_row(self, out, ins, splat, len, rows) };
+    }
+
     /// As [`Body::dense`], with results that go past the caches, and operands that come from memory.
     ///
     /// # Safety
@@ -84,6 +109,32 @@ pub(crate) trait Body<const N: usize> {
         steps: [isize; N],
         len: usize,
     );
+}
+
+/// A run for each of some rows.
+///
+/// # Safety
+///
+/// As [`Body::rows`].
+#[inline(always)]
+pub(crate) unsafe fn row_by_row<B: Body<N> + ?Sized, const N: usize>(
+    body: &mut B,
+    mut out: *mut B::Out,
+    mut ins: [*const u8; N],
+    splat: usize,
+    len: usize,
+    rows: &Loop<N>,
+) {
+    let sizes = body.sizes();
+    for _ in 0..rows.len {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { body.dense(out, ins, splat, len) };
+        out = out.wrapping_offset(rows.out);
+        for (operand, place) in ins.iter_mut().enumerate() {
+            let bytes = rows.ins[operand].wrapping_mul(sizes[operand].cast_signed());
+            *place = place.wrapping_byte_offset(bytes);
+        }
+    }
 }
 
 /// A closure over elements of the types in `T`, with results of type `R`.

@@ -271,18 +271,9 @@ unsafe fn small<B: Body<N>, const N: usize>(
     if !dense || step(out, 1) != body.unit().cast_signed() || !(B::PATTERNS || splat == 0) {
         return false;
     }
-    let (sizes, mut to, mut ins) = (body.sizes(), to, ins);
-    let along = step(out, 2);
-    let steps: [isize; N] =
-        std::array::from_fn(|n| step(strides[n], 2).wrapping_mul(sizes[n].cast_signed()));
-    for _ in 0..rows {
-        // SAFETY: the row lies within the arrays, and its strides were compared above.
-        unsafe { body.dense(to, ins, splat, columns) };
-        to = to.wrapping_offset(along);
-        for (place, step) in ins.iter_mut().zip(steps) {
-            *place = place.wrapping_byte_offset(step);
-        }
-    }
+    let rows = Loop { len: rows, out: step(out, 2), ins: strides.map(|strides| step(strides, 2)) };
+    // SAFETY: the rows lie within the arrays, and their strides were compared above.
+    unsafe { body.rows(to, ins, splat, columns, &rows) };
     true
 }
 

@@ -17,7 +17,7 @@ const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
 
 /// Where it is more, that many bytes of results do, and whoever reads or writes them next finds them there;
 /// the rest goes past it.
-const KEPT: usize = CACHE / 4 * 3;
+const KEPT: usize = CACHE / 8 * 7;
 
 /// The bytes of neighbouring results that go the same way.
 pub(crate) const STRETCH: usize = 1 << 16;
@@ -44,7 +44,7 @@ impl Streams {
         if written.saturating_add(read) <= CACHE {
             return Self::NONE;
         }
-        let room = KEPT.saturating_sub(read / 2).min(written) as u64;
+        let room = KEPT.saturating_sub(read / 3 * 2).min(written) as u64;
         // No overflow: there is less room than a cache has.
         Self { kept: (room << 32) / written as u64 }
     }

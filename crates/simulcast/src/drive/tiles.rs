@@ -22,6 +22,10 @@ const BACK: usize = 1024;
 /// several.
 const BLOCK: usize = 32768;
 
+/// The bytes of a row that needs no packing, where results stay in a cache, and what is packed would change
+/// from tile to tile: reading it back is what those results would wait for.
+const ROW: usize = 256;
+
 /// Room for a tile.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
@@ -121,6 +125,13 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let far = if job.stream.any() && !back { far(&lies, outer) } else { Far::NONE };
     let whole = WholeLines::new(inner * size);
     let steps = if job.stream.any() { whole.fit(steps) } else { steps };
+    // Whether rows do without packing: along them, all operands are contiguous or repeat.
+    let along = |n: usize, stride| matches!(inside, [row] if row.ins[n] == stride);
+    let row_splat = (0..N).fold(0, |mask, n| mask | usize::from(along(n, 0)) << n);
+    let by_rows = inner * size >= ROW
+        && body.takes_rows()
+        && (0..N).all(|n| along(n, 1) || B::PATTERNS && along(n, 0))
+        && (0..N).any(|n| lies[n] == Lie::Packed && first.ins[n] != 0);
     // An operand that the loop around repeats is packed for a whole round of the group, once, where a
     // near cache has room for that.
     let mut blocks: [Vec<Line>; N] = std::array::from_fn(|n| {
@@ -146,12 +157,20 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
         // End the first tile at a line, so that all others are whole lines.
         let head = if job.stream.any() { whole.first(walk.at.out.addr(), steps) } else { steps };
         let head = head.min(first.len);
-        let tiles = 1 + (first.len - head).div_ceil(steps);
+        // Most rows are one tile, and a division takes as long as a short one of them.
+        let tiles = if head == first.len { 1 } else { 1 + (first.len - head).div_ceil(steps) };
         for tile in 0..tiles {
             let tile = if back { tiles - 1 - tile } else { tile };
             let done = if tile == 0 { 0 } else { head + (tile - 1) * steps };
             let count = (head + tile * steps).min(first.len) - done;
             let at = walk.at.moved(first, done.cast_signed(), sizes);
+            let past = job.stream.at(at.out);
+            if by_rows && !past {
+                let rows = Loop { len: count, ..*first };
+                // SAFETY: the nest stays within the arrays; their strides were compared above.
+                unsafe { body.rows(at.out, at.ins, row_splat, inner, &rows) };
+                continue;
+            }
             let mut ins = at.ins;
             for operand in 0..N {
                 if lies[operand] != Lie::Packed {
@@ -185,7 +204,7 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
             // SAFETY: the output is contiguous along the group; operands are contiguous in their
             // rooms or arrays, or repeat. Results that are streamed are plain.
             unsafe {
-                if job.stream.at(at.out) {
+                if past {
                     body.streamed::<WIDE>(at.out, ins, splat, len, far);
                 } else {
                     body.dense(at.out, ins, splat, len);

@@ -12,8 +12,9 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::code::{Code, From, ROOM};
-use crate::kernel::Body;
+use crate::kernel::{Body, row_by_row};
 use crate::kernels::Kernel;
+use crate::nest::Loop;
 use crate::pack::pack;
 use crate::stream::{self, Far};
 
@@ -87,6 +88,52 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         }
         // SAFETY: as above.
         unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len, Past::No) };
+    }
+
+    /// Where there is at most one loop for each.
+    #[inline(always)]
+    fn takes_rows(&self) -> bool {
+        self.code.instructions.len() <= 1
+    }
+
+    #[inline(always)]
+    unsafe fn rows(
+        &mut self,
+        mut out: *mut u8,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        rows: &Loop<N>,
+    ) {
+        let (code, size) = (self.code, self.code.dtype.size());
+        if let From::Leaf(leaf) = code.result
+            && rows.out == (len * size).cast_signed()
+        {
+            let repeats = splat >> leaf & 1 == 1;
+            let loops = [(rows.len, rows.ins[leaf]), (len, isize::from(!repeats))];
+            // SAFETY: the caller keeps the invariant, and the rows follow each other.
+            return unsafe { pack::<false>(size, out, ins[leaf], &loops) };
+        }
+        let Some((kernel, mut pointers)) = lone(code, &ins, splat, false) else {
+            // SAFETY: the caller keeps the invariant.
+            return unsafe { row_by_row(self, out, ins, splat, len, rows) };
+        };
+        let step = |from| match from {
+            From::Leaf(leaf) => rows.ins[leaf].wrapping_mul(code.sizes[leaf].cast_signed()),
+            From::Constant(_) | From::Made(_) => 0,
+        };
+        let mut steps = [0; 3];
+        for (place, from) in steps.iter_mut().zip(code.instructions[0].args.iter()) {
+            *place = step(from);
+        }
+        for _ in 0..rows.len {
+            // SAFETY: the caller keeps the invariant.
+            unsafe { kernel(out, pointers, len) };
+            out = out.wrapping_offset(rows.out);
+            for (pointer, step) in pointers.iter_mut().zip(steps) {
+                *pointer = pointer.wrapping_offset(step);
+            }
+        }
     }
 
     #[inline(always)]
@@ -365,6 +412,32 @@ fn ask_for(leaves: usize, ins: &[*const u8], sizes: &[usize], elements: Range<us
     }
 }
 
+/// The loop of code that is one instruction on leaves and constants, not all of which repeat, and what it
+/// reads: such code needs no tiles at all.
+#[inline(always)]
+fn lone(
+    code: &Code,
+    ins: &[*const u8],
+    splat: usize,
+    past: bool,
+) -> Option<(Kernel, [*const u8; 3])> {
+    let [one] = &code.instructions[..] else { return None };
+    if matches!(code.result, From::Leaf(_)) {
+        return None;
+    }
+    let (mut pointers, mut pattern) = ([std::ptr::null(); 3], 0);
+    for (k, from) in one.args.iter().enumerate() {
+        let (pointer, repeats) = match from {
+            From::Leaf(leaf) => (ins[leaf], splat >> leaf & 1),
+            From::Constant(constant) => ((&raw const code.constants[constant]).cast(), 1),
+            From::Made(_) => (std::ptr::null(), 0),
+        };
+        pointers[k] = pointer;
+        pattern |= repeats << k;
+    }
+    (pattern + 1 < 1 << one.args.count).then(|| (one.kernel(pattern, past), pointers))
+}
+
 /// Code over a run: `splat` says which leaves repeat.
 ///
 /// # Safety
@@ -386,25 +459,10 @@ unsafe fn run(
         Past::No => (false, 0),
         Past::Asking(leaves) => (true, leaves),
     };
-    // One instruction on leaves and constants alone needs no tiles at all.
-    if let [one] = &code.instructions[..]
-        && !matches!(code.result, From::Leaf(_))
-    {
-        let (mut pointers, mut pattern) = ([std::ptr::null(); 3], 0);
-        for (k, from) in one.args.iter().enumerate() {
-            let (pointer, repeats) = match from {
-                From::Leaf(leaf) => (ins[leaf], splat >> leaf & 1),
-                From::Constant(constant) => ((&raw const code.constants[constant]).cast(), 1),
-                From::Made(_) => (std::ptr::null(), 0),
-            };
-            pointers[k] = pointer;
-            pattern |= repeats << k;
-        }
-        if pattern + 1 < 1 << one.args.count {
-            ask_for(ask, ins, &code.sizes, 0..len);
-            // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-            return unsafe { (one.kernel(pattern, past))(out, pointers, len) };
-        }
+    if let Some((kernel, pointers)) = lone(code, ins, splat, past) {
+        ask_for(ask, ins, &code.sizes, 0..len);
+        // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
+        return unsafe { kernel(out, pointers, len) };
     }
     if !prepared.ready || (prepared.splat, prepared.past) != (splat, past) {
         prepared.prepare(code, splat, past);
