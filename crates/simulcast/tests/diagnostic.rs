@@ -80,6 +80,8 @@ fn types_that_do_not_go_together() {
     insta::assert_snapshot!("undefined", shown("1 + (mask - mask)", mask));
     insta::assert_snapshot!("bits_of_floats", shown("(x + 1) & k", mask));
     insta::assert_snapshot!("a_literal_that_does_not_fit", shown("k * 300 + x", mask));
+    insta::assert_snapshot!("text_and_a_number", shown("'a' + k", mask));
+    insta::assert_snapshot!("too_large_an_integer", shown("k + 10 ** 40", mask));
     let strict = run("x + k", mask, Promotion::Strict).unwrap_err();
     insta::assert_snapshot!("strict", strict.to_string());
 }
@@ -91,6 +93,10 @@ fn names_and_syntax() {
     insta::assert_snapshot!(
         "an_unknown_function",
         run("exq(mean) + 1", mean, Promotion::Numpy).unwrap_err().to_string()
+    );
+    insta::assert_snapshot!(
+        "a_module",
+        run("np.exp(mean) + 1", mean, Promotion::Numpy).unwrap_err().to_string()
     );
     insta::assert_snapshot!(
         "matrix_product",

@@ -143,13 +143,27 @@ fn errors_say_what_was_expected_and_where() {
         ("1e999", 0, "this number is too large"),
         ("'abc", 0, "this text has no closing quote"),
         ("a # b", 2, "no expression has the character '#'"),
-        ("exp()", 0, "`exp` takes operands, not 0"),
+        ("exp()", 0, "`exp` takes 1 operand, not 0"),
+        ("a.sum(axis=0, axis=1)", 14, "`sum` is given `axis=` twice"),
+        ("sum(a, 0, axis=1)", 10, "`sum` is given `axis=` twice"),
+        ("clip(a, min=0, max=1)", 8, "`clip` takes no `min=`"),
+        ("exp(x=a)", 4, "`exp` takes no `x=`"),
+        ("1 + np.sin(a)", 4, "functions stand here without a module; leave out `np.`"),
+        ("a * math.pi", 4, "functions stand here without a module; leave out `math.`"),
+        ("np.where(a, b, 0)", 0, "functions stand here without a module; leave out `np.`"),
         ("None", 0, "expected an operand, found `None`"),
         ("sum(a 0)", 6, "expected `,`, `)` or an operator, found `0`"),
     ] {
         let error = Expr::parse(text).unwrap_err();
         assert_eq!((error.kind.to_string().as_str(), error.span.start), (message, start), "{text}");
     }
+}
+
+/// A module is a name like any other where it can be one.
+#[test]
+fn operands_may_be_called_as_modules_are() {
+    assert_eq!(read("np.T + np.sin()"), read("transpose(np) + sin(np)"));
+    assert_eq!(read("torch + math").operands().collect::<Vec<_>>(), ["torch", "math"]);
 }
 
 #[test]

@@ -130,6 +130,13 @@ impl Diagnostic {
                 let what = "a function has a similar name".into();
                 vec![(what, error.span.clone(), (*near).to_string())]
             }
+            ParseErrorKind::Module(_) if Expr::parse(&edited(text, &error.span, "")).is_ok() => {
+                vec![(
+                    "without it, this is an expression".into(),
+                    error.span.clone(),
+                    String::new(),
+                )]
+            }
             _ => Vec::new(),
         };
         let error = ProgramError::from(error);

@@ -62,6 +62,15 @@ pub enum ParseErrorKind {
         /// The keyword.
         keyword: String,
     },
+    /// A keyword that was given before.
+    Twice {
+        /// The function.
+        function: String,
+        /// The keyword.
+        keyword: String,
+    },
+    /// A function or a constant of a module: `np.sin(a)`.
+    Module(String),
     /// An index other than `:`, `None` and one `...`.
     Index,
     /// An operator that there is not, with what to write instead.
@@ -102,6 +111,12 @@ impl fmt::Display for ParseErrorKind {
             }
             Self::Keyword { function, keyword } => {
                 write!(f, "`{function}` takes no `{keyword}=`")
+            }
+            Self::Twice { function, keyword } => {
+                write!(f, "`{function}` is given `{keyword}=` twice")
+            }
+            Self::Module(name) => {
+                write!(f, "functions stand here without a module; leave out `{name}.`")
             }
             Self::Index => f.write_str("an index is made of `:`, `None` and one `...` alone"),
             Self::Operator { operator, instead } => {

@@ -62,7 +62,7 @@ impl Parser {
             }
             (Some(Function::Transpose), true) => self.transposed(of, start, head),
             (Some(Function::Clip), true) => {
-                let bounds = self.arguments()?;
+                let bounds = self.arguments(&name)?;
                 self.clipped(of, &bounds, start, head)
             }
             (Some(Function::Op(op)), true) if op.arity() == 1 => {
@@ -86,18 +86,23 @@ impl Parser {
             let function = name.to_string();
             Err(ParseError::new(head.clone(), ParseErrorKind::Arity { function, expected, given }))
         };
+        let operands = |op: Op| {
+            let s = if op.arity() == 1 { "" } else { "s" };
+            let or_more = if is_chained(op) { " or more" } else { "" };
+            format!("{} operand{s}{or_more}", op.arity())
+        };
         if self.is(")") {
-            return arity("operands".into(), 0);
+            let some =
+                if let Function::Op(op) = function { operands(op) } else { "operands".into() };
+            return arity(some, 0);
         }
-        let first = self.conditional()?;
+        let first = self.argument(name)?;
         match function {
             Function::Op(op) => {
-                let args = self.more(first)?;
-                let (count, many) = (args.len(), is_chained(op));
-                if count != op.arity() && !(many && count > 2) {
-                    let s = if op.arity() == 1 { "" } else { "s" };
-                    let or_more = if many { " or more" } else { "" };
-                    return arity(format!("{} operand{s}{or_more}", op.arity()), count);
+                let args = self.more(name, first)?;
+                let count = args.len();
+                if count != op.arity() && !(is_chained(op) && count > 2) {
+                    return arity(operands(op), count);
                 }
                 Ok(match (COMPARISONS.iter().any(|(_, own)| *own == op), args.as_slice()) {
                     (true, &[a, b]) => self.push(ExprKind::Compare(a, vec![(op, b)]), start, head),
@@ -110,7 +115,7 @@ impl Parser {
                     self.separated()?;
                     return self.reduced(name, fold, first, start, head);
                 }
-                let args = self.more(first)?;
+                let args = self.more(name, first)?;
                 Ok(self.push(ExprKind::Apply(op, args), start, head))
             }
             Function::Reduce(fold) => {
@@ -118,7 +123,7 @@ impl Parser {
                 self.reduced(name, fold, first, start, head)
             }
             Function::Cast(dtype) => {
-                let args = self.more(first)?;
+                let args = self.more(name, first)?;
                 match args.len() {
                     1 => Ok(self.push(ExprKind::Cast(dtype, first), start, head)),
                     given => arity("1 operand".into(), given),
@@ -135,7 +140,7 @@ impl Parser {
                 self.transposed(first, start, head)
             }
             Function::Clip => {
-                let args = self.more(first)?;
+                let args = self.more(name, first)?;
                 self.clipped(first, args.get(1..).unwrap_or_default(), start, head)
             }
         }
@@ -157,10 +162,10 @@ impl Parser {
     }
 
     /// The operands after the first one, up to the closing bracket.
-    fn more(&mut self, first: ExprId) -> Parsed<Vec<ExprId>> {
+    fn more(&mut self, function: &str, first: ExprId) -> Parsed<Vec<ExprId>> {
         let mut args = vec![first];
         if self.take(",") {
-            args.extend(self.arguments()?);
+            args.extend(self.arguments(function)?);
         } else {
             self.want(")", "`,`, `)` or an operator")?;
         }
@@ -168,16 +173,27 @@ impl Parser {
     }
 
     /// Operands up to the closing bracket.
-    fn arguments(&mut self) -> Parsed<Vec<ExprId>> {
+    fn arguments(&mut self, function: &str) -> Parsed<Vec<ExprId>> {
         let mut args = Vec::new();
         while !self.take(")") {
-            args.push(self.conditional()?);
+            args.push(self.argument(function)?);
             if !self.take(",") {
                 self.want(")", "`,`, `)` or an operator")?;
                 break;
             }
         }
         Ok(args)
+    }
+
+    /// An operand, which has no keyword.
+    fn argument(&mut self, function: &str) -> Parsed {
+        match self.token().clone() {
+            Token::Name(keyword) if self.names(1) => {
+                let function = function.into();
+                Err(self.error(ParseErrorKind::Keyword { function, keyword }))
+            }
+            _ => self.conditional(),
+        }
     }
 
     fn clipped(
@@ -204,16 +220,22 @@ impl Parser {
         start: usize,
         head: Range<usize>,
     ) -> Parsed {
-        let (mut axes, mut keepdims, mut first) = (None, false, true);
+        let (mut axes, mut keepdims) = (None, false);
+        let mut given: Vec<String> = Vec::new();
         while !self.take(")") {
             let keyword = match self.token().clone() {
                 Token::Name(name) if self.names(1) => {
                     self.at += 2;
                     name
                 }
-                _ if first => "axis".into(),
+                _ if given.is_empty() => "axis".into(),
                 _ => return Err(self.unexpected("`axis=`, `keepdims=` or `)`")),
             };
+            if given.contains(&keyword) {
+                self.at -= 2;
+                let kind = ParseErrorKind::Twice { function: function.into(), keyword };
+                return Err(self.error(kind));
+            }
             match keyword.as_str() {
                 "axis" => axes = self.axes()?,
                 "keepdims" => keepdims = self.flag()?,
@@ -223,7 +245,7 @@ impl Parser {
                     return Err(self.error(kind));
                 }
             }
-            first = false;
+            given.push(keyword);
             if !self.take(",") {
                 self.want(")", "`,` or `)`")?;
                 break;
