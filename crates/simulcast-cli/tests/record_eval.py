@@ -52,6 +52,8 @@ CASES = [
     ("x * bool(-2.5)", None, {"x": "[1, 2]"}),
     ("clip(x, -300, 100)", None, {"x": "array([-128, 127], dtype=int8)"}),
     ("clip(x, 3, 255)", None, {"x": "arange(-1, 9, dtype=int8)"}),
+    ("clip(x, None, 3) + x.clip(min=2)", None, {"x": "(2,3)"}),
+    ("clip(x, max=4, min=y)", None, {"x": "(2,3)", "y": "[[1], [2]]"}),
     ("clip(x, -1, 1000)", None, {"x": "array([0, 255], dtype=uint8)"}),
     ("float32(x) / 3", "np.float32(x) / 3", {"x": "[true, false]"}),
 ]

@@ -84,6 +84,12 @@ fn types_that_do_not_go_together() {
     insta::assert_snapshot!("too_large_an_integer", shown("k + 10 ** 40", mask));
     let strict = run("x + k", mask, Promotion::Strict).unwrap_err();
     insta::assert_snapshot!("strict", strict.to_string());
+    for text in ["x + k", "(x * 2) + (k - 1)", "where(mask, k, x)", "k if mask else x + 1"] {
+        let strict = run(text, mask, Promotion::Strict).unwrap_err();
+        let edits: Vec<String> = strict.suggestions().collect();
+        assert!(!edits.is_empty(), "{strict}");
+        assert!(edits.iter().all(|edit| run(edit, mask, Promotion::Strict).is_ok()), "{strict}");
+    }
 }
 
 #[test]

@@ -45,7 +45,12 @@ pub enum ParseErrorKind {
     /// A method or an attribute that there is not.
     UnknownMethod(String),
     /// A type that there is not.
-    UnknownType(String),
+    UnknownType {
+        /// Its name.
+        name: String,
+        /// One that is nearly called so.
+        near: Option<&'static str>,
+    },
     /// Another number of operands than the function takes.
     Arity {
         /// The function.
@@ -105,7 +110,10 @@ impl fmt::Display for ParseErrorKind {
                 write!(f, "there is no function `{name}`; did you mean `{near}`?")
             }
             Self::UnknownMethod(name) => write!(f, "arrays have no `.{name}` here"),
-            Self::UnknownType(name) => write!(f, "`{name}` is no element type"),
+            Self::UnknownType { name, near: None } => write!(f, "`{name}` is no element type"),
+            Self::UnknownType { name, near: Some(near) } => {
+                write!(f, "`{name}` is no element type; did you mean `{near}`?")
+            }
             Self::Arity { function, expected, given } => {
                 write!(f, "`{function}` takes {expected}, not {given}")
             }

@@ -6,7 +6,7 @@ use super::{COMPARISONS, Parsed, Parser};
 use crate::dtype::DType;
 use crate::op::Op;
 use crate::program::expr::{ExprId, ExprKind};
-use crate::program::functions::Function;
+use crate::program::functions::{Function, near_dtype};
 use crate::program::graph::{AxisPattern, Fold};
 use crate::program::parse_error::{ParseError, ParseErrorKind};
 use crate::program::token::Token;
@@ -61,10 +61,7 @@ impl Parser {
                 Ok(self.push(ExprKind::Cast(dtype, of), start, head))
             }
             (Some(Function::Transpose), true) => self.transposed(of, start, head),
-            (Some(Function::Clip), true) => {
-                let bounds = self.arguments(&name)?;
-                self.clipped(of, &bounds, start, head)
-            }
+            (Some(Function::Clip), true) => self.clipped(of, start, head),
             (Some(Function::Op(op)), true) if op.arity() == 1 => {
                 self.want(")", "`)`")?;
                 Ok(self.push(ExprKind::Apply(op, vec![of]), start, head))
@@ -140,8 +137,8 @@ impl Parser {
                 self.transposed(first, start, head)
             }
             Function::Clip => {
-                let args = self.more(name, first)?;
-                self.clipped(first, args.get(1..).unwrap_or_default(), start, head)
+                self.separated()?;
+                self.clipped(first, start, head)
             }
         }
     }
@@ -196,19 +193,49 @@ impl Parser {
         }
     }
 
-    fn clipped(
-        &mut self,
-        of: ExprId,
-        bounds: &[ExprId],
-        start: usize,
-        head: Range<usize>,
-    ) -> Parsed {
-        let &[low, high] = bounds else {
+    /// The bounds of `clip`, up to the closing bracket: two, or some by name, or `None`.
+    fn clipped(&mut self, of: ExprId, start: usize, head: Range<usize>) -> Parsed {
+        let (mut bounds, mut count, mut named) = ([None; 2], 0, false);
+        while !self.take(")") {
+            let at = match self.token().clone() {
+                Token::Name(keyword) if self.names(1) => {
+                    let at = ["min", "max"].iter().position(|own| *own == keyword);
+                    let function = String::from("clip");
+                    let Some(at) = at else {
+                        return Err(self.error(ParseErrorKind::Keyword { function, keyword }));
+                    };
+                    if bounds.get(at).is_some_and(Option::is_some) {
+                        return Err(self.error(ParseErrorKind::Twice { function, keyword }));
+                    }
+                    self.at += 2;
+                    named = true;
+                    at
+                }
+                _ if named => return Err(self.unexpected("`min=`, `max=` or `)`")),
+                _ => count,
+            };
+            let bound = if self.take("None") { None } else { Some(self.conditional()?) };
+            if let Some(place) = bounds.get_mut(at) {
+                *place = Some(bound);
+            }
+            count += 1;
+            if !self.take(",") {
+                self.want(")", "`,`, `)` or an operator")?;
+                break;
+            }
+        }
+        if count != 2 && !(named && count == 1) {
             let (function, expected) = ("clip".into(), "an operand and two bounds".into());
-            let kind = ParseErrorKind::Arity { function, expected, given: bounds.len() + 1 };
+            let kind = ParseErrorKind::Arity { function, expected, given: count + 1 };
             return Err(ParseError::new(head, kind));
+        }
+        let kind = match bounds.map(Option::flatten) {
+            [Some(low), Some(high)] => ExprKind::Clip(of, low, high),
+            [Some(low), None] => ExprKind::Apply(Op::Maximum, vec![of, low]),
+            [None, Some(high)] => ExprKind::Apply(Op::Minimum, vec![of, high]),
+            [None, None] => return Ok(of),
         };
-        Ok(self.push(ExprKind::Clip(of, low, high), start, head))
+        Ok(self.push(kind, start, head))
     }
 
     /// What stands between the operand of a reduction and the closing bracket.
@@ -322,7 +349,10 @@ impl Parser {
             return Err(self.unexpected("a type, such as `float32`"));
         };
         let dtype = name.parse();
-        let dtype = dtype.map_err(|_| self.error(ParseErrorKind::UnknownType(name)))?;
+        let dtype = dtype.map_err(|_| {
+            let near = near_dtype(&name);
+            self.error(ParseErrorKind::UnknownType { name, near })
+        })?;
         self.advance();
         Ok(dtype)
     }
