@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use simulcast::{
     AnyArray, AnyView, Builder, DType, Diagnostic, Expr, ExprKind, Program, ProgramError,
-    ProgramErrorKind, Promotion, Run,
+    ProgramErrorKind, Promotion, Run, row_axis,
 };
 use simulcast_core::{OwnedRule, RuleKind, tuple};
 use simulcast_explain::{SCHEMA, error_json};
@@ -219,8 +219,9 @@ fn to_file(
         clock.passed("write");
         return Ok(());
     }
-    let rows = shape.first().copied().unwrap_or(1);
-    let row = bytes_of(dtype, shape.get(1..).unwrap_or_default()).max(1);
+    let axis = row_axis(shape);
+    let rows = shape.get(axis).copied().unwrap_or(1);
+    let row = bytes_of(dtype, shape.get(axis + 1..).unwrap_or_default()).max(1);
     let mut step =
         usize::try_from(BLOCK.min(memory) / row).unwrap_or(usize::MAX).clamp(1, rows.max(1));
     // Fewer rows may leave less aside.

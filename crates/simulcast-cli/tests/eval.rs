@@ -198,6 +198,8 @@ fn a_result_in_a_file_is_the_one_in_memory() {
         ("sum((x[:, None] - y) ** 2, axis=-1)", &[300, 1]),
         ("sum(x.T * y[:, None], axis=0)", &[300]),
         ("x.sum() + y.sum()", &[]),
+        ("sin(x[None]) * y", &[1, 300, 50]),
+        ("(x[None] * y).sum(axis=2, keepdims=True)", &[1, 300, 1]),
     ] {
         let operands = ["x=randn(300, 1)", "y=rand(50, dtype=float32)"];
         for (path, limit) in [(&whole, "100000000"), (&blocks, "5000")] {

@@ -81,6 +81,7 @@ pub use operand::{CommonDim, Operand, Operands};
 pub use program::{
     Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
     Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Ready, Run,
+    row_axis,
 };
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,

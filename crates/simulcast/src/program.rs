@@ -74,7 +74,7 @@ use graph::Graph;
 pub use graph::{AxisPattern, Fold, Node};
 use lay::Leaves;
 pub use parse_error::{ParseError, ParseErrorKind};
-pub use ready::Ready;
+pub use ready::{Ready, row_axis};
 use stage::{Origin, Stage, Work, stages};
 
 /// An operand of a program.
