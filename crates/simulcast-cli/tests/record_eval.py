@@ -48,6 +48,8 @@ CASES = [
     ("x", None, {"x": "arange(0, 27021597764222979, 9007199254740993)"}),
     ("x", None, {"x": "arange(9, -9, -7)"}),
     ("x * (1 / 2j) + 2j ** 2", None, {"x": "array([1+2j], dtype=complex64)"}),
+    ("power(x * 10, y)", None, {"x": "[1e308+1j]", "y": "[1, 2, 3, 4]"}),
+    ("power(x, 2)", None, {"x": "[1e200+1e200j, 3-4j]"}),
     ("x + int8(-3.9)", None, {"x": "[1, 2]"}),
     ("x * bool(-2.5)", None, {"x": "[1, 2]"}),
     ("clip(x, -300, 100)", None, {"x": "array([-128, 127], dtype=int8)"}),
@@ -57,7 +59,7 @@ CASES = [
     ("clip(x, -1, 1000)", None, {"x": "array([0, 255], dtype=uint8)"}),
     ("float32(x) / 3", "np.float32(x) / 3", {"x": "[true, false]"}),
 ]
-NAMES = {name: getattr(np, name) for name in "where sum exp sin maximum arange linspace abs clip int8 bool".split()}
+NAMES = {name: getattr(np, name) for name in "where sum exp sin maximum arange linspace abs clip int8 bool power".split()}
 TYPES = ("int8", "uint8", "float32", "complex64")
 SHAPED = {
     "zeros": lambda *sizes, **more: np.zeros(sizes, **more),
