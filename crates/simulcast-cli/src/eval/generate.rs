@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! (3, 4)                    0, 1, 2, … in that shape, int64
-//! [[1, 2], [3, 4]]  2.5     these values: int64, float64, complex128, bool or string
+//! [[1, 2], [3, 4]]  1+2j    these values: int64, float64, complex128, bool or string
 //! rand(3, 4)  randn(3, 4)   random, the same for the same --seed, place and shape
 //! zeros(3)  ones(3)  full((3, 4), 2.5)  arange(10)  linspace(0, 1, 11)  array([1, 2])
 //! ```
