@@ -62,10 +62,11 @@ pub(crate) fn mistyped(error: &TypeError) -> PyErr {
 
 /// Whether an integer does not fit in a type of integers.
 fn is_overflow(error: &TypeError) -> bool {
-    matches!(
-        error.kind,
-        TypeErrorKind::Literal { literal: Literal::Int(_), dtype } if dtype.is_integer()
-    )
+    match error.kind {
+        TypeErrorKind::Literal { literal: Literal::Int(_), dtype } => dtype.is_integer(),
+        TypeErrorKind::TooLarge => true,
+        _ => false,
+    }
 }
 
 /// The exception for an expression: the error in its text.

@@ -115,6 +115,8 @@ def test_weak_numbers_and_where_they_come_from():
     assert simulcast.evaluate("where(s == 'b', s, 'longer')", s=np.array(["b", "c"])).tolist() == ["b", "longer"]
     with pytest.raises(OverflowError, match="does not fit in int8"):
         simulcast.evaluate("x + 200", x=np.ones(2, "i1"))
+    with pytest.raises(OverflowError, match="too large an integer"):
+        simulcast.evaluate("x + 10 ** 40", x=np.ones(2, "i8"))
     for call in [
         lambda: simulcast.evaluate("n ** -1", n=np.array([1, 2])),
         lambda: simulcast.evaluate("(n + 1) ** (m - 3)", n=np.array([1, 2]), m=np.array([[3], [2]])),

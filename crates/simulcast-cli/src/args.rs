@@ -33,7 +33,7 @@ const OPERANDS: &str = "\
 Operands, each NAME= and one of:
   x.npy             a NumPy file, mapped into memory; /dev/stdin, read
   d.npz:key         an array of several; w.safetensors:layer.weight likewise
-  2.5, true, 'a'    a value of rank 0: float64, int64, bool, complex128 or string
+  2.5, 1+2j, 'a'    a value of rank 0: float64, int64, bool, complex128 or string
   [[1,2],[3,4]]     these values
   (3,4)             0, 1, 2, ... in that shape, int64
   rand(3,4), randn(3,4)       random, the same for the same --seed

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use simulcast::{
     AnyArray, AnyView, Builder, DType, Diagnostic, Expr, ExprKind, Program, ProgramError,
-    ProgramErrorKind, Promotion, Run,
+    ProgramErrorKind, Promotion, Run, row_axis,
 };
 use simulcast_core::{OwnedRule, RuleKind, tuple};
 use simulcast_explain::{SCHEMA, error_json};
@@ -36,8 +36,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let mut clock = Clock::start();
     let rule = rule(&args.rule)?;
     let text = args.expression.as_str();
-    let expr = Expr::parse(text)
-        .map_err(|error| Failure::Shown(Diagnostic::of_text(text, error).to_string(), 2))?;
+    let expr =
+        Expr::parse(text).map_err(|error| refused(args, &Diagnostic::of_text(text, error), 2))?;
     let memory = args.max_bytes.unwrap_or_else(available);
     if let Some(path) = &args.output {
         check_output(path)?;
@@ -45,17 +45,20 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let inputs = Inputs::new(&args.inputs, args.seed, memory, false)?;
     let given = inputs.views()?;
     clock.passed("read");
-    check_names(&expr, &given)?;
     let promotion = if args.strict { Promotion::Strict } else { Promotion::Numpy };
     let known: Vec<_> =
         given.iter().map(|(name, view)| (*name, view.dtype(), view.shape())).collect();
-    let fail = |error: ProgramError| {
-        refused(args, &Diagnostic::new(&expr, error, &known, rule.rule(), promotion))
-    };
+    let shown = |error| Diagnostic::new(&expr, error, &known, rule.rule(), promotion);
+    let fail = |error: ProgramError| refused(args, &shown(error), 1);
     let types: Vec<_> = known.iter().map(|&(name, dtype, _)| (name, dtype)).collect();
     let mut builder = Builder::new(promotion);
     builder.fast_math(args.fast_math);
-    let root = expr.lower(&mut builder, &types).map_err(fail)?;
+    let root = expr.lower(&mut builder, &types);
+    if let Some(error) = root.as_ref().err().filter(|error| is_misspelt(&expr, error)) {
+        return Err(refused(args, &shown(error.clone()), 2));
+    }
+    check_names(&expr, &given)?;
+    let root = root.map_err(fail)?;
     let program = builder.finish(root).map_err(fail)?;
     clock.passed("compile");
 
@@ -123,23 +126,31 @@ fn check_names(expr: &Expr, given: &[(&str, AnyView<'_>)]) -> Result<(), Failure
             "nothing is given for {names}; write {first}=FILE, {first}=VALUE or {first}='(3, 4)'"
         )));
     }
-    // Not only operands: `e` is a constant until it is given.
-    let names: HashSet<&str> = expr
-        .nodes()
-        .iter()
-        .filter_map(|node| match &node.kind {
-            ExprKind::Name(name) => Some(name.as_str()),
-            _ => None,
-        })
-        .collect();
+    let names = names(expr);
     match given.iter().find(|(name, _)| !names.contains(name)) {
         Some((name, _)) => Err(Failure::Usage(format!("`{name}` is not in the expression"))),
         None => Ok(()),
     }
 }
 
-/// An error with its place in the expression: shapes and types that do not go together.
-fn refused(args: &EvalArgs, diagnostic: &Diagnostic) -> Failure {
+/// Every name of the expression. Not only operands: `e` is a constant until it is given.
+fn names(expr: &Expr) -> HashSet<&str> {
+    let kinds = expr.nodes().iter().map(|node| &node.kind);
+    kinds
+        .filter_map(|kind| if let ExprKind::Name(name) = kind { Some(&name[..]) } else { None })
+        .collect()
+}
+
+/// Whether the error is a name that is nearly one of an operand which is not in the expression.
+fn is_misspelt(expr: &Expr, error: &ProgramError) -> bool {
+    match &error.kind {
+        ProgramErrorKind::Unknown { near: Some(near), .. } => !names(expr).contains(&near[..]),
+        _ => false,
+    }
+}
+
+/// An error with its place in the expression, and that exit code.
+fn refused(args: &EvalArgs, diagnostic: &Diagnostic, code: u8) -> Failure {
     if args.json {
         let error = diagnostic.error();
         let mut about = match &error.kind {
@@ -153,7 +164,7 @@ fn refused(args: &EvalArgs, diagnostic: &Diagnostic) -> Failure {
         // Whoever reads it may have seen enough; the verdict stays.
         let _ = output::print(format!("{answer}\n").as_bytes());
     }
-    Failure::Shown(diagnostic.to_string(), 1)
+    Failure::Shown(diagnostic.to_string(), code)
 }
 
 /// The bytes of an array; as many as can be said where there are more.
@@ -208,8 +219,9 @@ fn to_file(
         clock.passed("write");
         return Ok(());
     }
-    let rows = shape.first().copied().unwrap_or(1);
-    let row = bytes_of(dtype, shape.get(1..).unwrap_or_default()).max(1);
+    let axis = row_axis(shape);
+    let rows = shape.get(axis).copied().unwrap_or(1);
+    let row = bytes_of(dtype, shape.get(axis + 1..).unwrap_or_default()).max(1);
     let mut step =
         usize::try_from(BLOCK.min(memory) / row).unwrap_or(usize::MAX).clamp(1, rows.max(1));
     // Fewer rows may leave less aside.

@@ -12,15 +12,15 @@ pub(crate) struct FileWord<'a> {
 }
 
 impl<'a> FileWord<'a> {
-    /// The file that a word names, if it does; the first ending that is known ends the path. A path
-    /// that begins as one needs no ending: `/dev/stdin`.
+    /// The file that a word names, if it does; the first ending that is known ends the path, since
+    /// arrays too are called `x.npy`. A path that begins as one needs no ending: `/dev/stdin`.
     pub(crate) fn new(word: &'a str) -> Option<Self> {
-        let known = [".npy", ".npz", ".safetensors"].iter().any(|ending| word.ends_with(ending));
         let ends = [".npz:", ".safetensors:", ".npy:"].iter();
         let first = ends.filter_map(|end| Some((word.find(end)?, end))).min();
-        let begins = ["/", "./", "../"].iter().any(|start| word.starts_with(start));
-        let Some((at, end)) = first.filter(|_| !known) else {
-            return (known || begins).then_some(Self { path: word, array: None });
+        let Some((at, end)) = first else {
+            let ends = [".npy", ".npz", ".safetensors"].iter().any(|end| word.ends_with(end));
+            let begins = ["/", "./", "../"].iter().any(|start| word.starts_with(start));
+            return (ends || begins).then_some(Self { path: word, array: None });
         };
         let (path, array) = word.split_at_checked(at + end.len() - 1)?;
         Some(Self { path, array: array.strip_prefix(':') })
@@ -47,6 +47,7 @@ mod tests {
         assert_eq!(FileWord::new("a/d.npz:key"), file("a/d.npz", Some("key")));
         assert_eq!(FileWord::new("w.safetensors:a.b:c"), file("w.safetensors", Some("a.b:c")));
         assert_eq!(FileWord::new("d.npz:x.npy:y"), file("d.npz", Some("x.npy:y")));
+        assert_eq!(FileWord::new("w.safetensors:x.npy"), file("w.safetensors", Some("x.npy")));
         assert_eq!(FileWord::new("/dev/stdin"), file("/dev/stdin", None));
         assert_eq!(FileWord::new("./d.npz:k"), file("./d.npz", Some("k")));
         assert_eq!(FileWord::new("8,1,6,1"), None);

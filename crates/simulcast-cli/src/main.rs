@@ -43,7 +43,7 @@ impl From<io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(std::env::args_os().map(shape_word));
+    let cli = Cli::parse_from(words(std::env::args_os().collect()));
     cli.color.write_global();
     let outcome = match cli.command {
         Command::Shape(args) => shape::run(&args),
@@ -71,6 +71,16 @@ fn main() -> ExitCode {
         let _ = writeln!(anstream::stderr(), "{safe}");
     }
     ExitCode::from(code)
+}
+
+/// The words of the command line; shapes among them are no options.
+fn words(words: Vec<OsString>) -> Vec<OsString> {
+    let commands = ["explain", "shape", "eval", "onnx"];
+    let command = words.iter().skip(1).find_map(|word| commands.iter().find(|own| word == **own));
+    match command {
+        Some(&"explain" | &"shape") => words.into_iter().map(shape_word).collect(),
+        _ => words,
+    }
 }
 
 /// A shape may begin with -1, for a size that is not known; no option begins with a digit.

@@ -80,6 +80,36 @@ fn what_is_legal_and_suspicious_is_said() {
     assert_eq!(said(&["eval", "pred - target[:, None]", "pred=(3,1)", "target=(3,)"]), "");
 }
 
+/// What several files take of the memory is one sum.
+#[test]
+fn files_share_the_memory() {
+    let folder = folder("shared");
+    // 1,000 numbers in the other byte order, which have to be converted: 2,000 bytes.
+    let header = "{'descr': '>i2', 'fortran_order': False, 'shape': (1000,), }\n";
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    file.extend(header.bytes());
+    file.extend([0; 2000]);
+    let operands: Vec<String> = ["a", "b", "c"]
+        .map(|name| {
+            let path = folder.join(format!("{name}.npy"));
+            fs::write(&path, &file).unwrap();
+            format!("{name}={}", path.display())
+        })
+        .to_vec();
+    let out = folder.join("out.npy");
+    let sum = |limit| {
+        let [a, b, c] = [&operands[0], &operands[1], &operands[2]];
+        let out = out.to_str().unwrap();
+        simulcast(&["eval", "a + b + c", a, b, c, "--max-bytes", limit, "-o", out])
+    };
+    let refused = sum("5000");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("c.npy: an array of 2000 bytes is over the limit of 1000"), "{said}");
+    assert_eq!((refused.status.code(), out.exists()), (Some(2), false));
+    assert!(sum("6000").status.success());
+}
+
 /// More elements than can be counted: a shape, and no memory for it.
 #[test]
 fn results_beyond_counting_are_refused() {
@@ -101,7 +131,8 @@ fn results_beyond_counting_are_refused() {
 // [E_BROADCAST_ANY_FUNC_2270]
 #[test]
 fn what_does_not_go_together_exits_with_1() {
-    let calls: [&[&str]; 5] = [
+    let calls: [&[&str]; 6] = [
+        &["eval", "-1 * a + b", "a=(2,3)", "b=(2,)"],
         &["eval", "image - mean", "image=zeros(8,3,4,5)", "mean=zeros(3)"],
         &["eval", "a + b", "a=(2,3,4)", "b=(2,4)", "--json"],
         &["eval", "a + b", "a=zeros(3, dtype=float32)", "b=zeros(3)", "--strict"],
@@ -118,8 +149,11 @@ fn what_does_not_go_together_exits_with_1() {
 // [E_BROADCAST_ANY_FUNC_2240]
 #[test]
 fn what_cannot_be_understood_exits_with_2() {
-    let calls: [&[&str]; 24] = [
+    let calls: [&[&str]; 27] = [
         &["eval", "a + "],
+        &["eval", "a + ", "--json"],
+        &["eval", "a - maen", "a=1", "mean=1"],
+        &["eval", "a", "a=numpy.npz:int8.npy"],
         &["eval", "a + foo(b)", "a=1", "b=1"],
         &["eval", "a + b", "a=1"],
         &["eval", "a", "a=1", "b=1"],
@@ -164,6 +198,8 @@ fn a_result_in_a_file_is_the_one_in_memory() {
         ("sum((x[:, None] - y) ** 2, axis=-1)", &[300, 1]),
         ("sum(x.T * y[:, None], axis=0)", &[300]),
         ("x.sum() + y.sum()", &[]),
+        ("sin(x[None]) * y", &[1, 300, 50]),
+        ("(x[None] * y).sum(axis=2, keepdims=True)", &[1, 300, 1]),
     ] {
         let operands = ["x=randn(300, 1)", "y=rand(50, dtype=float32)"];
         for (path, limit) in [(&whole, "100000000"), (&blocks, "5000")] {

@@ -42,9 +42,25 @@ CASES = [
     ("x + y", None, {"x": "zeros(0, 3)", "y": "numpy.npz:scalar"}),
     ("x", None, {"x": "arange(0.5, 3, 0.25)"}),
     ("x", None, {"x": "[18446744073709551615]"}),
+    ("x", None, {"x": "[-1, 9223372036854775808]"}),
+    ("x", None, {"x": "[1+2j, -3, 0.5 - 1e-3j]"}),
+    ("x", None, {"x": r"""['a\n', "it's", '\'\\']"""}),
+    ("x", None, {"x": "arange(0, 27021597764222979, 9007199254740993)"}),
+    ("x", None, {"x": "arange(9, -9, -7)"}),
+    ("x * (1 / 2j) + 2j ** 2", None, {"x": "array([1+2j], dtype=complex64)"}),
+    ("power(x * 10, y)", None, {"x": "[1e308+1j]", "y": "[1, 2, 3, 4]"}),
+    ("power(x, 2)", None, {"x": "[1e200+1e200j, 3-4j]"}),
+    ("x + int8(-3.9)", None, {"x": "[1, 2]"}),
+    ("x * bool(-2.5)", None, {"x": "[1, 2]"}),
+    ("clip(x, -300, 100)", None, {"x": "array([-128, 127], dtype=int8)"}),
+    ("clip(x, 3, 255)", None, {"x": "arange(-1, 9, dtype=int8)"}),
+    ("clip(x, None, 3) + x.clip(min=2)", None, {"x": "(2,3)"}),
+    ("clip(x, max=4, min=y)", None, {"x": "(2,3)", "y": "[[1], [2]]"}),
+    ("clip(x, -1, 1000)", None, {"x": "array([0, 255], dtype=uint8)"}),
     ("float32(x) / 3", "np.float32(x) / 3", {"x": "[true, false]"}),
 ]
-NAMES = {name: getattr(np, name) for name in "where sum exp sin maximum arange linspace abs".split()}
+NAMES = {name: getattr(np, name) for name in "where sum exp sin maximum arange linspace abs clip int8 bool power".split()}
+TYPES = ("int8", "uint8", "float32", "complex64")
 SHAPED = {
     "zeros": lambda *sizes, **more: np.zeros(sizes, **more),
     "ones": lambda *sizes, **more: np.ones(sizes, **more),
@@ -58,7 +74,7 @@ def operand(text):
     if path.endswith((".npy", ".npz")):
         loaded = np.load(DATA / path)
         return loaded[key] if key else loaded
-    value = eval(text, {"true": True, "false": False} | NAMES | SHAPED | {t: t for t in ("int8", "float32")})
+    value = eval(text, {"true": True, "false": False} | NAMES | SHAPED | {t: t for t in TYPES})
     if isinstance(value, tuple):
         return np.arange(math.prod(value)).reshape(value)
     return np.asarray(value)
@@ -82,7 +98,7 @@ def main():
         arrays = {name: operand(word) for name, word in operands.items()}
         with np.errstate(all="ignore"):
             y = np.asarray(eval(numpy or text, {"np": np} | NAMES | arrays))
-        answer = {"dtype": y.dtype.name, "shape": y.shape, "values": values(y.tolist())}
+        answer = {"dtype": "string" if y.dtype.kind == "U" else y.dtype.name, "shape": y.shape, "values": values(y.tolist())}
         lines.append(json.dumps({"expression": text, "operands": operands} | answer, allow_nan=False))
     (HERE / "eval.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
 

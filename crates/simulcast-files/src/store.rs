@@ -37,23 +37,27 @@ impl Default for Limits {
     }
 }
 
-/// What is left of the memory that a file may ask for.
+/// The memory that a file may ask for, and what it has taken of it.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    limit: u64,
-    left: AtomicU64,
+    limit: AtomicU64,
+    taken: AtomicU64,
 }
 
 impl Budget {
     fn new(limit: u64) -> Self {
-        Self { limit, left: AtomicU64::new(limit) }
+        Self { limit: AtomicU64::new(limit), taken: AtomicU64::new(0) }
     }
 
     pub(crate) fn take(&self, part: &'static str, bytes: u64) -> Result<(), Problem> {
-        let left = |left: u64| left.checked_sub(bytes);
-        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let more = |taken: u64| taken.checked_add(bytes).filter(|&taken| taken <= limit);
+        match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
-            Err(_) => Err(Problem::Limit { part, bytes, limit: self.limit }),
+            Err(taken) => {
+                let limit = limit.saturating_sub(taken);
+                Err(Problem::Limit { part, bytes, limit })
+            }
         }
     }
 }
@@ -143,6 +147,18 @@ impl Store {
             }
         }
         Ok(Self { path: path.into(), file, limits, budget, arrays, names })
+    }
+
+    /// The bytes of memory that it has taken so far.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.budget.taken.load(Ordering::Relaxed)
+    }
+
+    /// Lets it take no more than that many bytes of memory from now on, for whoever opens several
+    /// files within one limit.
+    pub fn limit(&self, memory: u64) {
+        self.budget.limit.store(self.taken().saturating_add(memory), Ordering::Relaxed);
     }
 
     /// The names of the arrays, in the file's order; none for the array of a `.npy` file.
@@ -315,7 +331,7 @@ impl Bytes {
         if about.is_dir() {
             return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
         }
-        let (mut bytes, most) = (Vec::new(), budget.limit);
+        let (mut bytes, most) = (Vec::new(), budget.limit.load(Ordering::Relaxed));
         file.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
         budget.take("a file", bytes.len() as u64)?;
         Ok(Self::Read(bytes))

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Crc;
 use memmap2::{MmapMut, MmapOptions};
-use simulcast::{AnyView, AnyViewMut, DType};
+use simulcast::{AnyView, AnyViewMut, DType, row_axis};
 
 use crate::elements::{extent, strides};
 use crate::error::{FileError, Problem};
@@ -75,16 +75,16 @@ impl Writer {
         self.rows_mut(0..usize::MAX)
     }
 
-    /// Some steps of the first axis, for writing; none of those that there are not. What was written
-    /// to others is in the file.
+    /// Some rows, steps of the array's [`row_axis`], for writing; none of those that there are not.
+    /// What was written to others is in the file.
     ///
     /// # Errors
     ///
     /// As [`Writer::view_mut`].
     pub fn rows_mut(&mut self, rows: Range<usize>) -> Result<AnyViewMut<'_>, FileError> {
         let (mut shape, strides) = (self.shape.clone(), strides(&self.shape, false));
-        let mut skip = self.start;
-        if let (Some(size), Some(&stride)) = (shape.first_mut(), strides.first()) {
+        let (mut skip, axis) = (self.start, row_axis(&shape));
+        if let (Some(size), Some(&stride)) = (shape.get_mut(axis), strides.get(axis)) {
             let end = rows.end.min(*size);
             let first = rows.start.min(end);
             *size = end - first;

@@ -65,16 +65,20 @@ fn what_had_the_name_has_it_until_then() {
 #[test]
 fn rows_are_written_one_block_after_another() {
     let path = folder("rows").join("x.npy");
-    let mut writer = Writer::create(&path, DType::I16, &[5, 2]).unwrap();
-    for (start, end, rows) in [(0, 2, 2), (2, 4, 2), (4, 9, 1), (7, 9, 0), (3, 1, 0)] {
-        let mut view = writer.rows_mut(start..end).unwrap();
-        assert_eq!(view.shape(), [rows, 2]);
-        view.typed::<i16>().unwrap().fill(i16::try_from(start).unwrap() + 1);
+    // A batch of one has rows too.
+    for before in [&[][..], &[1, 1]] {
+        let mut writer = Writer::create(&path, DType::I16, &[before, &[5, 2]].concat()).unwrap();
+        for (start, end, rows) in [(0, 2, 2), (2, 4, 2), (4, 9, 1), (7, 9, 0), (3, 1, 0)] {
+            let mut view = writer.rows_mut(start..end).unwrap();
+            assert_eq!(view.shape(), [before, &[rows, 2]].concat());
+            view.typed::<i16>().unwrap().fill(i16::try_from(start).unwrap() + 1);
+        }
+        writer.finish().unwrap();
+        let store = Store::open(&path, &Limits::default()).unwrap();
+        let rows = ndarray::array![[1_i16, 1], [1, 1], [3, 3], [3, 3], [5, 5]];
+        let rows = rows.into_shape_with_order([before, &[5, 2]].concat()).unwrap();
+        assert_eq!(store.get(None).unwrap().to_owned(), rows.into());
     }
-    writer.finish().unwrap();
-    let store = Store::open(&path, &Limits::default()).unwrap();
-    let rows = ndarray::array![[1_i16, 1], [1, 1], [3, 3], [3, 3], [5, 5]];
-    assert_eq!(store.get(None).unwrap().to_owned(), rows.into());
 }
 
 #[test]

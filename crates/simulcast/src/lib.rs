@@ -23,8 +23,8 @@
 //! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
 //! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
 //!
-//! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, `SIMULCAST_LEVEL` the
-//! instruction set.
+//! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, up to 1,024,
+//! `SIMULCAST_LEVEL` the instruction set.
 
 #![warn(clippy::panic, clippy::expect_used)]
 
@@ -81,6 +81,7 @@ pub use operand::{CommonDim, Operand, Operands};
 pub use program::{
     Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
     Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Ready, Run,
+    row_axis,
 };
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,

@@ -27,7 +27,7 @@
 //! | `a < b <= c`, `and`, `or`, `not`, `a if c else b` | as in Python, element by element |
 //! | `1`, `0x1F`, `1e-3`, `2j`, `True`, `'text'` | literals; numbers adopt the type of what they meet |
 //! | `nan`, `inf`, `pi`, `e` | those numbers, unless an operand has the name |
-//! | `sqrt(a)`, `where(c, a, b)`, `clip(a, 0, 1)`, `max(a, b, c)` | every [`Op`](crate::Op) by its name, and by the usual ones |
+//! | `sqrt(a)`, `where(c, a, b)`, `clip(a, 0, None)`, `max(a, b, c)` | every [`Op`](crate::Op) by its name, and by the usual ones |
 //! | `float32(a)`, `a.astype(float32)` | casts |
 //! | `a[:, None]`, `a[..., None]`, `a.T`, `a.transpose(0, 2, 1)` | new axes, other orders |
 //! | `sum(a, axis=-1)`, `a.mean((0, 1), keepdims=True)`; `prod`, `max`, `min` | reductions |
@@ -74,7 +74,7 @@ use graph::Graph;
 pub use graph::{AxisPattern, Fold, Node};
 use lay::Leaves;
 pub use parse_error::{ParseError, ParseErrorKind};
-pub use ready::Ready;
+pub use ready::{Ready, row_axis};
 use stage::{Origin, Stage, Work, stages};
 
 /// An operand of a program.

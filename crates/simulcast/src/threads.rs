@@ -41,9 +41,13 @@ fn pool() -> Option<&'static ThreadPool> {
     POOL.get_or_init(start).as_ref()
 }
 
+/// More threads than any machine runs; starting them takes time that grows with their square.
+const MOST: usize = 1 << 10;
+
 /// The number that a text names: at least 1.
 fn wanted(text: Option<&str>) -> Option<usize> {
-    text?.trim().parse().ok().filter(|&threads| threads > 0)
+    let threads: usize = text?.trim().parse().ok()?;
+    (threads > 0).then_some(threads.min(MOST))
 }
 
 fn threads() -> usize {
@@ -367,6 +371,6 @@ mod tests {
     #[test]
     fn only_a_number_of_threads_is_a_number_of_threads() {
         assert_eq!((wanted(None), wanted(Some("0")), wanted(Some("x"))), (None, None, None));
-        assert_eq!(wanted(Some(" 2 ")), Some(2));
+        assert_eq!((wanted(Some(" 2 ")), wanted(Some("99999"))), (Some(2), Some(MOST)));
     }
 }

@@ -80,8 +80,16 @@ fn types_that_do_not_go_together() {
     insta::assert_snapshot!("undefined", shown("1 + (mask - mask)", mask));
     insta::assert_snapshot!("bits_of_floats", shown("(x + 1) & k", mask));
     insta::assert_snapshot!("a_literal_that_does_not_fit", shown("k * 300 + x", mask));
+    insta::assert_snapshot!("text_and_a_number", shown("'a' + k", mask));
+    insta::assert_snapshot!("too_large_an_integer", shown("k + 10 ** 40", mask));
     let strict = run("x + k", mask, Promotion::Strict).unwrap_err();
     insta::assert_snapshot!("strict", strict.to_string());
+    for text in ["x + k", "(x * 2) + (k - 1)", "where(mask, k, x)", "k if mask else x + 1"] {
+        let strict = run(text, mask, Promotion::Strict).unwrap_err();
+        let edits: Vec<String> = strict.suggestions().collect();
+        assert!(!edits.is_empty(), "{strict}");
+        assert!(edits.iter().all(|edit| run(edit, mask, Promotion::Strict).is_ok()), "{strict}");
+    }
 }
 
 #[test]
@@ -91,6 +99,10 @@ fn names_and_syntax() {
     insta::assert_snapshot!(
         "an_unknown_function",
         run("exq(mean) + 1", mean, Promotion::Numpy).unwrap_err().to_string()
+    );
+    insta::assert_snapshot!(
+        "a_module",
+        run("np.exp(mean) + 1", mean, Promotion::Numpy).unwrap_err().to_string()
     );
     insta::assert_snapshot!(
         "matrix_product",

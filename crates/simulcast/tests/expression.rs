@@ -10,7 +10,7 @@ fn read(text: &str) -> Expr {
 }
 
 /// Text, and the same with every bracket that precedence implies.
-const SAME: [(&str, &str); 34] = [
+const SAME: [(&str, &str); 37] = [
     ("a + b * c", "a + (b * c)"),
     ("a - b - c", "(a - b) - c"),
     ("a / b * c", "(a / b) * c"),
@@ -43,6 +43,9 @@ const SAME: [(&str, &str); 34] = [
     ("transpose(a)", "a.T"),
     ("a[newaxis, :]", "a[None, :,]"),
     ("a.clip(0, 1)", "clip(a, 0, 1)"),
+    ("clip(a, min=0, max=b)", "clip(a, 0, b)"),
+    ("clip(a, None, 1)", "minimum(a, 1)"),
+    ("a.clip(min=0)", "maximum(a, 0)"),
     ("0x1F + 1_000 + .5", "31 + 1000 + 0.5"),
     ("a.real", "real(a)"),
 ];
@@ -134,7 +137,9 @@ fn errors_say_what_was_expected_and_where() {
         ("a[1:2, None]", 2, "an index is made of `:`, `None` and one `...` alone"),
         ("a[..., ...]", 7, "an index is made of `:`, `None` and one `...` alone"),
         ("a.shape", 2, "arrays have no `.shape` here"),
-        ("a.astype(float)", 9, "`float` is no element type"),
+        ("a.astype(float)", 9, "`float` is no element type; did you mean `float64`?"),
+        ("a.astype(record)", 9, "`record` is no element type"),
+        ("int(a) + 1", 0, "there is no function `int`; did you mean `int64`?"),
         ("sum(a, axes=0)", 7, "`sum` takes no `axes=`"),
         ("sum(a, axis=b)", 12, "expected an axis, such as `-1`, found `b`"),
         ("sum(a, keepdims=1)", 16, "expected `True` or `False`, found `1`"),
@@ -143,13 +148,30 @@ fn errors_say_what_was_expected_and_where() {
         ("1e999", 0, "this number is too large"),
         ("'abc", 0, "this text has no closing quote"),
         ("a # b", 2, "no expression has the character '#'"),
-        ("exp()", 0, "`exp` takes operands, not 0"),
+        ("exp()", 0, "`exp` takes 1 operand, not 0"),
+        ("a.sum(axis=0, axis=1)", 14, "`sum` is given `axis=` twice"),
+        ("sum(a, 0, axis=1)", 10, "`sum` is given `axis=` twice"),
+        ("clip(a, low=0)", 8, "`clip` takes no `low=`"),
+        ("a.clip(0, min=1)", 10, "`clip` is given `min=` twice"),
+        ("clip(a, max=0, 1)", 15, "expected `min=`, `max=` or `)`, found `1`"),
+        ("a.astype(flaot32)", 9, "`flaot32` is no element type; did you mean `float32`?"),
+        ("exp(x=a)", 4, "`exp` takes no `x=`"),
+        ("1 + np.sin(a)", 4, "functions stand here without a module; leave out `np.`"),
+        ("a * math.pi", 4, "functions stand here without a module; leave out `math.`"),
+        ("np.where(a, b, 0)", 0, "functions stand here without a module; leave out `np.`"),
         ("None", 0, "expected an operand, found `None`"),
         ("sum(a 0)", 6, "expected `,`, `)` or an operator, found `0`"),
     ] {
         let error = Expr::parse(text).unwrap_err();
         assert_eq!((error.kind.to_string().as_str(), error.span.start), (message, start), "{text}");
     }
+}
+
+/// A module is a name like any other where it can be one.
+#[test]
+fn operands_may_be_called_as_modules_are() {
+    assert_eq!(read("np.T + np.sin()"), read("transpose(np) + sin(np)"));
+    assert_eq!(read("torch + math").operands().collect::<Vec<_>>(), ["torch", "math"]);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use ndarray::{Array1, Array2, ArrayD, Axis, Ix3, IxDyn, array};
-use simulcast::{AnyArray, AnyView, DType, Expr, Program, ProgramErrorKind, Promotion, Rule};
+use simulcast::{
+    AnyArray, AnyView, DType, Expr, Program, ProgramErrorKind, Promotion, Rule, row_axis,
+};
 
 /// Counts the bytes that a thread has in use, and the most that it had: other tests, and what runs
 /// them, come and go beside it.
@@ -56,8 +58,9 @@ fn in_parts(program: &Program, operands: &[AnyView<'_>], rule: Rule<'_>, step: u
     let run = program.on(operands).rule(rule);
     let ready = run.ready().unwrap();
     let mut whole = ArrayD::<f64>::zeros(run.shape().unwrap());
-    for (at, mut part) in whole.axis_chunks_iter_mut(Axis(0), step).enumerate() {
-        let rows = at * step..at * step + part.len_of(Axis(0));
+    let axis = Axis(row_axis(whole.shape()));
+    for (at, mut part) in whole.axis_chunks_iter_mut(axis, step).enumerate() {
+        let rows = at * step..at * step + part.len_of(axis);
         ready.rows_into(rows, &mut (&mut *part).into()).unwrap();
     }
     whole.into()
@@ -164,6 +167,18 @@ fn rows_that_are_not_there_are_left_out() {
         for rows in [2..2, 4..9, usize::MAX..usize::MAX] {
             ready.rows_into(rows, &mut (&mut *none).into()).unwrap();
         }
+    }
+    // Those of a batch of one are steps of its second axis.
+    for text in ["x[None] + 1", "sum(x[None], axis=2)", "sum(x, axis=1, keepdims=True)[None]"] {
+        let program = compiled(text, &[("x", DType::F64)]);
+        let run = program.on(&operands);
+        let mut shape = run.shape().unwrap();
+        shape[1] = 2;
+        let mut middle = ArrayD::<f64>::zeros(&shape[..]);
+        run.ready().unwrap().rows_into(1..3, &mut (&mut *middle).into()).unwrap();
+        let whole = program.run(&operands).unwrap();
+        let whole = whole.typed::<f64>().unwrap();
+        assert_eq!(middle, whole.slice_axis(Axis(1), (1..3).into()), "{text}");
     }
     // A number has no rows.
     let program = compiled("sum(x)", &[("x", DType::F64)]);

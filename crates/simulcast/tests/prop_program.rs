@@ -13,7 +13,7 @@ use common::indices;
 use proptest::prelude::*;
 use simulcast::{
     AnyView, AnyViewMut, AxisPattern, Builder, DType, Fold, Kind, Level, Literal, Node, Op,
-    Program, ProgramErrorKind, Promotion, Type, signature,
+    Program, ProgramErrorKind, Promotion, Type, row_axis, signature,
 };
 
 /// Where random choices come from: a list that proptest shortens, then zeros.
@@ -94,7 +94,7 @@ impl Data {
     }
 
     fn rows(&self, rows: std::ops::Range<usize>) -> Vec<u8> {
-        let row = self.bytes().len() / self.shape[0].max(1);
+        let row = self.bytes().len() / self.shape[row_axis(&self.shape)].max(1);
         self.bytes()[rows.start * row..rows.end * row].to_vec()
     }
 }
@@ -679,12 +679,13 @@ fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], ex
         assert!(same(expected.dtype, Data::of(&out.view()).bytes(), stretched.bytes()), "larger");
     }
     // In parts.
-    if let Some(&rows) = expected.shape.first() {
+    let axis = row_axis(&expected.shape);
+    if let Some(&rows) = expected.shape.get(axis) {
         let cut = choices.below(rows + 1);
         let ready = run.ready().unwrap();
         for part in [0..cut, cut..rows] {
             let mut shape = expected.shape.clone();
-            shape[0] = part.len();
+            shape[axis] = part.len();
             let mut out = Stored::new(choices, expected.dtype, &shape, false);
             ready.rows_into(part.clone(), &mut out.view_mut()).unwrap();
             let got = Data::of(&out.view());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! (3, 4)                    0, 1, 2, … in that shape, int64
-//! [[1, 2], [3, 4]]  2.5     these values: int64, float64, complex128, bool or string
+//! [[1, 2], [3, 4]]  1+2j    these values: int64, float64, complex128, bool or string
 //! rand(3, 4)  randn(3, 4)   random, the same for the same --seed, place and shape
 //! zeros(3)  ones(3)  full((3, 4), 2.5)  arange(10)  linspace(0, 1, 11)  array([1, 2])
 //! ```
@@ -12,7 +12,7 @@
 use std::fmt;
 
 use ndarray::{ArrayD, IxDyn};
-use simulcast::{AnyArray, Complex, DType};
+use simulcast::{AnyArray, Complex, DType, promote_types};
 use simulcast_core::tuple;
 
 use super::word::Word;
@@ -88,28 +88,33 @@ impl Source {
 
     fn arange(self, args: &[Word], dtype: Option<DType>) -> Result<AnyArray, String> {
         let numbers: Option<Vec<_>> = args.iter().map(number).collect();
-        let numbers = numbers.ok_or("`arange` takes numbers")?;
-        let real = |at: usize, or: f64| numbers.get(at).map_or(or, |(number, _)| number.real());
-        let (start, stop, step) = match numbers.len() {
-            1 => (0.0, real(0, 0.0), 1.0),
-            _ => (real(0, 0.0), real(1, 0.0), real(2, 1.0)),
+        let numbers: Vec<Number> =
+            numbers.ok_or("`arange` takes numbers")?.iter().map(|(number, _)| *number).collect();
+        let (start, stop, step) = match numbers[..] {
+            [stop] => (Number::Int(0), stop, Number::Int(1)),
+            [start, stop] => (start, stop, Number::Int(1)),
+            [start, stop, step, ..] => (start, stop, step),
+            [] => return Err("`arange` takes numbers".into()),
         };
-        let whole = numbers.iter().all(|(number, _)| matches!(number, Number::Int(_)));
-        let dtype = dtype.unwrap_or(if whole { DType::I64 } else { DType::F64 });
+        let wrong = "`arange` takes a step other than 0, and finite numbers";
+        if let (Number::Int(start), Number::Int(stop), Number::Int(step)) = (start, stop, step) {
+            // Integers of 64 bits at most: nothing overflows, and nothing is rounded.
+            let (way, stride) = (stop - start, step.abs());
+            let way = if step < 0 { -way } else { way };
+            let count = (way + stride - 1).checked_div(stride).ok_or(wrong)?.max(0);
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let dtype = dtype.unwrap_or(DType::I64);
+            return self.fill(dtype, &[count], |at| Number::Int(start + at as i128 * step));
+        }
+        let (start, stop, step) = (start.real(), stop.real(), step.real());
         let count = ((stop - start) / step).ceil();
         if step == 0.0 || !count.is_finite() {
-            return Err("`arange` takes a step other than 0, and finite numbers".into());
+            return Err(wrong.into());
         }
         // As NumPy counts; what does not fit saturates, and is refused for its size.
         let count = count.max(0.0) as usize;
-        self.fill(dtype, &[count], |at| match (whole, numbers.first(), numbers.get(2)) {
-            (true, Some((Number::Int(first), _)), step) => {
-                let first = if numbers.len() == 1 { 0 } else { *first };
-                let step = step.map_or(1.0, |(step, _)| step.real());
-                Number::Int(first + at as i128 * step as i128)
-            }
-            _ => Number::Float(start + at as f64 * step),
-        })
+        let dtype = dtype.unwrap_or(DType::F64);
+        self.fill(dtype, &[count], |at| Number::Float(start + at as f64 * step))
     }
 
     fn linspace(self, args: &[Word], dtype: DType) -> Result<AnyArray, String> {
@@ -155,10 +160,9 @@ impl Source {
         }
         let numbers: Option<Vec<_>> = leaves.iter().map(|leaf| number(leaf)).collect();
         let numbers = numbers.ok_or("a list holds either text or numbers")?;
-        let ranks = [DType::Bool, DType::I64, DType::U64, DType::F64, DType::C128];
-        let rank = |dtype: DType| ranks.iter().position(|known| *known == dtype);
-        let widest = numbers.iter().map(|(_, own)| *own).max_by_key(|own| rank(*own));
-        let dtype = dtype.or(widest).unwrap_or(DType::F64);
+        let own = numbers.iter().map(|(_, own)| *own);
+        let common = own.reduce(|all, own| promote_types(all, own).unwrap_or(DType::C128));
+        let dtype = dtype.or(common).unwrap_or(DType::F64);
         self.fill(dtype, &shape, |at| numbers.get(at).map_or(Number::Int(0), |(number, _)| *number))
     }
 
@@ -249,7 +253,7 @@ impl fmt::Display for Number {
         match self {
             Self::Int(x) => x.fmt(f),
             Self::Float(x) => write!(f, "{x:?}"),
-            Self::Complex(x) => write!(f, "{:?}j", x.im),
+            Self::Complex(x) => write!(f, "{:?}{:+?}j", x.re, x.im),
         }
     }
 }
@@ -293,7 +297,7 @@ fn number(word: &Word) -> Option<(Number, DType)> {
         Word::Int(x) if u64::try_from(x).is_ok() => (Number::Int(x), DType::U64),
         Word::Int(x) => (Number::Float(x as f64), DType::F64),
         Word::Float(x) => (Number::Float(x), DType::F64),
-        Word::Imaginary(x) => (Number::Complex(Complex::new(0.0, x)), DType::C128),
+        Word::Complex(re, im) => (Number::Complex(Complex::new(re, im)), DType::C128),
         _ => return None,
     })
 }
@@ -353,6 +357,8 @@ mod tests {
             ("[1, 2.5]", "float64 [2]"),
             ("[1, 2j]", "complex128 [2]"),
             ("[18446744073709551615]", "uint64 [1]"),
+            ("[-1, 18446744073709551615]", "float64 [2]"),
+            ("[1-2j, 3]", "complex128 [2]"),
             ("[[], []]", "float64 [2, 0]"),
             ("['a', 'b']", "string [2]"),
             ("full((2, 1), true)", "bool [2, 1]"),

@@ -1,6 +1,7 @@
 //! The operands of an expression: `name=` and a file, a value, a shape or a call.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use simulcast::{AnyArray, AnyView};
 use simulcast_files::{FileError, Limits, Store};
@@ -58,13 +59,23 @@ impl Inputs {
         Ok(this)
     }
 
+    /// Opens a file and looks at an array of it: what that takes is one file's like another's.
     fn open(&mut self, file: FileWord<'_>) -> Result<Given, FileError> {
-        if !self.stores.contains_key(file.path) {
-            let store = file.open(&Limits { memory: self.left, ..Limits::default() })?;
-            self.stores.insert(file.path.to_owned(), store);
-        }
-        let array = file.array.map(str::to_owned);
-        Ok(Given::File { path: file.path.to_owned(), array })
+        let (store, before) = match self.stores.entry(file.path.to_owned()) {
+            Entry::Occupied(known) => {
+                let store = known.into_mut();
+                store.limit(self.left);
+                let before = store.taken();
+                (store, before)
+            }
+            Entry::Vacant(place) => {
+                let store = file.open(&Limits { memory: self.left, ..Limits::default() })?;
+                (place.insert(store), 0)
+            }
+        };
+        store.get(file.array)?;
+        self.left = self.left.saturating_sub(store.taken() - before);
+        Ok(Given::File { path: file.path.to_owned(), array: file.array.map(str::to_owned) })
     }
 
     /// Names and arrays, in the order of the command line.

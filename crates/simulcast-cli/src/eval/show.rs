@@ -2,7 +2,7 @@
 //! are many.
 
 use serde_json::{Value, json};
-use simulcast::{AnyView, Builder, Complex, DType, Fold, Kind, Promotion};
+use simulcast::{AnyArray, AnyView, Builder, Complex, DType, Fold, Kind, Promotion};
 use simulcast_core::tuple;
 
 use super::bytes_of;
@@ -26,7 +26,13 @@ pub(crate) enum Shown {
 
 impl Shown {
     pub(crate) fn of(view: &AnyView<'_>) -> Self {
-        if is_small(view) { Self::Values(cells(view)) } else { Self::About(about(view)) }
+        if is_small(view) {
+            return Self::Values(cells(view));
+        }
+        let answers = about(view).into_iter();
+        Self::About(
+            answers.filter_map(|(name, one)| Some((name, cells(&one.view()).pop()?))).collect(),
+        )
     }
 }
 
@@ -120,7 +126,7 @@ fn cells(view: &AnyView<'_>) -> Vec<String> {
 }
 
 /// Least, largest, mean, by the engine itself.
-fn about(view: &AnyView<'_>) -> Vec<(&'static str, String)> {
+fn about(view: &AnyView<'_>) -> Vec<(&'static str, AnyArray)> {
     let questions: &[(&str, Fold)] = match view.dtype().kind() {
         Kind::String => &[],
         Kind::Bool => &[("true", Fold::Sum), ("mean", Fold::Mean)],
@@ -131,8 +137,7 @@ fn about(view: &AnyView<'_>) -> Vec<(&'static str, String)> {
         let mut builder = Builder::new(Promotion::Numpy);
         let x = builder.operand("x", view.dtype());
         let answer = builder.reduce(fold, x, None, false).ok()?;
-        let answer = builder.finish(answer).ok()?.run(std::slice::from_ref(view)).ok()?;
-        cells(&answer.view()).pop()
+        builder.finish(answer).ok()?.run(std::slice::from_ref(view)).ok()
     };
     questions.iter().filter_map(|&(name, fold)| Some((name, ask(fold)?))).collect()
 }
@@ -142,16 +147,7 @@ pub(crate) fn json_of(dtype: DType, shape: &[usize], view: Option<&AnyView<'_>>)
     let mut value = json!({ "dtype": dtype.name(), "shape": shape });
     let Some(view) = view else { return value };
     if is_small(view) {
-        let mut values: Vec<Value> = each!(view,
-            [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
-                |x| json!(x);
-            [String: String] |x| json!(x);
-            [F16: half::f16, Bf16: half::bf16] |x| number(x.to_f64());
-            [F32: f32] |x| number(f64::from(*x));
-            [F64: f64] |x| number(*x);
-            [C64: Complex<f32>] |x| json!([number(x.re.into()), number(x.im.into())]);
-            [C128: Complex<f64>] |x| json!([number(x.re), number(x.im)]);
-        );
+        let mut values = values(view);
         for &size in shape.iter().skip(1).rev() {
             let count = values.len().checked_div(size).unwrap_or_default();
             let mut flat = values.into_iter();
@@ -162,11 +158,25 @@ pub(crate) fn json_of(dtype: DType, shape: &[usize], view: Option<&AnyView<'_>>)
             _ => values.into(),
         };
     } else {
-        for (name, text) in about(view) {
-            value[name] = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        for (name, one) in about(view) {
+            value[name] = values(&one.view()).pop().unwrap_or_default();
         }
     }
     value
+}
+
+/// Every element.
+fn values(view: &AnyView<'_>) -> Vec<Value> {
+    each!(view,
+        [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
+            |x| json!(x);
+        [String: String] |x| json!(x);
+        [F16: half::f16, Bf16: half::bf16] |x| number(x.to_f64());
+        [F32: f32] |x| number(f64::from(*x));
+        [F64: f64] |x| number(*x);
+        [C64: Complex<f32>] |x| json!([number(x.re.into()), number(x.im.into())]);
+        [C128: Complex<f64>] |x| json!([number(x.re), number(x.im)]);
+    )
 }
 
 fn number(x: f64) -> Value {
@@ -178,7 +188,7 @@ mod tests {
     use super::*;
     use ndarray::array;
 
-    fn shown(array: impl Into<simulcast::AnyArray>) -> String {
+    fn shown(array: impl Into<AnyArray>) -> String {
         let array = array.into();
         text(array.dtype(), array.shape(), &Shown::of(&array.view()))
     }
@@ -204,6 +214,15 @@ mod tests {
         assert!(said.starts_with("int8 (1, 1, ") && said.ends_with("min 1   max 1   mean 1.0\n"));
         let json = json_of(DType::I8, one.shape(), Some(&(&one).into()));
         assert_eq!((&json["values"], &json["max"]), (&Value::Null, &json!(1)));
+    }
+
+    #[test]
+    fn numbers_about_many_values_are_written_as_values_are() {
+        let json = |x: &AnyArray| json_of(x.dtype(), x.shape(), Some(&x.view()));
+        let nans = json(&ndarray::Array1::from_elem(1000, f32::NAN).into());
+        assert_eq!((&nans["min"], &nans["mean"]), (&json!("nan"), &json!("nan")));
+        let turned = json(&ndarray::Array1::from_elem(1000, Complex::new(0.5, -2.0)).into());
+        assert_eq!(turned["mean"], json!([0.5, -2.0]));
     }
 
     #[test]

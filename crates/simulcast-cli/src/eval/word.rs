@@ -12,8 +12,8 @@ pub(super) enum Word {
     Bool(bool),
     Int(i128),
     Float(f64),
-    /// The imaginary part alone: `2j`.
-    Imaginary(f64),
+    /// `2j`, `1+2j`
+    Complex(f64, f64),
     Text(String),
     /// `float32`
     Name(String),
@@ -124,7 +124,15 @@ impl<'a> Scan<'a> {
         let mut text = String::new();
         while let Some((_, c)) = self.chars.next() {
             match c {
-                '\\' => text.extend(self.chars.next().map(|(_, c)| c)),
+                // As in an expression.
+                '\\' => text.push(match self.chars.next() {
+                    Some((_, 'n')) => '\n',
+                    Some((_, 't')) => '\t',
+                    Some((_, 'r')) => '\r',
+                    Some((_, c @ ('\\' | '\'' | '"'))) => c,
+                    Some((_, c)) => return Err(format!("a backslash before {c:?} means nothing")),
+                    None => break,
+                }),
                 c if c == quote => return Ok(Word::Text(text)),
                 c => text.push(c),
             }
@@ -140,7 +148,25 @@ impl<'a> Scan<'a> {
         self.text.get(start..end).unwrap_or_default()
     }
 
+    /// A number, or two of which the second is the imaginary part.
     fn number(&mut self) -> Result<Word, String> {
+        let first = self.part()?;
+        let real = match first {
+            Word::Int(x) => x as f64,
+            Word::Float(x) => x,
+            other => return Ok(other),
+        };
+        let Some(sign @ ('+' | '-')) = self.peek() else { return Ok(first) };
+        let wrong = self.wrong("an imaginary part, such as +2j");
+        self.eat(sign);
+        self.peek();
+        match self.part() {
+            Ok(Word::Complex(_, im)) => Ok(Word::Complex(real, if sign == '-' { -im } else { im })),
+            _ => Err(wrong),
+        }
+    }
+
+    fn part(&mut self) -> Result<Word, String> {
         let start = self.at();
         let wrong = self.wrong("a number, a list, a shape or a call");
         let sign = if self.eat('-') {
@@ -164,7 +190,7 @@ impl<'a> Scan<'a> {
         let number = format!("{sign}{}", digits.replace('_', ""));
         let float = || number.parse::<f64>().map_err(|_| wrong.clone());
         if self.chars.next_if(|&(_, c)| c == 'j').is_some() {
-            return Ok(Word::Imaginary(float()?));
+            return Ok(Word::Complex(0.0, float()?));
         }
         let end = self.at();
         if number.contains(['.', 'e']) {
@@ -190,7 +216,9 @@ mod tests {
         assert_eq!(Word::parse(" -3 "), Ok(int(-3)));
         assert_eq!(Word::parse("2.5e-1"), Ok(Word::Float(0.25)));
         assert_eq!(Word::parse("-inf"), Ok(Word::Float(f64::NEG_INFINITY)));
-        assert_eq!(Word::parse("2j"), Ok(Word::Imaginary(2.0)));
+        assert_eq!(Word::parse("2j"), Ok(Word::Complex(0.0, 2.0)));
+        assert_eq!(Word::parse("-1.5 - 2j"), Ok(Word::Complex(-1.5, -2.0)));
+        assert_eq!(Word::parse(r#""a\n\"b""#), Ok(Word::Text("a\n\"b".into())));
         assert_eq!(Word::parse("True"), Ok(Word::Bool(true)));
         assert_eq!(Word::parse("'it\\'s'"), Ok(Word::Text("it's".into())));
         assert_eq!(Word::parse("(3,)"), Ok(Word::Tuple(vec![int(3)])));
@@ -213,6 +241,11 @@ mod tests {
             "[1",
             "[1 2]",
             "1 2",
+            "1+2",
+            "1j+2j",
+            "1+",
+            r"'\d'",
+            r"'\",
             "'a",
             "(",
             "rand(",

@@ -267,6 +267,13 @@ pub(super) fn power(a: C, b: C) -> C {
     if a.re == 0.0 && a.im == 0.0 {
         return if b.re > 0.0 { c(0.0, 0.0) } else { c(f64::NAN, f64::NAN) };
     }
+    // Without a factor of 1, whose imaginary 0 makes NaN of what is infinite.
+    match (b.re, b.im) {
+        (1.0, 0.0) => return a,
+        (2.0, 0.0) => return a * a,
+        (3.0, 0.0) => return a * (a * a),
+        _ => {}
+    }
     if b.im == 0.0 && b.re == b.re.trunc() && b.re.abs() < 100.0 {
         let mut left = b.re.abs() as u32;
         let (mut result, mut square) = (c(1.0, 0.0), a);

@@ -117,7 +117,8 @@ impl Builder {
     #[track_caller]
     pub fn apply(&mut self, op: Op, args: &[Node]) -> Result<Node, TypeError> {
         let types: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
-        if let Some(literal) = literally(op, &types) {
+        let literal = literally(op, &types);
+        if let Some(literal) = literal.map_err(|kind| TypeError::new(Some(op), &types, kind))? {
             return Ok(self.literal(literal));
         }
         let signature = signature(op, &types, self.promotion)?;
@@ -136,7 +137,13 @@ impl Builder {
         if signature.is_mixed() {
             return Ok(self.mixed(op, own, signature));
         }
-        Ok(self.step(op, signature.args[args.len() - 1], own, signature.result))
+        let made = self.step(op, signature.args[args.len() - 1], own, signature.result);
+        // Python has these operators on its own complex numbers, and what they give is one again.
+        let weak = matches!(op, Op::Divide | Op::Power)
+            && signature.result == DType::C128
+            && types.iter().all(|own| matches!(own, Type::Literal(_)));
+        let number = self.graph.constant(made).filter(|_| weak).map(Bytes::complex);
+        Ok(number.map_or(made, |number| self.literal(Literal::Complex(number))))
     }
 
     /// An operation on values of one type.
@@ -173,13 +180,24 @@ impl Builder {
         self.step(Op::LogicalAnd, DType::Bool, [positive, compared, none], DType::Bool)
     }
 
-    /// A value in another type.
+    /// A value in another type. Literals are converted as Python's numbers are: floats to integers
+    /// towards 0, and anything to a truth.
     ///
     /// # Errors
     ///
-    /// Between strings and numbers, and for literals that the type does not hold.
+    /// Between strings and numbers, and for literals that the type does not hold all the same.
     #[track_caller]
     pub fn cast(&mut self, node: Node, dtype: DType) -> Result<Node, TypeError> {
+        let node = match self.type_of(node) {
+            Type::Literal(literal) if dtype == DType::Bool => {
+                self.literal(Literal::Bool(literal.truth()))
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "no type holds the largest either")]
+            Type::Literal(Literal::Float(value)) if dtype.is_integer() && value.is_finite() => {
+                self.literal(Literal::Int(value as i128))
+            }
+            _ => node,
+        };
         self.converted(node, dtype)
     }
 

@@ -1,31 +1,36 @@
 //! Operators on numbers alone: computed as Python does, so that the result is a number of its kind.
 //!
 //! In `x + 7 // 2` NumPy never sees the 7: Python has made a 3 of it, which adopts the type of `x`. What
-//! Python would refuse (a division by 0), what does not fit, and powers that it makes complex are
-//! left to the engine, with a type.
+//! Python would refuse (a division by 0), and powers that it makes complex, are left to the engine,
+//! with a type. An integer beyond 128 bits is refused: in 64 bits it would be another number.
 
 use crate::op::Op;
-use crate::typing::{Literal, Type};
+use crate::typing::{Literal, Type, TypeErrorKind};
 
 use Literal::{Bool, Complex, Float, Int};
 
-/// What Python makes of an operator on numbers.
-pub(super) fn literally(op: Op, types: &[Type]) -> Option<Literal> {
+/// What Python makes of an operator on numbers, where it is one.
+pub(super) fn literally(op: Op, types: &[Type]) -> Result<Option<Literal>, TypeErrorKind> {
     let number = |at: usize| match types.get(at) {
         Some(Type::Literal(literal)) => Some(*literal),
         _ => None,
     };
     if types.len() != op.arity() {
-        return None;
+        return Ok(None);
     }
-    match types.len() {
-        1 => of_one(op, number(0)?),
-        2 => of_two(op, number(0)?, number(1)?),
-        _ => match (op, number(0)?, number(1)?, number(2)?) {
-            (Op::Where, condition, yes, no) => Some(if condition.truth() { yes } else { no }),
-            _ => None,
-        },
+    match (number(0), number(1), number(2)) {
+        (Some(a), None, None) => of_one(op, a),
+        (Some(a), Some(b), None) => of_two(op, a, b),
+        (Some(condition), Some(yes), Some(no)) if op == Op::Where => {
+            Ok(Some(if condition.truth() { yes } else { no }))
+        }
+        _ => Ok(None),
     }
+}
+
+/// An integer, unless it is beyond what is counted in.
+fn counted(whole: Option<i128>) -> Result<Option<Literal>, TypeErrorKind> {
+    whole.map(|whole| Some(Int(whole))).ok_or(TypeErrorKind::TooLarge)
 }
 
 /// A truth as the integer that it is in Python.
@@ -33,78 +38,94 @@ fn whole(literal: Literal) -> Literal {
     if let Bool(truth) = literal { Int(truth.into()) } else { literal }
 }
 
-fn of_one(op: Op, a: Literal) -> Option<Literal> {
+fn of_one(op: Op, a: Literal) -> Result<Option<Literal>, TypeErrorKind> {
     match (op, whole(a)) {
-        (Op::LogicalNot, _) => Some(Bool(!a.truth())),
-        (Op::Negative, Int(a)) => a.checked_neg().map(Int),
-        (Op::Negative, Float(a)) => Some(Float(-a)),
-        (Op::Negative, Complex(a)) => Some(Complex(-a)),
-        (Op::BitwiseNot, Int(a)) => Some(Int(!a)),
-        _ => None,
+        (Op::LogicalNot, _) => Ok(Some(Bool(!a.truth()))),
+        (Op::Negative, Int(a)) => counted(a.checked_neg()),
+        (Op::Negative, Float(a)) => Ok(Some(Float(-a))),
+        (Op::Negative, Complex(a)) => Ok(Some(Complex(-a))),
+        (Op::BitwiseNot, Int(a)) => Ok(Some(Int(!a))),
+        _ => Ok(None),
     }
 }
 
-fn of_two(op: Op, a: Literal, b: Literal) -> Option<Literal> {
+fn of_two(op: Op, a: Literal, b: Literal) -> Result<Option<Literal>, TypeErrorKind> {
     match (op, a, b) {
-        (Op::LogicalAnd | Op::BitwiseAnd, Bool(a), Bool(b)) => return Some(Bool(a && b)),
-        (Op::LogicalOr | Op::BitwiseOr, Bool(a), Bool(b)) => return Some(Bool(a || b)),
-        (Op::BitwiseXor, Bool(a), Bool(b)) => return Some(Bool(a != b)),
+        (Op::LogicalAnd | Op::BitwiseAnd, Bool(a), Bool(b)) => return Ok(Some(Bool(a && b))),
+        (Op::LogicalOr | Op::BitwiseOr, Bool(a), Bool(b)) => return Ok(Some(Bool(a || b))),
+        (Op::BitwiseXor, Bool(a), Bool(b)) => return Ok(Some(Bool(a != b))),
         _ => {}
     }
     match (whole(a), whole(b)) {
         (Int(a), Int(b)) => of_integers(op, a, b),
-        (a @ Complex(_), b) | (a, b @ Complex(_)) => {
-            let [a, b] = [a, b].map(|literal| match literal {
-                Complex(value) => Some(value),
-                other => real(other).map(|value| crate::Complex::new(value, 0.0)),
-            });
-            match op {
-                Op::Add => Some(Complex(a? + b?)),
-                Op::Subtract => Some(Complex(a? - b?)),
-                Op::Multiply => Some(Complex(a? * b?)),
-                Op::Equal => Some(Bool(a? == b?)),
-                Op::NotEqual => Some(Bool(a? != b?)),
-                _ => None,
-            }
-        }
-        (a, b) => of_floats(op, real(a)?, real(b)?),
+        (a, b) => Ok(match (real(a), real(b)) {
+            (Some(a), Some(b)) => of_floats(op, a, b),
+            _ => of_complex(op, complex(a), complex(b)),
+        }),
     }
 }
 
+/// The number, where it is real.
 fn real(literal: Literal) -> Option<f64> {
-    match literal {
+    match whole(literal) {
         Int(value) => Some(value as f64),
         Float(value) => Some(value),
         Bool(_) | Complex(_) => None,
     }
 }
 
-fn of_integers(op: Op, a: i128, b: i128) -> Option<Literal> {
+fn complex(literal: Literal) -> crate::Complex<f64> {
+    match literal {
+        Complex(value) => value,
+        other => real(other).unwrap_or_default().into(),
+    }
+}
+
+fn of_complex(op: Op, a: crate::Complex<f64>, b: crate::Complex<f64>) -> Option<Literal> {
+    match op {
+        Op::Add => Some(Complex(a + b)),
+        Op::Subtract => Some(Complex(a - b)),
+        Op::Multiply => Some(Complex(a * b)),
+        Op::Equal => Some(Bool(a == b)),
+        Op::NotEqual => Some(Bool(a != b)),
+        _ => None,
+    }
+}
+
+fn of_integers(op: Op, a: i128, b: i128) -> Result<Option<Literal>, TypeErrorKind> {
     let whole = match op {
+        Op::FloorDivide | Op::Remainder | Op::Divide if b == 0 => return Ok(None),
+        Op::LeftShift | Op::RightShift if b < 0 => return Ok(None),
         Op::Add => a.checked_add(b),
         Op::Subtract => a.checked_sub(b),
         Op::Multiply => a.checked_mul(b),
-        Op::Power if b >= 0 => a.checked_pow(u32::try_from(b).ok()?),
+        Op::Power if b >= 0 => {
+            // Of 0, 1 and -1 there are few powers.
+            let b = if a.unsigned_abs() <= 1 { b.min(2 + b % 2) } else { b };
+            u32::try_from(b).ok().and_then(|b| a.checked_pow(b))
+        }
         // Rounded down, and what is left has the sign of `b`.
-        Op::FloorDivide => {
-            let (times, left) = (a.checked_div(b)?, a.checked_rem(b)?);
-            Some(if left != 0 && (left < 0) != (b < 0) { times - 1 } else { times })
+        Op::FloorDivide => a.checked_div(b).map(|times| {
+            let left = a % b;
+            if left != 0 && (left < 0) != (b < 0) { times - 1 } else { times }
+        }),
+        Op::Remainder => a
+            .checked_rem(b)
+            .map(|left| if left != 0 && (left < 0) != (b < 0) { left + b } else { left }),
+        Op::LeftShift if a == 0 => Some(0),
+        Op::LeftShift => {
+            let by = u32::try_from(b).ok().and_then(|b| 2_i128.checked_pow(b));
+            by.and_then(|by| a.checked_mul(by))
         }
-        Op::Remainder => {
-            let left = a.checked_rem(b)?;
-            Some(if left != 0 && (left < 0) != (b < 0) { left + b } else { left })
-        }
-        Op::LeftShift => a.checked_mul(2_i128.checked_pow(u32::try_from(b).ok()?)?),
-        Op::RightShift if b >= 0 => Some(a >> b.min(127)),
+        Op::RightShift => Some(a >> b.min(127)),
         Op::BitwiseAnd => Some(a & b),
         Op::BitwiseOr => Some(a | b),
         Op::BitwiseXor => Some(a ^ b),
-        Op::Divide if b == 0 => None,
-        Op::Divide => return Some(Float(quotient(a, b))),
-        Op::Power => return of_floats(op, a as f64, b as f64),
-        _ => return compared(op, a, b),
+        Op::Divide => return Ok(Some(Float(quotient(a, b)))),
+        Op::Power => return Ok(of_floats(op, a as f64, b as f64)),
+        _ => return Ok(compared(op, a, b)),
     };
-    whole.map(Int)
+    counted(whole)
 }
 
 /// The quotient, rounded once: neither number need be one that a float holds.
@@ -163,4 +184,48 @@ fn compared<T: PartialOrd + Copy>(op: Op, a: T, b: T) -> Option<Literal> {
         Op::GreaterEqual => a >= b,
         _ => return None,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Python's own answers, as far as 128 bits hold them.
+    #[test]
+    fn integers_are_pythons_or_refused() {
+        let of =
+            |op, a: i128, b: i128| literally(op, &[Type::Literal(Int(a)), Type::Literal(Int(b))]);
+        let far = 100_000_000_000_000_000_001;
+        for (op, a, b, answer) in [
+            (Op::Power, 10, 38, 100_000_000_000_000_000_000_000_000_000_000_000_000),
+            (Op::Power, -1, far, -1),
+            (Op::Power, -1, far - 1, 1),
+            (Op::Power, -1, 0, 1),
+            (Op::Power, 0, far, 0),
+            (Op::Power, 0, 0, 1),
+            (Op::Power, 1, far, 1),
+            (Op::LeftShift, 0, 200, 0),
+            (Op::LeftShift, -1, 126, -85_070_591_730_234_615_865_843_651_857_942_052_864),
+            (Op::RightShift, -7, 200, -1),
+            (Op::FloorDivide, -7, 2, -4),
+            (Op::FloorDivide, 7, -2, -4),
+            (Op::Remainder, -7, 3, 2),
+            (Op::Remainder, 7, -3, -2),
+        ] {
+            assert_eq!(of(op, a, b), Ok(Some(Int(answer))), "{op} of {a} and {b}");
+        }
+        for (op, a, b) in [
+            (Op::Power, 10, 39),
+            (Op::Power, 2, far),
+            (Op::LeftShift, 1, 127),
+            (Op::LeftShift, 1, far),
+            (Op::Add, i128::MAX, 1),
+            (Op::Multiply, i128::MAX, 2),
+        ] {
+            assert_eq!(of(op, a, b), Err(TypeErrorKind::TooLarge), "{op} of {a} and {b}");
+        }
+        for op in [Op::FloorDivide, Op::Remainder, Op::Divide] {
+            assert_eq!(of(op, 7, 0), Ok(None), "{op}");
+        }
+    }
 }

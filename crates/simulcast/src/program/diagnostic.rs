@@ -32,7 +32,7 @@ use super::lower::lowered;
 use super::parse_error::{ParseError, ParseErrorKind};
 use super::shape::shapes;
 use crate::dtype::DType;
-use crate::typing::{Promotion, Type, TypeErrorKind};
+use crate::typing::{Casting, Promotion, Type, TypeErrorKind, can_cast};
 
 /// An error together with the text that it is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +113,20 @@ impl Diagnostic {
                 };
                 suggestions(expr, broadcast, &arrays, fits)
             }
+            ProgramErrorKind::Type(mistyped) if mistyped.kind == TypeErrorKind::Different => {
+                let fits = |text: &str| {
+                    let edited = Expr::parse(text).ok()?;
+                    let (_, failed) = lowered(&edited, &mut Builder::new(promotion), &declared);
+                    failed.is_none().then_some(())
+                };
+                let typed = children.iter().filter_map(|id| {
+                    match builder.type_of(*values.get(id.index())?) {
+                        Type::Array(dtype) => Some((*id, dtype)),
+                        Type::Literal(_) => None,
+                    }
+                });
+                casts(expr, &typed.collect::<Vec<_>>(), fits)
+            }
             ProgramErrorKind::Unknown { near: Some(near), .. } => {
                 vec![("an operand has a similar name".into(), error.span.clone(), near.clone())]
             }
@@ -129,6 +143,13 @@ impl Diagnostic {
             ParseErrorKind::UnknownFunction { near: Some(near), .. } => {
                 let what = "a function has a similar name".into();
                 vec![(what, error.span.clone(), (*near).to_string())]
+            }
+            ParseErrorKind::Module(_) if Expr::parse(&edited(text, &error.span, "")).is_ok() => {
+                vec![(
+                    "without it, this is an expression".into(),
+                    error.span.clone(),
+                    String::new(),
+                )]
             }
             _ => Vec::new(),
         };
@@ -281,6 +302,25 @@ fn suggestions(
         Some((format!("as {shape} it fits, and the result is {result}"), span, with))
     };
     error.fixes().iter().filter_map(one).collect()
+}
+
+/// Operands cast to the type of another one that holds all their values, where that is enough.
+fn casts(
+    expr: &Expr,
+    operands: &[(ExprId, DType)],
+    fits: impl Fn(&str) -> Option<()>,
+) -> Vec<(String, Range<usize>, String)> {
+    let one = |&(id, own): &(ExprId, DType)| {
+        let wider = |dtype: &DType| *dtype != own && can_cast(own, *dtype, Casting::Safe);
+        let to = operands.iter().map(|(_, dtype)| *dtype).find(wider)?;
+        let span = expr.node(id)?.span.clone();
+        let text = expr.text().get(span.clone())?;
+        let closed = text.starts_with('(') && text.ends_with(')');
+        let with = if closed { format!("{to}{text}") } else { format!("{to}({text})") };
+        fits(&edited(expr.text(), &span, &with))?;
+        Some((format!("as {to} it is of the other's type"), span, with))
+    };
+    operands.iter().filter_map(one).collect()
 }
 
 fn edited(text: &str, span: &Range<usize>, with: &str) -> String {

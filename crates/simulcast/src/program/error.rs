@@ -121,7 +121,12 @@ impl fmt::Display for ProgramErrorKind {
             Self::Broadcast(error) => error.fmt(f),
             Self::Type(error) => error.fmt(f),
             Self::Operands { expected, given } => {
-                write!(f, "the program has {expected} operands, {given} arrays were given")
+                let (own, arrays) = match (expected, given) {
+                    (1, _) => ("operand", "arrays were"),
+                    (_, 1) => ("operands", "array was"),
+                    _ => ("operands", "arrays were"),
+                };
+                write!(f, "the program has {expected} {own}, {given} {arrays} given")
             }
             Self::DType { name, expected, given } => {
                 write!(f, "`{name}` is {given}, the program was made for {expected}")

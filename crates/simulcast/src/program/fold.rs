@@ -36,6 +36,7 @@ use super::error::{ProgramError, ProgramErrorKind};
 use super::graph::{Fold, Over};
 use super::lay::{Leaves, blame, left, reduced};
 use super::map::{brought, fresh, one_by_one};
+use super::ready::row_axis;
 use super::stage::Stage;
 use super::text::given;
 use super::{Run, Target};
@@ -100,20 +101,21 @@ impl Deal<'_, '_, '_, '_> {
         let kept = reduced(program, stage.node, &laid.shape, over.axes.as_deref())?;
         let mut shape = left(&laid.shape, &kept, over.keepdims);
         let whole = Cuts::new(laid, &kept, None);
-        let part = match (&self.rows, shape.first_mut()) {
-            (Some(rows), Some(first)) => {
-                let start = rows.start.min(*first);
-                *first = rows.end.min(*first).saturating_sub(start);
-                // The axis that the first of the result is, where it is one.
-                let axis =
-                    (0..kept.len()).find(|&at| kept[at] || over.keepdims).filter(|&at| kept[at]);
+        let own = row_axis(&shape);
+        let part = match (&self.rows, shape.get_mut(own)) {
+            (Some(rows), Some(size)) => {
+                let start = rows.start.min(*size);
+                *size = rows.end.min(*size).saturating_sub(start);
+                // The axis that this one of the result is, where it is one.
+                let mut shown = (0..kept.len()).filter(|&at| kept[at] || over.keepdims);
+                let axis = shown.nth(own).filter(|&at| kept[at]);
                 axis.map(|axis| {
                     for (n, pointer) in ins.iter_mut().enumerate() {
                         let stride = laid.strides[n].get(axis).copied().unwrap_or(0);
                         let size = code.sizes.get(n).copied().unwrap_or(1).cast_signed();
                         *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
                     }
-                    Cuts::new(laid, &kept, Some((axis, *first)))
+                    Cuts::new(laid, &kept, Some((axis, *size)))
                 })
             }
             _ => None,

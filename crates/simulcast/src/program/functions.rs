@@ -90,8 +90,25 @@ impl Function {
 
     /// The name of a function that was perhaps meant.
     pub(super) fn near(name: &str) -> Option<&'static str> {
-        nearest(name, Self::names())
+        of_python(name).or_else(|| nearest(name, Self::names()))
     }
+}
+
+/// What NumPy takes Python's own types for. Elsewhere they mean others: ONNX's float has 32 bits.
+fn of_python(name: &str) -> Option<&'static str> {
+    let own = match name {
+        "float" => DType::F64,
+        "int" => DType::I64,
+        "complex" => DType::C128,
+        "str" => DType::String,
+        _ => return None,
+    };
+    Some(own.name())
+}
+
+/// The name of a type that was perhaps meant.
+pub(super) fn near_dtype(name: &str) -> Option<&'static str> {
+    of_python(name).or_else(|| nearest(name, DType::ALL.iter().map(|dtype| dtype.name())))
 }
 
 /// The candidate that is nearest to the name, where one is near enough to be a slip of the finger.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{Complex, DType, Scalar};
 use crate::op::Op;
 use crate::typing::{Literal, Type};
 
@@ -93,6 +93,12 @@ impl Bytes {
         let mut all = Self::default();
         all.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
         all
+    }
+
+    /// The number, where it is a `complex128`.
+    pub(crate) fn complex(self) -> Complex<f64> {
+        let [re, im] = [0, 8].map(|start| std::array::from_fn(|n| self.0[start + n]));
+        Complex::new(f64::from_ne_bytes(re), f64::from_ne_bytes(im))
     }
 }
 

@@ -8,9 +8,10 @@ use super::error::{ProgramError, ProgramErrorKind};
 use super::expr::{Expr, ExprKind, constant};
 use super::functions::nearest;
 use super::graph::Node;
+use crate::compose;
 use crate::dtype::{DType, Scalar};
 use crate::op::Op;
-use crate::typing::{Promotion, Type, TypeError};
+use crate::typing::{Literal, Promotion, Type, TypeError, literal_as};
 
 impl Expr {
     /// The program that computes it, for operands of these names and types; it takes them in this
@@ -97,8 +98,8 @@ fn one(
         },
         (ExprKind::Apply(op, _), [first, second, rest @ ..]) if op.arity() == 2 => {
             let text = Type::Array(DType::String);
-            let texts = [first, second].into_iter().all(|own| builder.type_of(*own) == text);
-            // As in Python, `+` joins text.
+            let texts = [first, second].into_iter().any(|own| builder.type_of(*own) == text);
+            // As in Python, `+` joins text; with a number it is refused as that.
             let op = if *op == Op::Add && texts { Op::Concat } else { *op };
             let joined = builder.apply(op, &[*first, *second]);
             rest.iter().fold(joined, |joined, next| builder.apply(op, &[joined?, *next]))
@@ -110,10 +111,7 @@ fn one(
         (ExprKind::If(..), &[yes, condition, no]) => {
             builder.apply(Op::Where, &[condition, yes, no])
         }
-        (ExprKind::Clip(..), &[of, low, high]) => {
-            let raised = builder.apply(Op::Maximum, &[of, low]);
-            raised.and_then(|raised| builder.apply(Op::Minimum, &[raised, high]))
-        }
+        (ExprKind::Clip(..), &[of, low, high]) => clipped(of, low, high, builder),
         (ExprKind::Cast(dtype, _), &[of]) => builder.cast(of, *dtype),
         (ExprKind::Index(_, pattern), &[of]) => Ok(builder.insert_axes(of, pattern)),
         (ExprKind::Transpose(_, axes), &[of]) => Ok(builder.transpose(of, axes.as_deref())),
@@ -124,6 +122,22 @@ fn one(
         _ => return Err(ProgramErrorKind::Unsupported("an operand that is not there".into())),
     };
     made.map_err(|error| ProgramErrorKind::Type(Box::new(error)))
+}
+
+/// A value within bounds. As in NumPy, integers that the value's type does not reach bind nothing.
+fn clipped(of: Node, low: Node, high: Node, builder: &mut Builder) -> Result<Node, TypeError> {
+    let dtype = match builder.type_of(of) {
+        Type::Array(dtype) if dtype.is_integer() => Some(dtype),
+        _ => None,
+    };
+    let binds = |bound: Node, outwards: i128| match (builder.type_of(bound), dtype) {
+        (Type::Literal(literal @ Literal::Int(value)), Some(dtype)) => {
+            value.signum() != outwards || literal_as(literal, dtype).is_ok()
+        }
+        _ => true,
+    };
+    let (low, high) = (Some(low).filter(|_| binds(low, -1)), Some(high).filter(|_| binds(high, 1)));
+    compose::clip(builder, of, low, high)
 }
 
 /// Every two neighbours compared, and all of them true.
@@ -140,5 +154,5 @@ fn compared(
             None => one,
         });
     }
-    Ok(all.unwrap_or_else(|| builder.literal(crate::typing::Literal::Bool(true))))
+    Ok(all.unwrap_or_else(|| builder.literal(Literal::Bool(true))))
 }

@@ -9,6 +9,7 @@ use super::code::{Code, LEAVES};
 use super::error::ProgramError;
 use super::exec::Interpreter;
 use super::lay::{Leaves, Stepwise, blame};
+use super::ready::row_axis;
 use super::stage::Stage;
 use super::{Run, Target};
 use crate::any::{AnyArray, AnyView};
@@ -131,21 +132,22 @@ impl Exec<'_, '_> {
     }
 }
 
-/// Some steps of the first axis.
+/// Some rows.
 fn part<const N: usize>(
     laid: &mut Laid<N>,
     ins: &mut [*const u8; N],
     sizes: &[usize; LEAVES],
     rows: &Range<usize>,
 ) {
-    let Some(first) = laid.shape.first_mut() else { return };
-    let whole = (*first).max(1);
-    let start = rows.start.min(*first);
-    let count = rows.end.min(*first).saturating_sub(start);
-    *first = count;
+    let axis = row_axis(&laid.shape);
+    let Some(size) = laid.shape.get_mut(axis) else { return };
+    let whole = (*size).max(1);
+    let start = rows.start.min(*size);
+    let count = rows.end.min(*size).saturating_sub(start);
+    *size = count;
     laid.len = laid.len / whole * count;
     for (n, pointer) in ins.iter_mut().enumerate() {
-        let stride = laid.strides[n].first().copied().unwrap_or(0);
+        let stride = laid.strides[n].get(axis).copied().unwrap_or(0);
         let size = sizes.get(n).copied().unwrap_or(1).cast_signed();
         *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
     }

@@ -73,6 +73,9 @@ const FOREIGN: [(&str, &str); 8] = [
     ("->", "an expression has no arrows"),
 ];
 
+/// Where people have functions from; a module, unless an operand has the name.
+const MODULES: [&str; 7] = ["np", "numpy", "jnp", "math", "torch", "cp", "simulcast"];
+
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "if", "else", "is", "in", "lambda"];
 
 /// Reads an expression.
@@ -268,10 +271,22 @@ impl Parser {
                 let pattern = self.index()?;
                 of = self.push(ExprKind::Index(of, pattern), start, head);
             } else if self.take(".") {
-                of = self.deeper(|own| own.attribute(of, start))?;
+                let attribute = self.deeper(|own| own.attribute(of, start));
+                of = attribute.map_err(|error| self.of_module(of, head.end).unwrap_or(error))?;
             } else {
                 return Ok(of);
             }
+        }
+    }
+
+    /// The error of a module before a dot that ends there.
+    fn of_module(&self, of: ExprId, end: usize) -> Option<ParseError> {
+        let node = self.nodes.get(of.index())?;
+        match &node.kind {
+            ExprKind::Name(name) if MODULES.contains(&name.as_str()) => {
+                Some(ParseError::new(node.span.start..end, ParseErrorKind::Module(name.clone())))
+            }
+            _ => None,
         }
     }
 

@@ -45,7 +45,12 @@ pub enum ParseErrorKind {
     /// A method or an attribute that there is not.
     UnknownMethod(String),
     /// A type that there is not.
-    UnknownType(String),
+    UnknownType {
+        /// Its name.
+        name: String,
+        /// One that is nearly called so.
+        near: Option<&'static str>,
+    },
     /// Another number of operands than the function takes.
     Arity {
         /// The function.
@@ -62,6 +67,15 @@ pub enum ParseErrorKind {
         /// The keyword.
         keyword: String,
     },
+    /// A keyword that was given before.
+    Twice {
+        /// The function.
+        function: String,
+        /// The keyword.
+        keyword: String,
+    },
+    /// A function or a constant of a module: `np.sin(a)`.
+    Module(String),
     /// An index other than `:`, `None` and one `...`.
     Index,
     /// An operator that there is not, with what to write instead.
@@ -96,12 +110,21 @@ impl fmt::Display for ParseErrorKind {
                 write!(f, "there is no function `{name}`; did you mean `{near}`?")
             }
             Self::UnknownMethod(name) => write!(f, "arrays have no `.{name}` here"),
-            Self::UnknownType(name) => write!(f, "`{name}` is no element type"),
+            Self::UnknownType { name, near: None } => write!(f, "`{name}` is no element type"),
+            Self::UnknownType { name, near: Some(near) } => {
+                write!(f, "`{name}` is no element type; did you mean `{near}`?")
+            }
             Self::Arity { function, expected, given } => {
                 write!(f, "`{function}` takes {expected}, not {given}")
             }
             Self::Keyword { function, keyword } => {
                 write!(f, "`{function}` takes no `{keyword}=`")
+            }
+            Self::Twice { function, keyword } => {
+                write!(f, "`{function}` is given `{keyword}=` twice")
+            }
+            Self::Module(name) => {
+                write!(f, "functions stand here without a module; leave out `{name}.`")
             }
             Self::Index => f.write_str("an index is made of `:`, `None` and one `...` alone"),
             Self::Operator { operator, instead } => {

@@ -13,6 +13,13 @@ use super::text::copied;
 use super::{Run, Target};
 use crate::any::{AnyArray, AnyViewMut};
 
+/// The axis whose steps are the rows of a result of that shape: the first one of another size than 1,
+/// so that a batch of one is made in parts too.
+#[must_use]
+pub fn row_axis(shape: &[usize]) -> usize {
+    shape.iter().position(|&size| size != 1).unwrap_or(0)
+}
+
 /// A program of which all but the last stage has run; see [`Run::ready`].
 #[derive(Debug)]
 pub struct Ready<'r> {
@@ -70,10 +77,11 @@ impl<'r> Run<'r> {
         let stages = &self.program.stages;
         for (at, (stage, mut shape)) in stages.iter().zip(lay::shapes(self)?).enumerate() {
             let last = at + 1 == stages.len();
-            if let (true, false, Some(first)) =
-                (last, matches!(stage.work, Work::Text(_)), shape.first_mut())
+            let axis = row_axis(&shape);
+            if let (true, false, Some(size)) =
+                (last, matches!(stage.work, Work::Text(_)), shape.get_mut(axis))
             {
-                *first = rows.min(*first);
+                *size = rows.min(*size);
             }
             let size = self.program.graph.step(stage.node).dtype().size();
             let result = bytes(size, &shape);
@@ -102,8 +110,8 @@ fn bytes(size: usize, shape: &[usize]) -> u64 {
 }
 
 impl Ready<'_> {
-    /// Some steps of the result's first axis into `out`, of their shape; the same bits as in the
-    /// whole result.
+    /// Some rows of the result, steps of its [`row_axis`], into `out`, of their shape; the same bits
+    /// as in the whole result.
     ///
     /// # Errors
     ///

@@ -7,6 +7,7 @@ use simulcast_core::BroadcastError;
 
 use super::error::ProgramError;
 use super::lay::{Leaves, blame};
+use super::ready::row_axis;
 use super::stage::Stage;
 use super::{Run, Target};
 use crate::any::{AnyArray, AnyView, AnyViewMut};
@@ -85,9 +86,10 @@ fn copy<T: Element>(
     rows: Option<Range<usize>>,
 ) -> Result<(), BroadcastError> {
     let mut whole: ArrayViewD<'_, T> = array.view();
-    if let (Some(rows), Some(&len)) = (rows, array.shape().first()) {
+    let axis = row_axis(array.shape());
+    if let (Some(rows), Some(&len)) = (rows, array.shape().get(axis)) {
         let end = rows.end.min(len);
-        whole.slice_axis_inplace(Axis(0), Slice::from(rows.start.min(end)..end));
+        whole.slice_axis_inplace(Axis(axis), Slice::from(rows.start.min(end)..end));
     }
     match out.typed::<T>() {
         Some(mut out) => try_copy_into(whole, &mut out),

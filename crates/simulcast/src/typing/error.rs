@@ -42,6 +42,8 @@ pub enum TypeErrorKind {
         /// The type that it had to adopt.
         dtype: DType,
     },
+    /// An integer, of numbers alone, of more than 128 bits.
+    TooLarge,
     /// A conversion between text and numbers.
     Cast(DType),
     /// A reduction that is not defined on the type.
@@ -109,6 +111,9 @@ impl fmt::Display for TypeError {
             }
             TypeErrorKind::Literal { literal, dtype } => {
                 write!(f, "{literal} does not fit in {dtype}")
+            }
+            TypeErrorKind::TooLarge => {
+                write!(f, "`{op}` of {types} is too large an integer; one of them can be a float")
             }
             TypeErrorKind::Cast(dtype) => write!(f, "{types} does not convert to {dtype}"),
             TypeErrorKind::Reduction(name) => write!(f, "`{name}` is not defined on {types}"),

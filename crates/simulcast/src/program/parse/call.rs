@@ -6,7 +6,7 @@ use super::{COMPARISONS, Parsed, Parser};
 use crate::dtype::DType;
 use crate::op::Op;
 use crate::program::expr::{ExprId, ExprKind};
-use crate::program::functions::Function;
+use crate::program::functions::{Function, near_dtype};
 use crate::program::graph::{AxisPattern, Fold};
 use crate::program::parse_error::{ParseError, ParseErrorKind};
 use crate::program::token::Token;
@@ -61,10 +61,7 @@ impl Parser {
                 Ok(self.push(ExprKind::Cast(dtype, of), start, head))
             }
             (Some(Function::Transpose), true) => self.transposed(of, start, head),
-            (Some(Function::Clip), true) => {
-                let bounds = self.arguments()?;
-                self.clipped(of, &bounds, start, head)
-            }
+            (Some(Function::Clip), true) => self.clipped(of, start, head),
             (Some(Function::Op(op)), true) if op.arity() == 1 => {
                 self.want(")", "`)`")?;
                 Ok(self.push(ExprKind::Apply(op, vec![of]), start, head))
@@ -86,18 +83,23 @@ impl Parser {
             let function = name.to_string();
             Err(ParseError::new(head.clone(), ParseErrorKind::Arity { function, expected, given }))
         };
+        let operands = |op: Op| {
+            let s = if op.arity() == 1 { "" } else { "s" };
+            let or_more = if is_chained(op) { " or more" } else { "" };
+            format!("{} operand{s}{or_more}", op.arity())
+        };
         if self.is(")") {
-            return arity("operands".into(), 0);
+            let some =
+                if let Function::Op(op) = function { operands(op) } else { "operands".into() };
+            return arity(some, 0);
         }
-        let first = self.conditional()?;
+        let first = self.argument(name)?;
         match function {
             Function::Op(op) => {
-                let args = self.more(first)?;
-                let (count, many) = (args.len(), is_chained(op));
-                if count != op.arity() && !(many && count > 2) {
-                    let s = if op.arity() == 1 { "" } else { "s" };
-                    let or_more = if many { " or more" } else { "" };
-                    return arity(format!("{} operand{s}{or_more}", op.arity()), count);
+                let args = self.more(name, first)?;
+                let count = args.len();
+                if count != op.arity() && !(is_chained(op) && count > 2) {
+                    return arity(operands(op), count);
                 }
                 Ok(match (COMPARISONS.iter().any(|(_, own)| *own == op), args.as_slice()) {
                     (true, &[a, b]) => self.push(ExprKind::Compare(a, vec![(op, b)]), start, head),
@@ -110,7 +112,7 @@ impl Parser {
                     self.separated()?;
                     return self.reduced(name, fold, first, start, head);
                 }
-                let args = self.more(first)?;
+                let args = self.more(name, first)?;
                 Ok(self.push(ExprKind::Apply(op, args), start, head))
             }
             Function::Reduce(fold) => {
@@ -118,7 +120,7 @@ impl Parser {
                 self.reduced(name, fold, first, start, head)
             }
             Function::Cast(dtype) => {
-                let args = self.more(first)?;
+                let args = self.more(name, first)?;
                 match args.len() {
                     1 => Ok(self.push(ExprKind::Cast(dtype, first), start, head)),
                     given => arity("1 operand".into(), given),
@@ -135,8 +137,8 @@ impl Parser {
                 self.transposed(first, start, head)
             }
             Function::Clip => {
-                let args = self.more(first)?;
-                self.clipped(first, args.get(1..).unwrap_or_default(), start, head)
+                self.separated()?;
+                self.clipped(first, start, head)
             }
         }
     }
@@ -157,10 +159,10 @@ impl Parser {
     }
 
     /// The operands after the first one, up to the closing bracket.
-    fn more(&mut self, first: ExprId) -> Parsed<Vec<ExprId>> {
+    fn more(&mut self, function: &str, first: ExprId) -> Parsed<Vec<ExprId>> {
         let mut args = vec![first];
         if self.take(",") {
-            args.extend(self.arguments()?);
+            args.extend(self.arguments(function)?);
         } else {
             self.want(")", "`,`, `)` or an operator")?;
         }
@@ -168,10 +170,10 @@ impl Parser {
     }
 
     /// Operands up to the closing bracket.
-    fn arguments(&mut self) -> Parsed<Vec<ExprId>> {
+    fn arguments(&mut self, function: &str) -> Parsed<Vec<ExprId>> {
         let mut args = Vec::new();
         while !self.take(")") {
-            args.push(self.conditional()?);
+            args.push(self.argument(function)?);
             if !self.take(",") {
                 self.want(")", "`,`, `)` or an operator")?;
                 break;
@@ -180,19 +182,60 @@ impl Parser {
         Ok(args)
     }
 
-    fn clipped(
-        &mut self,
-        of: ExprId,
-        bounds: &[ExprId],
-        start: usize,
-        head: Range<usize>,
-    ) -> Parsed {
-        let &[low, high] = bounds else {
+    /// An operand, which has no keyword.
+    fn argument(&mut self, function: &str) -> Parsed {
+        match self.token().clone() {
+            Token::Name(keyword) if self.names(1) => {
+                let function = function.into();
+                Err(self.error(ParseErrorKind::Keyword { function, keyword }))
+            }
+            _ => self.conditional(),
+        }
+    }
+
+    /// The bounds of `clip`, up to the closing bracket: two, or some by name, or `None`.
+    fn clipped(&mut self, of: ExprId, start: usize, head: Range<usize>) -> Parsed {
+        let (mut bounds, mut count, mut named) = ([None; 2], 0, false);
+        while !self.take(")") {
+            let at = match self.token().clone() {
+                Token::Name(keyword) if self.names(1) => {
+                    let at = ["min", "max"].iter().position(|own| *own == keyword);
+                    let function = String::from("clip");
+                    let Some(at) = at else {
+                        return Err(self.error(ParseErrorKind::Keyword { function, keyword }));
+                    };
+                    if bounds.get(at).is_some_and(Option::is_some) {
+                        return Err(self.error(ParseErrorKind::Twice { function, keyword }));
+                    }
+                    self.at += 2;
+                    named = true;
+                    at
+                }
+                _ if named => return Err(self.unexpected("`min=`, `max=` or `)`")),
+                _ => count,
+            };
+            let bound = if self.take("None") { None } else { Some(self.conditional()?) };
+            if let Some(place) = bounds.get_mut(at) {
+                *place = Some(bound);
+            }
+            count += 1;
+            if !self.take(",") {
+                self.want(")", "`,`, `)` or an operator")?;
+                break;
+            }
+        }
+        if count != 2 && !(named && count == 1) {
             let (function, expected) = ("clip".into(), "an operand and two bounds".into());
-            let kind = ParseErrorKind::Arity { function, expected, given: bounds.len() + 1 };
+            let kind = ParseErrorKind::Arity { function, expected, given: count + 1 };
             return Err(ParseError::new(head, kind));
+        }
+        let kind = match bounds.map(Option::flatten) {
+            [Some(low), Some(high)] => ExprKind::Clip(of, low, high),
+            [Some(low), None] => ExprKind::Apply(Op::Maximum, vec![of, low]),
+            [None, Some(high)] => ExprKind::Apply(Op::Minimum, vec![of, high]),
+            [None, None] => return Ok(of),
         };
-        Ok(self.push(ExprKind::Clip(of, low, high), start, head))
+        Ok(self.push(kind, start, head))
     }
 
     /// What stands between the operand of a reduction and the closing bracket.
@@ -204,16 +247,22 @@ impl Parser {
         start: usize,
         head: Range<usize>,
     ) -> Parsed {
-        let (mut axes, mut keepdims, mut first) = (None, false, true);
+        let (mut axes, mut keepdims) = (None, false);
+        let mut given: Vec<String> = Vec::new();
         while !self.take(")") {
             let keyword = match self.token().clone() {
                 Token::Name(name) if self.names(1) => {
                     self.at += 2;
                     name
                 }
-                _ if first => "axis".into(),
+                _ if given.is_empty() => "axis".into(),
                 _ => return Err(self.unexpected("`axis=`, `keepdims=` or `)`")),
             };
+            if given.contains(&keyword) {
+                self.at -= 2;
+                let kind = ParseErrorKind::Twice { function: function.into(), keyword };
+                return Err(self.error(kind));
+            }
             match keyword.as_str() {
                 "axis" => axes = self.axes()?,
                 "keepdims" => keepdims = self.flag()?,
@@ -223,7 +272,7 @@ impl Parser {
                     return Err(self.error(kind));
                 }
             }
-            first = false;
+            given.push(keyword);
             if !self.take(",") {
                 self.want(")", "`,` or `)`")?;
                 break;
@@ -300,7 +349,10 @@ impl Parser {
             return Err(self.unexpected("a type, such as `float32`"));
         };
         let dtype = name.parse();
-        let dtype = dtype.map_err(|_| self.error(ParseErrorKind::UnknownType(name)))?;
+        let dtype = dtype.map_err(|_| {
+            let near = near_dtype(&name);
+            self.error(ParseErrorKind::UnknownType { name, near })
+        })?;
         self.advance();
         Ok(dtype)
     }
