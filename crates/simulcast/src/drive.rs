@@ -291,6 +291,12 @@ mod tests {
         assert_eq!(sums[[4, 7, 2]], rgb[[4, 7, 2]] + 3);
         let back = zip((&a, a.slice(s![.., ..;-1]))).map(|a, b| a + b);
         assert_eq!(back, naive(&|i, j| a[[i, j]] + a[[i, 139 - j]]));
+        // Rows of a few lines, one element of an operand for each.
+        let (few, column) = (a.slice(s![.., ..70]), a.slice(s![.., 5..6]));
+        let sums = zip((a.slice(s![3, ..70]), column)).map(|a, b| a + b);
+        assert_eq!(sums, naive(&|i, j| a[[3, j]] + a[[i, 5]]).slice(s![.., ..70]));
+        assert_eq!(zip((few, column)).map(|a, b| a + b)[[8, 69]], a[[8, 69]] + a[[8, 5]]);
+        assert_eq!(copy_to(column, (9, 70)), naive(&|i, _| a[[i, 5]]).slice(s![.., ..70]));
         // Strided, into an output with gaps, with results that own memory.
         let mut out = Array2::from_elem((9, 280), Rc::new(0));
         zip((&a,)).map_into(&mut out.slice_mut(s![.., ..;2]), |&a| Rc::new(a));

@@ -52,6 +52,31 @@ fn five_operands_of_five_shapes_are_one_pass() -> Outcome {
 }
 
 #[test]
+fn rows_of_a_few_lines_take_an_element_each() -> Outcome {
+    let a = Array3::from_shape_fn((5, 9, 1), |(i, j, _)| (i * 31 + j * 7) as f32);
+    let b = Array3::from_shape_fn((5, 1, 70), |(i, _, j)| (i + j) as f32 / 3.0);
+    let wide = |array: &Array3<f32>| array.broadcast((5, 9, 70)).map(|wide| wide.to_owned());
+    let (Some(tall), Some(long)) = (wide(&a), wide(&b)) else { return Err("shapes".into()) };
+    let views: [AnyView<'_>; 2] = [(&a).into(), (&b).into()];
+    let inputs = [("a", DType::F32), ("b", DType::F32)];
+    for level in Level::available() {
+        let of = |text: &str, inputs| -> Result<_, Box<dyn std::error::Error>> {
+            Ok(text.parse::<Expr>()?.compile(inputs, Promotion::Numpy)?.at_level(level)?)
+        };
+        let expected = &tall - &long;
+        let result = of("a - b", &inputs)?.run(&views)?;
+        assert_eq!(result.typed::<f32>(), Some(expected.view().into_dyn()), "{}", level.name());
+        // No instruction at all, and one with a constant.
+        let mut out = Array3::<f32>::zeros((5, 9, 70));
+        of("a", &inputs[..1])?.run_into(&views[..1], &mut (&mut *out).into())?;
+        assert_eq!(out, tall);
+        of("a + 3", &inputs[..1])?.run_into(&views[..1], &mut (&mut *out).into())?;
+        assert_eq!(out, &tall + 3.0);
+    }
+    Ok(())
+}
+
+#[test]
 fn halves_are_computed_wide_and_rounded_once() -> Outcome {
     let mut build = Builder::new(Promotion::Numpy);
     let (a, b) = (build.operand("a", DType::F16), build.operand("b", DType::F16));
