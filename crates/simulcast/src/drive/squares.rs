@@ -27,6 +27,15 @@ fn end(at: usize, before: usize, step: usize, len: usize) -> usize {
     (((at + before) / step + 1) * step - before).min(len)
 }
 
+/// How an operand that runs along the side is asked for.
+struct Runs {
+    /// The bytes of an element, or 0 where it does not run along the side.
+    size: usize,
+    /// How far it is from column to column and from line to line, in bytes.
+    apart: isize,
+    line: isize,
+}
+
 /// Asks for the runs of a square, a few for every row of the one before: nobody else would guess where
 /// they are.
 struct Ask<const N: usize> {
@@ -43,19 +52,17 @@ impl<const N: usize> Ask<N> {
         Self { from: next.ins, high, left: wide, each: wide.div_ceil(high) }
     }
 
-    /// Asks for some columns of operands, each with how far apart they are in bytes, or 0, which way
-    /// they run, and the size of their elements.
+    /// Asks for some columns.
     #[inline(always)]
-    fn some(&mut self, operands: &[(isize, isize, usize); N]) {
+    fn some(&mut self, operands: &[Runs; N]) {
         for _ in 0..self.each.min(self.left) {
-            for (from, &(apart, way, size)) in self.from.iter_mut().zip(operands) {
-                if apart == 0 {
-                    continue;
+            for (from, runs) in self.from.iter_mut().zip(operands) {
+                let mut at = *from;
+                for _ in 0..(self.high * runs.size).div_ceil(stream::LINE) {
+                    prefetch(at);
+                    at = at.wrapping_offset(runs.line);
                 }
-                for line in (0..self.high * size).step_by(stream::LINE) {
-                    prefetch(from.wrapping_offset(line.cast_signed() * way));
-                }
-                *from = from.wrapping_offset(apart);
+                *from = from.wrapping_offset(runs.apart);
             }
             self.left -= 1;
         }
@@ -104,14 +111,10 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     // Columns end at lines of the output.
     let left =
         if job.stream.any() { At::start(job, sizes).out.addr() % stream::LINE / size } else { 0 };
-    // How far apart the columns of operands are that run along the side, and which way they run.
-    let far: [_; N] = std::array::from_fn(|n| {
-        let apart = inner.ins[n] * sizes[n].cast_signed();
-        (
-            if packed[n] && side.ins[n].unsigned_abs() == 1 { apart } else { 0 },
-            side.ins[n],
-            sizes[n],
-        )
+    let runs: [_; N] = std::array::from_fn(|n| Runs {
+        size: if packed[n] && side.ins[n].unsigned_abs() == 1 { sizes[n] } else { 0 },
+        apart: inner.ins[n] * sizes[n].cast_signed(),
+        line: side.ins[n] * stream::LINE.cast_signed(),
     });
     let mut walk = Walk::new(&outer, At::start(job, sizes));
     loop {
@@ -139,7 +142,13 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                 let mut row = top;
                 while row < bottom {
                     let below = end(row, above, rows, bottom);
-                    let next = if below < bottom { at(below, column) } else { at(top, right) };
+                    let next = if below < bottom {
+                        at(below, column)
+                    } else if right < inner.len {
+                        at(top, right)
+                    } else {
+                        at(bottom, 0)
+                    };
                     let mut ask = Ask::new(&next, below - row, wide);
                     while row < below {
                         let last = end(row, above, strip, below);
@@ -156,7 +165,7 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                             line.ins[operand] = room.cast_const();
                         }
                         for _ in row..last {
-                            ask.some(&far);
+                            ask.some(&runs);
                             // SAFETY: a row of `wide` elements, in the rooms or in the arrays.
                             unsafe {
                                 if job.stream.at(line.out) {

@@ -10,73 +10,91 @@
 
 use std::arch::x86_64::*;
 
-macro_rules! turn {
-    (
-        $(#[$attribute:meta])* $name:ident, $vector:ty,
-        |$from:ident, $step:ident, $row:ident| $load:expr, $store:ident,
-        $($size:pat => $low:ident, $high:ident;)*
-    ) => {
-        $(#[$attribute])*
-        pub(super) unsafe fn $name<const SIZE: usize, const SIDE: usize>(
-            dst: *mut u8,
-            pitch: isize,
-            $from: *const u8,
-            $step: isize,
-        ) {
-            // SAFETY: the caller keeps the invariant, and the machine has the instructions.
-            unsafe {
-                let mut rows: [$vector; SIDE] = std::mem::zeroed();
-                for ($row, place) in rows.iter_mut().enumerate() {
-                    let $row = $row.cast_signed();
-                    *place = $load;
-                }
-                for _ in 0..SIDE.trailing_zeros() {
-                    let before = rows;
-                    for half in 0..SIDE / 2 {
-                        let (a, b) = (before[half], before[half + SIDE / 2]);
-                        (rows[2 * half], rows[2 * half + 1]) = match SIZE {
-                            $($size => ($low(a, b), $high(a, b)),)*
-                        };
-                    }
-                }
-                for (row, value) in rows.into_iter().enumerate() {
-                    $store(dst.offset(row.cast_signed() * pitch).cast(), value);
+/// The rounds, for vectors of a width.
+macro_rules! rounds {
+    ($name:ident, $vector:ty, $feature:literal, $($size:pat => $low:ident, $high:ident;)*) => {
+        /// Turns `SIDE` vectors over, in every 16 bytes of them.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn $name<const SIZE: usize, const SIDE: usize>(mut rows: [$vector; SIDE]) -> [$vector; SIDE] {
+            for _ in 0..SIDE.trailing_zeros() {
+                let before = rows;
+                for half in 0..SIDE / 2 {
+                    let (a, b) = (before[half], before[half + SIDE / 2]);
+                    (rows[2 * half], rows[2 * half + 1]) = match SIZE {
+                        $($size => ($low(a, b), $high(a, b)),)*
+                    };
                 }
             }
+            rows
         }
     };
 }
 
-turn! {
-    /// `SIDE` columns of `SIDE` elements become rows.
-    ///
-    /// # Safety
-    ///
-    /// The invariant of this module.
-    #[inline(always)]
-    one, __m128i,
-    |src, step, row| _mm_loadu_si128(src.offset(row * step).cast()), _mm_storeu_si128,
+rounds! {
+    narrow, __m128i, "sse2",
     1 => _mm_unpacklo_epi8, _mm_unpackhi_epi8;
     2 => _mm_unpacklo_epi16, _mm_unpackhi_epi16;
     4 => _mm_unpacklo_epi32, _mm_unpackhi_epi32;
     _ => _mm_unpacklo_epi64, _mm_unpackhi_epi64;
 }
 
-turn! {
-    /// Twice as many columns become rows twice as long: two squares at once.
-    ///
-    /// # Safety
-    ///
-    /// The invariant of this module, and the machine has AVX2.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    two, __m256i,
-    |src, step, row| _mm256_loadu2_m128i(
-        src.offset((row + SIDE.cast_signed()) * step).cast(),
-        src.offset(row * step).cast(),
-    ), _mm256_storeu_si256,
+rounds! {
+    wide, __m256i, "avx2",
     1 => _mm256_unpacklo_epi8, _mm256_unpackhi_epi8;
     2 => _mm256_unpacklo_epi16, _mm256_unpackhi_epi16;
     4 => _mm256_unpacklo_epi32, _mm256_unpackhi_epi32;
     _ => _mm256_unpacklo_epi64, _mm256_unpackhi_epi64;
+}
+
+/// `SIDE` columns of `SIDE` elements become rows.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline(always)]
+pub(super) unsafe fn one<const SIZE: usize, const SIDE: usize>(
+    dst: *mut u8,
+    pitch: isize,
+    src: *const u8,
+    step: isize,
+) {
+    let column = |n: usize| src.wrapping_offset(n.cast_signed() * step).cast();
+    // SAFETY: the caller keeps the invariant, and every x86-64 has the instructions.
+    unsafe {
+        let columns = std::array::from_fn(|n| _mm_loadu_si128(column(n)));
+        for (row, value) in narrow::<SIZE, SIDE>(columns).into_iter().enumerate() {
+            _mm_storeu_si128(dst.offset(row.cast_signed() * pitch).cast(), value);
+        }
+    }
+}
+
+/// Twice as many columns of twice as many elements: four squares at once. A line is read in two pieces,
+/// not in four: where columns are a power of two apart, it is soon pushed out by the next ones.
+///
+/// # Safety
+///
+/// The invariant of this module, and the machine has AVX2.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn four<const SIZE: usize, const SIDE: usize>(
+    dst: *mut u8,
+    pitch: isize,
+    src: *const u8,
+    step: isize,
+) {
+    let column = |n: usize| src.wrapping_offset(n.cast_signed() * step).cast();
+    let row = |n: usize| dst.wrapping_offset(n.cast_signed() * pitch).cast();
+    // SAFETY: the caller keeps the invariant.
+    unsafe {
+        let left = std::array::from_fn(|n| _mm256_loadu_si256(column(n)));
+        let left = wide::<SIZE, SIDE>(left);
+        let right = std::array::from_fn(|n| _mm256_loadu_si256(column(SIDE + n)));
+        let right = wide::<SIZE, SIDE>(right);
+        // The halves of a vector are of rows that are `SIDE` apart.
+        for (n, (a, b)) in left.into_iter().zip(right).enumerate() {
+            _mm256_storeu_si256(row(n), _mm256_permute2x128_si256::<0x20>(a, b));
+            _mm256_storeu_si256(row(SIDE + n), _mm256_permute2x128_si256::<0x31>(a, b));
+        }
+    }
 }
