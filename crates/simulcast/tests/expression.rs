@@ -134,6 +134,21 @@ fn errors_say_what_was_expected_and_where() {
         ("a[1:2, None]", 2, "an index is made of `:`, `None` and one `...` alone"),
         ("a[..., ...]", 7, "an index is made of `:`, `None` and one `...` alone"),
         ("a.shape", 2, "arrays have no `.shape` here"),
+        (
+            "1 + np.sqrt(a)",
+            4,
+            "there is no module `np` here; functions stand alone, as in `sqrt(x)`",
+        ),
+        (
+            "numpy.sum(a, axis=0)",
+            0,
+            "there is no module `numpy` here; functions stand alone, as in `sqrt(x)`",
+        ),
+        (
+            "math.pi * a",
+            0,
+            "there is no module `math` here; functions stand alone, as in `sqrt(x)`",
+        ),
         ("a.astype(float)", 9, "`float` is no element type"),
         ("sum(a, axes=0)", 7, "`sum` takes no `axes=`"),
         ("sum(a, axis=b)", 12, "expected an axis, such as `-1`, found `b`"),

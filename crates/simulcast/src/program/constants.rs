@@ -22,7 +22,10 @@ pub(super) fn literally(op: Op, types: &[Type]) -> Option<Literal> {
         1 => of_one(op, number(0)?),
         2 => of_two(op, number(0)?, number(1)?),
         _ => match (op, number(0)?, number(1)?, number(2)?) {
-            (Op::Where, condition, yes, no) => Some(if condition.truth() { yes } else { no }),
+            (Op::Where, condition, yes, no) => {
+                let (chosen, other) = if condition.truth() { (yes, no) } else { (no, yes) };
+                alike(chosen, other)
+            }
             _ => None,
         },
     }
@@ -31,6 +34,18 @@ pub(super) fn literally(op: Op, types: &[Type]) -> Option<Literal> {
 /// A truth as the integer that it is in Python.
 fn whole(literal: Literal) -> Literal {
     if let Bool(truth) = literal { Int(truth.into()) } else { literal }
+}
+
+/// A number as one of the wider kind of the two: which of them is chosen says nothing of the type.
+fn alike(chosen: Literal, other: Literal) -> Option<Literal> {
+    match (chosen, other) {
+        (Complex(_), _) | (Bool(_), Bool(_)) | (Float(_), Bool(_) | Int(_) | Float(_)) => {
+            Some(chosen)
+        }
+        (_, Complex(_)) => real(whole(chosen)).map(|own| Complex(crate::Complex::new(own, 0.0))),
+        (_, Float(_)) => real(whole(chosen)).map(Float),
+        (Bool(_) | Int(_), Bool(_) | Int(_)) => Some(whole(chosen)),
+    }
 }
 
 fn of_one(op: Op, a: Literal) -> Option<Literal> {

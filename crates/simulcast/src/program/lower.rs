@@ -108,7 +108,13 @@ fn one(
             compared(rest.iter().map(|(op, _)| *op), args, builder)
         }
         (ExprKind::If(..), &[yes, condition, no]) => {
-            builder.apply(Op::Where, &[condition, yes, no])
+            match [condition, yes, no].map(|own| builder.type_of(own)) {
+                // Of numbers Python takes one as it is.
+                [Type::Literal(condition), Type::Literal(_), Type::Literal(_)] => {
+                    Ok(if condition.truth() { yes } else { no })
+                }
+                _ => builder.apply(Op::Where, &[condition, yes, no]),
+            }
         }
         (ExprKind::Clip(..), &[of, low, high]) => {
             let raised = builder.apply(Op::Maximum, &[of, low]);

@@ -44,6 +44,8 @@ pub enum ParseErrorKind {
     },
     /// A method or an attribute that there is not.
     UnknownMethod(String),
+    /// A module before the name of a function.
+    Module(String),
     /// A type that there is not.
     UnknownType(String),
     /// Another number of operands than the function takes.
@@ -96,6 +98,12 @@ impl fmt::Display for ParseErrorKind {
                 write!(f, "there is no function `{name}`; did you mean `{near}`?")
             }
             Self::UnknownMethod(name) => write!(f, "arrays have no `.{name}` here"),
+            Self::Module(name) => {
+                write!(
+                    f,
+                    "there is no module `{name}` here; functions stand alone, as in `sqrt(x)`"
+                )
+            }
             Self::UnknownType(name) => write!(f, "`{name}` is no element type"),
             Self::Arity { function, expected, given } => {
                 write!(f, "`{function}` takes {expected}, not {given}")

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{COMPARISONS, Parsed, Parser};
 use crate::dtype::DType;
 use crate::op::Op;
-use crate::program::expr::{ExprId, ExprKind};
+use crate::program::expr::{ExprId, ExprKind, ExprNode};
 use crate::program::functions::Function;
 use crate::program::graph::{AxisPattern, Fold};
 use crate::program::parse_error::{ParseError, ParseErrorKind};
@@ -39,6 +39,17 @@ impl Parser {
 
     /// What stands after the dot of `a.T`, `a.sum(axis=0)`.
     pub(super) fn attribute(&mut self, of: ExprId, start: usize) -> Parsed {
+        self.method(of, start).map_err(|error| match self.nodes.get(of.index()) {
+            Some(ExprNode { kind: ExprKind::Name(name), span, .. })
+                if ["np", "numpy", "math"].contains(&name.as_str()) =>
+            {
+                ParseError::new(span.clone(), ParseErrorKind::Module(name.clone()))
+            }
+            _ => error,
+        })
+    }
+
+    fn method(&mut self, of: ExprId, start: usize) -> Parsed {
         let head = self.span();
         let Token::Name(name) = self.token().clone() else {
             return Err(self.unexpected("the name of a method"));
