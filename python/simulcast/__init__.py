@@ -25,6 +25,7 @@ Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which
 from ._errors import BroadcastError, BroadcastWarning, ExpressionError, ExpressionTypeError
 from ._policy import Broadcast, check, guard, record, strict, using
 from ._simulcast import (
+    __version__,
     Explanation,
     Expression,
     Finding,

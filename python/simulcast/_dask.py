@@ -164,11 +164,19 @@ def _sum_block(block, axis, keepdims):
     return _sum_to(np.asarray(block), shape, threads=1)
 
 
+def _standing_for(x):
+    """An array of that type and shape, of one element that repeats; a number as it is."""
+    if _is_number(x):
+        return x
+    return np.broadcast_to(np.array("", x.dtype) if x.dtype.kind in "OTU" else np.empty((), x.dtype), x.shape)
+
+
 def _empty(x):
     """What stands for an operand where only its type counts: a number, or an array of one element."""
     return x if _is_number(x) else np.ones((1,) * np.ndim(x), getattr(x, "dtype", None) or np.asarray(x).dtype)
 
 
+@_policy.unasked()
 def _block(*blocks, called, settings):
     """A function of blocks, on one thread: Dask has threads of its own."""
     return np.asarray(getattr(_simulcast, called)(*blocks, threads=1, **settings))
@@ -179,13 +187,14 @@ def apply(name, operands, *, casting, dtype, rule):
     return _lazily(_block, operands, rule, name, called=name, settings={"casting": casting, "dtype": dtype})
 
 
-def _lazily(function, operands, rule, name, **options):
+def _lazily(function, operands, rule, name, asked=False, **options):
     """`function` of blocks, whose dtype is what it gives for operands of one element."""
     operands = [x if _is_number(x) or isinstance(x, da.Array) else plain(x) for x in operands]
     dtype = function(*map(_empty, operands), **options).dtype
-    return blockwise(function, operands, rule, name, dtype=dtype, meta=np.empty((), dtype), **options)
+    return blockwise(function, operands, rule, name, dtype=dtype, meta=np.empty((), dtype), asked=asked, **options)
 
 
+@_policy.unasked()
 def _clip_block(*blocks, low, high, settings):
     bounds = iter(blocks[1:])
     a_min, a_max = next(bounds) if low else None, next(bounds) if high else None
@@ -198,21 +207,25 @@ def clip(a, a_min, a_max, *, casting, dtype, rule):
     return _lazily(_clip_block, operands, rule, "clip", settings={"casting": casting, "dtype": dtype}, **options)
 
 
+@_policy.unasked()
 def _expression_block(*blocks, expression, names, settings):
     return np.asarray(expression(threads=1, local_dict=dict(zip(names, blocks)), **settings))
 
 
 def evaluate(expression, operands, *, casting, dtype, rule):
     """An expression: in one pass over the blocks where all of it is element by element, else step by step."""
-    missing = [name for name in expression.operands if name not in operands]
+    operands = {name: x if _is_number(x) else operand(x) for name, x in operands.items()}
+    # What is wrong is shown in the text, and the policy is asked of every operation in it.
+    expression._shape({name: _standing_for(x) for name, x in operands.items()}, rule)
     kinds = {kind for kind, _, _ in expression._nodes}
-    if missing or kinds <= {"value", "name", "apply", "compare", "if", "clip", "cast"} and str(rule) == "numpy":
+    if kinds <= {"value", "name", "apply", "compare", "if", "clip", "cast"} and str(rule) == "numpy":
         options = {"expression": expression, "names": tuple(operands)}
         settings = {"casting": casting, "dtype": dtype}
-        return _lazily(_expression_block, operands.values(), rule, "evaluate", settings=settings, **options)
+        return _lazily(_expression_block, operands.values(), rule, "evaluate", asked=True, settings=settings, **options)
     values = []
-    for kind, what, children in expression._nodes:
-        values.append(_step(kind, what, [values[child] for child in children], operands, rule))
+    with _policy.unasked():
+        for kind, what, children in expression._nodes:
+            values.append(_step(kind, what, [values[child] for child in children], operands, rule))
     result = values[-1]
     return result if dtype is None else result.astype(dtype, casting=casting)
 
@@ -248,6 +261,8 @@ def _step(kind, what, args, operands, rule):
         return whole
     if kind == "if":
         yes, condition, no = args
+        if all(_is_number(x) for x in args):
+            return yes if condition else no
         return function("where", condition, yes, no)
     if kind == "clip":
         return function("minimum", function("maximum", args[0], args[1]), args[2])
@@ -269,6 +284,7 @@ def _step(kind, what, args, operands, rule):
 _CALLS = {1: "{}(a)", 2: "{}(a, b)", 3: "{}(a, b, c)"}
 
 
+@_policy.unasked()
 def _vjp_block(*blocks, called, given, place):
     """The gradient of one operand before it is summed back: of blocks that are all shown in one shape."""
     *own, grad = np.broadcast_arrays(*blocks)
@@ -283,8 +299,11 @@ def vjp(name, operands, grad, rule):
     types = [x.dtype for x in operands if hasattr(x, "dtype")]
     operands = [np.asarray(x, np.result_type(x, *types)) if _is_number(x) else x for x in operands]
     given = [x for x in operands if x is not None]
-    shape, feeds = _laid(given, numbers, rule, name)
     grad = operand(grad)
+    with _policy.unasked():
+        # What has no derivative is said at once.
+        _simulcast.vjp(name, [x if x is None else np.ones(1, x.dtype) for x in operands], np.ones(1, grad.dtype))
+    shape, feeds = _laid(given, numbers, rule, name)
     if grad.shape != shape:
         raise ValueError(f"the gradient is {grad.shape}, the result {shape}")
     # Halves are computed and summed in float32.

@@ -14,8 +14,8 @@ def dask_array():
 
 
 def is_number(x):
-    """Whether it is a number of Python's, which is weak, and none of NumPy's."""
-    return isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
+    """Whether it is a number of Python's own classes, which is weak."""
+    return type(x) in (bool, int, float, complex)
 
 
 def prepare(operands):
@@ -31,13 +31,10 @@ def plain(x):
     kind = type(x)
     if kind is np.ndarray:
         return x
-    if isinstance(x, np.ndarray):
-        masked = sys.modules.get("numpy.ma")
-        if masked is not None and isinstance(x, masked.MaskedArray):
-            raise TypeError("a masked array would lose its mask; pass x.filled(...) or x.data")
-        return x.view(np.ndarray)
     if getattr(kind, "__array_ufunc__", False) is None:
         raise TypeError(f"{kind.__name__} refuses NumPy's operators (__array_ufunc__ is None)")
+    if isinstance(x, np.ndarray):
+        return _bare(x)
     if hasattr(kind, "__dlpack__") and not isinstance(x, np.generic):
         try:
             return np.from_dlpack(x)
@@ -45,7 +42,15 @@ def plain(x):
             # Another device, or a dtype that DLPack lacks: what the class itself offers, or nothing.
             if not hasattr(kind, "__array__"):
                 raise TypeError(f"{kind.__name__} is no array in this machine's memory") from None
-    return np.asarray(x)
+    return _bare(np.asanyarray(x))
+
+
+def _bare(x):
+    """The array without its class, which must not be that of a masked one."""
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(x, masked.MaskedArray):
+        raise TypeError("a masked array would lose its mask; pass x.filled(...) or x.data")
+    return x.view(np.ndarray)
 
 
 def sound(x):
@@ -58,7 +63,7 @@ def text(x):
     words = x.ravel().tolist()
     for word in words:
         if not isinstance(word, str):
-            raise TypeError(f"an array of {x.dtype} is computed with where all of it is text, and {word!r} is not")
+            raise TypeError(f"of an array of {x.dtype} something is computed only where all of it is text, and {word!r} is not")
     return words
 
 

@@ -5,7 +5,7 @@ import onnx
 import onnx.backend.base
 from onnx import helper
 
-from .onnx import Session
+from .onnx import ModelError, Session
 
 
 class BackendRep(onnx.backend.base.BackendRep):
@@ -19,8 +19,12 @@ class BackendRep(onnx.backend.base.BackendRep):
         if not isinstance(inputs, dict):
             if isinstance(inputs, np.ndarray) or np.isscalar(inputs):
                 inputs = [inputs]
-            inputs = dict(zip(self.session.inputs, inputs))
-        return tuple(self.session.run(inputs).values())
+            names = self.session.inputs
+            if len(inputs) > len(names):
+                raise ModelError(f"{len(inputs)} inputs are given, and the model has {len(names)}: {', '.join(names)}")
+            inputs = dict(zip(names, inputs))
+        results = self.session.run(inputs)
+        return tuple(results[name] for name in self.session.outputs)
 
 
 class Backend(onnx.backend.base.Backend):
@@ -41,17 +45,20 @@ class Backend(onnx.backend.base.Backend):
     @classmethod
     def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
         """The outputs of a node on arrays."""
-        arrays = [np.asarray(array) for array in inputs]
-        names = [name for name in node.input if name]
+        given = dict(zip([name for name in node.input if name], [own for own in inputs if own is not None]))
+        if len(inputs) == len(node.input):
+            # One for each, those without a name too.
+            given = {name: own for name, own in zip(node.input, inputs) if name and own is not None}
+        given = {name: np.asarray(own) for name, own in given.items()}
         values = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in zip(names, arrays)
+            for name, array in given.items()
         ]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         graph = helper.make_graph([node], "node", values, results)
         opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-        return cls.run_model(model, dict(zip(names, arrays)), device, **kwargs)
+        return cls.run_model(model, given, device, **kwargs)
 
     @classmethod
     def supports_device(cls, device):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
@@ -39,6 +39,7 @@ def _read(policy):
 
 _policy = ContextVar("simulcast.policy", default=Policy(os.environ.get("SIMULCAST_POLICY", "")))
 _record = ContextVar("simulcast.record", default=None)
+_ALLOWED = Policy("all=allow")
 if "SIMULCAST_POLICY" in os.environ:
     _activate()
 
@@ -169,6 +170,17 @@ def check(
     return shape
 
 
+@contextmanager
+def unasked():
+    """Within it nobody is asked: what is computed there was asked of already, as a whole."""
+    policy, record = _policy.set(_ALLOWED), _record.set(None)
+    try:
+        yield
+    finally:
+        _record.reset(record)
+        _policy.reset(policy)
+
+
 def observe(function, shapes, rule=_NUMPY, names=None):
     """A broadcast is about to happen: record it, warn of it or refuse it."""
     shape, raised, warned = _policy.get()._judge(shapes, rule, names)
@@ -220,7 +232,8 @@ class _Guarded(np.ndarray):
     """An array whose NumPy operators ask the policy."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        if method == "__call__" and ufunc.signature is None:
+        asked = method == "__call__" and ufunc.signature is None
+        if asked:
             operands = [*inputs, options["where"]] if "where" in options else inputs
             shapes = tuple(np.shape(x) for x in operands)
             if len(set(shapes)) > 1:
@@ -229,11 +242,22 @@ class _Guarded(np.ndarray):
         options = {key: _bare(value) for key, value in options.items()}
         if out is not None:
             options["out"] = tuple(_bare(x) for x in out)
+        if out is not None and asked:
+            _observe_out(shapes, out)
         results = getattr(ufunc, method)(*bare, **options)
         if not isinstance(results, tuple):
             return _guarded(results, out and out[0])
         outs = out or (None,) * len(results)
         return tuple(_guarded(own, given) for own, given in zip(results, outs))
+
+
+def _observe_out(shapes, out):
+    """A result stretches to an `out`: record it, as for the functions of this package."""
+    if _record.get() is None:
+        return
+    for own in out:
+        if own is not None:
+            observe_view("out", np.broadcast_shapes(*shapes), np.shape(own))
 
 
 def _bare(x):
@@ -260,6 +284,9 @@ def guard(x: ArrayLike) -> NDArray[Any]:
     Operators and ufuncs ask, and their results are guarded too; `np.where` and other functions that
     are no ufuncs do not.
     """
-    from ._inputs import plain
+    from ._inputs import dask_array, plain
 
+    dask = dask_array()
+    if dask is not None and isinstance(x, dask.Array):
+        raise TypeError("guard is for arrays in memory; functions of simulcast ask the policy of Dask's arrays too")
     return plain(x).view(_Guarded)

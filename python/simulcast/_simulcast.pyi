@@ -11,6 +11,8 @@ _Sizes: TypeAlias = int | Sequence[int | None]
 _Rule: TypeAlias = str | Rule
 _Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
+__version__: str
+
 @final
 class Rule:
     def __new__(cls, text: str) -> Rule: ...
@@ -43,6 +45,7 @@ class Expression:
     def operands(self) -> tuple[str, ...]: ...
     @property
     def _nodes(self) -> list[tuple[str, Any, list[int]]]: ...
+    def _shape(self, operands: Mapping[str, ArrayLike], rule: _Rule | None = None) -> tuple[int, ...]: ...
     def __call__(
         self,
         *,

@@ -16,6 +16,7 @@ import os as _os
 
 import numpy as _np
 
+from ._inputs import plain as _plain
 from ._simulcast import OnnxCheck as _OnnxCheck
 from ._simulcast import OnnxSession as _OnnxSession
 from ._simulcast import onnx_upgrade as _upgrade
@@ -65,7 +66,12 @@ class Session:
 
     def run(self, inputs, *, out=None):
         """The outputs by name, for arrays by name; those that `out` names are written into its arrays."""
-        return self._session.run(inputs if isinstance(inputs, dict) else dict(inputs), out)
+        if not isinstance(inputs, dict):
+            try:
+                inputs = dict(inputs)
+            except (TypeError, ValueError):
+                raise TypeError(f"inputs are arrays by name, not {type(inputs).__name__}") from None
+        return self._session.run(inputs, out)
 
 
 # The names of ml_dtypes, and those of ONNX.
@@ -88,7 +94,7 @@ _ELEMENTS = {
 
 def _input(name, value, declared):
     """An input as an array; one of a type that nothing computes with, as its codes."""
-    array = _np.asarray(value)
+    array = _plain(value)
     element = _ELEMENTS.get(array.dtype.name)
     if element is None:
         return array
@@ -139,13 +145,16 @@ class Check:
     def __str__(self):
         return str(self._found)
 
+    __repr__ = __str__
+
 
 def check(model, *, sizes=None, allow=(), deny=()):
     """Checks every broadcast of a model, with sizes for some of its symbols.
 
-    `allow` and `deny` name findings by their codes.
+    `allow` and `deny` name findings by their codes: one, or several.
     """
-    return Check(_OnnxCheck(_source(model), dict(sizes or {}), list(allow), list(deny)))
+    allow, deny = ([codes] if isinstance(codes, str) else list(codes) for codes in (allow, deny))
+    return Check(_OnnxCheck(_source(model), dict(sizes or {}), allow, deny))
 
 
 def upgrade(model):

@@ -1,4 +1,4 @@
-"""For pytest: `--simulcast-strict` runs every test under a policy.
+"""For pytest: `--simulcast-strict`, or `--simulcast-policy=...`, runs every test and its fixtures under a policy.
 
 Operations of simulcast and arrays that `simulcast.guard` made are held to it.
 """
@@ -7,17 +7,25 @@ import pytest
 
 
 def pytest_addoption(parser):
-    parser.getgroup("simulcast").addoption(
+    group = parser.getgroup("simulcast")
+    # A flag, so that what follows it is a file.
+    group.addoption(
         "--simulcast-strict",
-        nargs="?",
+        dest="simulcast_policy",
+        action="store_const",
         const="strict",
+        help="run tests under simulcast.strict()",
+    )
+    group.addoption(
+        "--simulcast-policy",
+        dest="simulcast_policy",
         metavar="POLICY",
         help="run tests under a policy of simulcast: strict, exact, scalar-only, 'same-rank,SC101=raise'",
     )
 
 
 def pytest_configure(config):
-    text = config.getoption("--simulcast-strict")
+    text = config.getoption("simulcast_policy")
     if text is None:
         return
     from simulcast import Policy
@@ -25,11 +33,11 @@ def pytest_configure(config):
     try:
         config.stash[_POLICY] = Policy(text)
     except ValueError as error:
-        raise pytest.UsageError(f"--simulcast-strict: {error}") from None
+        raise pytest.UsageError(f"--simulcast-policy: {error}") from None
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item):
+def pytest_runtest_protocol(item):
     policy = item.config.stash.get(_POLICY, None)
     if policy is None:
         return (yield)

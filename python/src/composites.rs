@@ -14,7 +14,7 @@ use simulcast_core::RuleKind;
 
 use crate::dtypes;
 use crate::errors::{failed, mistyped};
-use crate::functions::{Laid, Options, convert, fill, settle, strengthen};
+use crate::functions::{Laid, Options, check_casts, convert, fill, settle, strengthen};
 use crate::operands::{Operand, views};
 use crate::policies;
 use crate::results::{Target, into_numpy, returned};
@@ -84,10 +84,11 @@ pub(crate) fn clip<'py>(
         _ => Op::MultiplyAdd,
     };
     let target = Target::new(options.out, options.casting, options.threads)?;
+    let casting = dtypes::casting(options.casting)?;
     if let Some(dtype) = options.dtype.filter(|dtype| !dtype.is_none()) {
-        let casting = dtypes::casting(options.casting)?;
-        convert(op, &mut operands, dtypes::read(dtype)?, casting)?;
+        convert(py, op, &mut operands, dtypes::read(dtype)?, casting)?;
     }
+    check_casts(op, &operands, casting)?;
     strengthen(op, &mut operands)?;
     settle(op, &mut operands)?;
     let types: Vec<Type> = operands.iter().map(Operand::is).collect();

@@ -110,6 +110,23 @@ impl Expression {
         (py.get_type::<Self>(), (self.expr.text(), self.fast_math)).into_pyobject(py)
     }
 
+    /// The result's shape, for arrays of which only types and sizes count; the policy is asked.
+    #[pyo3(signature = (operands, rule = None))]
+    fn _shape<'py>(
+        this: &Bound<'py, Self>,
+        operands: &Bound<'py, PyDict>,
+        rule: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, own) = (this.py(), this.get());
+        let mut objects = own.nothing();
+        own.fill(&mut objects, Some(operands.as_any()))?;
+        let operands = objects.iter().map(read).collect::<PyResult<Option<_>>>()?;
+        let operands =
+            operands.ok_or_else(|| PyTypeError::new_err("arrays in memory are needed"))?;
+        let call = Call { own, py, operands, rule: Rule::read(rule)? };
+        call.run(None, Casting::SameKind, None)
+    }
+
     /// Its nodes, operands before what is computed of them: what each is, and of which it is computed.
     #[getter]
     fn _nodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -144,7 +161,7 @@ impl Expression {
 }
 
 /// A literal as a number of Python's.
-fn python(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn python(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyAny>> {
     Ok(match literal {
         Literal::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
         Literal::Int(value) => value.into_pyobject(py)?.into_any(),
@@ -190,6 +207,14 @@ pub(crate) fn compile<'py>(
 /// What each name of an expression stands for, where it is given.
 pub(crate) type Objects<'py> = Vec<Option<Bound<'py, PyAny>>>;
 
+/// What stands for a name, where something does; `None` for a Dask array.
+fn read<'py>(object: &Option<Bound<'py, PyAny>>) -> PyResult<Option<Option<Operand<'py>>>> {
+    match object {
+        Some(object) => Ok(Operand::read(object)?.map(Some)),
+        None => Ok(Some(None)),
+    }
+}
+
 /// The value of an expression for some operands.
 pub(crate) fn value<'py>(
     expression: &Bound<'py, Expression>,
@@ -200,10 +225,6 @@ pub(crate) fn value<'py>(
     if let Some(made) = dense::evaluate(py, &own.programs, objects, options)? {
         return Ok(made);
     }
-    let read = |object: &Option<Bound<'py, PyAny>>| match object {
-        Some(object) => Ok(Operand::read(object)?.map(Some)),
-        None => Ok(Some(None)),
-    };
     let Some(operands) = objects.iter().map(read).collect::<PyResult<_>>()? else {
         let call = py.import("simulcast._dask")?.getattr("evaluate")?;
         let given = PyDict::new(py);
@@ -219,7 +240,7 @@ pub(crate) fn value<'py>(
         None => target.dtype().filter(|&own| own != DType::String),
     };
     let call = Call { own, py, operands, rule: Rule::read(options.rule)? };
-    call.run(dtype, casting, &target)
+    call.run(dtype, casting, Some(&target))
 }
 
 impl Expression {
@@ -300,11 +321,12 @@ struct Call<'a, 'py> {
 }
 
 impl<'py> Call<'_, 'py> {
+    /// Computes it into a target; without one, only says what the result's shape is.
     fn run(
         mut self,
         dtype: Option<DType>,
         casting: Casting,
-        target: &Target<'_, 'py>,
+        target: Option<&Target<'_, 'py>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own) = (self.py, self.own);
         let (mut numbers, mut names) = (Vec::new(), Vec::new());
@@ -344,6 +366,9 @@ impl<'py> Call<'_, 'py> {
         self.observe(expr, &told)?;
         let program = &compiled.program;
         let run = program.on(&views).rule(rule.rule());
+        let Some(target) = target else {
+            return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any());
+        };
         for exponents in &compiled.exponents {
             let made = exponents.on(&views).rule(rule.rule()).collect().map_err(fail)?;
             check_powers(&made.view())?;
@@ -367,12 +392,40 @@ impl<'py> Call<'_, 'py> {
         // What does not broadcast has no shape, and is an error later.
         for node in expr.nodes().iter().take(shapes.len()) {
             let children = node.kind.children();
-            let own = children.iter().filter_map(|id| shapes.get(id.index())?.as_deref());
-            let own: Vec<&[usize]> = own.collect();
-            if own.len() > 1 {
-                policies::observe(self.py, "evaluate", &self.rule, &own)?;
+            let own = children.iter().filter_map(|id| {
+                Some((shapes.get(id.index())?.as_deref()?, written(expr, id.index())))
+            });
+            let (own, names): (Vec<&[usize]>, Vec<String>) = own.unzip();
+            if own.len() > 1 && policies::is_asked(&own) {
+                let named = Some(names);
+                policies::observe_named(self.py, "evaluate", &self.rule, &own, named)?;
             }
         }
         Ok(())
     }
+}
+
+/// A part of an expression as it is written, so that more can be written behind it.
+fn written(expr: &Expr, node: usize) -> String {
+    let text = expr.text().get(expr.nodes()[node].span.clone()).unwrap_or_default();
+    // A name, a number, or a call: nothing binds weaker than what would be written behind it.
+    let rest = text.trim_start_matches(|c: char| c.is_alphanumeric() || "_.".contains(c));
+    match rest.is_empty() || is_bracket(rest) {
+        true => text.to_owned(),
+        false => format!("({text})"),
+    }
+}
+
+/// Whether a text is one bracket, from its first character to its last.
+fn is_bracket(text: &str) -> bool {
+    let mut depth = 0_usize;
+    let mut closings = text.char_indices().filter_map(|(at, c)| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    });
+    closings.next().is_some_and(|at| at > 0 && at + 1 == text.len())
 }

@@ -17,6 +17,7 @@ use crate::arrays::{AXES, plain};
 use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
+use crate::expressions::python;
 use crate::operands::{Operand, view, views};
 use crate::policies;
 use crate::results::Target;
@@ -58,7 +59,9 @@ pub(crate) fn apply<'py, const N: usize>(
         return Ok(made);
     }
     let seen = args.map(|object| plain(object).and_then(view));
-    if options.rule.is_some() || options.dtype.is_some() || seen.iter().any(Option::is_none) {
+    let Options { casting, dtype, rule, .. } = &options;
+    let plainly = casting.is_none() && dtype.is_none() && rule.is_none();
+    if !plainly || seen.iter().any(Option::is_none) {
         return apply_read(op, &args, options);
     }
     let operands = seen.map(|view| view.unwrap_or_else(|| unreachable!()));
@@ -88,8 +91,9 @@ fn apply_read<'py>(
     let words = operands.iter().any(|operand| matches!(operand, Operand::Text(..)));
     let op = if words && op == Op::Add { Op::Concat } else { op };
     if let Some(dtype) = options.dtype.filter(|dtype| !dtype.is_none()) {
-        convert(op, &mut operands, dtypes::read(dtype)?, casting)?;
+        convert(py, op, &mut operands, dtypes::read(dtype)?, casting)?;
     }
+    check_casts(op, &operands, casting)?;
     strengthen(op, &mut operands)?;
     settle(op, &mut operands)?;
     let op = squared(op, &operands);
@@ -176,9 +180,10 @@ pub(crate) fn strengthen(op: Op, operands: &mut [Operand<'_>]) -> PyResult<()> {
 }
 
 /// Casts operands so that the result has a type, as NumPy's `dtype=` asks for it.
-pub(crate) fn convert(
+pub(crate) fn convert<'py>(
+    py: Python<'py>,
     op: Op,
-    operands: &mut [Operand<'_>],
+    operands: &mut [Operand<'py>],
     to: DType,
     casting: Casting,
 ) -> PyResult<()> {
@@ -191,14 +196,18 @@ pub(crate) fn convert(
     for operand in operands.iter_mut().skip(first) {
         let made = match (&*operand, operand.is()) {
             (_, Type::Array(own)) if own == to => continue,
-            (Operand::Number(number), _) => {
-                Operand::scalar(&literal_as(*number, to).map_err(|error| mistyped(&error))?)?
-            }
+            (Operand::Number(number), _) => match literal_as(*number, to) {
+                Ok(scalar) => Operand::scalar(&scalar)?,
+                Err(_) if casting == Casting::Unsafe && !matches!(number, Literal::Int(_)) => {
+                    let strong =
+                        py.import("numpy")?.call_method1("asarray", (python(py, *number)?,))?;
+                    let cast = strong.call_method1("astype", (dtypes::object(py, to)?,))?;
+                    Operand::Array(cast.cast_into()?)
+                }
+                Err(error) => return Err(mistyped(&error)),
+            },
             (_, Type::Array(own)) if !can_cast(own, to, casting) => {
-                return Err(PyTypeError::new_err(format!(
-                    "`{op}` as {to}: an operand is {own}, which is not cast to it under casting {:?}",
-                    name_of(casting)
-                )));
+                return Err(uncast(op, own, to, casting));
             }
             (Operand::Array(array), _) => {
                 let descriptor = dtypes::object(array.py(), to)?;
@@ -213,6 +222,35 @@ pub(crate) fn convert(
         result if result == to => Ok(()),
         result => Err(PyTypeError::new_err(format!("`{op}` of {to} gives {result}, not {to}"))),
     }
+}
+
+/// Refuses operands that are cast to be computed with, where no cast is allowed: those of promotion
+/// are safe, so nothing else forbids them. Numbers of Python's adopt a type, and are not cast.
+pub(crate) fn check_casts(op: Op, operands: &[Operand<'_>], casting: Casting) -> PyResult<()> {
+    if !matches!(casting, Casting::No | Casting::Equiv) {
+        return Ok(());
+    }
+    let types: Vec<Type> = operands.iter().map(Operand::is).collect();
+    let own = signature(op, &types, Promotion::Numpy).map_err(|error| mistyped(&error))?;
+    // A condition is asked for its truth.
+    let asked = usize::from(op == Op::Where);
+    for (given, to) in types.into_iter().zip(own.args).skip(asked) {
+        match given {
+            Type::Array(given) if !can_cast(given, to, casting) => {
+                return Err(uncast(op, given, to, casting));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn uncast(op: Op, own: DType, to: DType, casting: Casting) -> PyErr {
+    PyTypeError::new_err(format!(
+        "`{op}` as {to}: an operand is {own}, which is not cast to it under casting {:?}",
+        name_of(casting)
+    ))
 }
 
 pub(crate) const fn name_of(casting: Casting) -> &'static str {

@@ -76,6 +76,7 @@ mod _simulcast {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::memory::register();
         crate::fastcall::register(module)?;
         crate::names::register(module)

@@ -13,6 +13,7 @@ use crate::arrays::plain;
 use crate::dtypes;
 use crate::operands::Operand;
 use crate::results::{Target, into_numpy};
+use crate::shapes::read_size;
 
 /// A model from its bytes, or from a file, whose folder may hold data.
 fn load(source: &Bound<'_, PyAny>) -> PyResult<Model> {
@@ -233,7 +234,8 @@ impl OnnxCheck {
                 policy = policy.with(&word, action).map_err(PyValueError::new_err)?;
             }
         }
-        let sizes: Vec<(String, usize)> = sizes.items().extract()?;
+        let sizes = sizes.iter().map(|(name, size)| Ok((name.extract()?, read_size(&size)?)));
+        let sizes: Vec<(String, usize)> = sizes.collect::<PyResult<_>>()?;
         let sizes: Vec<(&str, usize)> = sizes.iter().map(|(name, n)| (name.as_str(), *n)).collect();
         let found = simulcast_onnx::check(&model, &sizes, &policy);
         let found = found.map_err(|error| raised(py, "ModelError", &error))?;

@@ -163,26 +163,21 @@ pub(crate) fn views<'a>(operands: &'a [Operand<'_>]) -> PyResult<Vec<AnyView<'a>
     operands.iter().map(|operand| operand.view().ok_or_else(lost)).collect()
 }
 
-/// A number of Python's, and none of NumPy's.
+/// A number of Python's own classes: NumPy takes those of any other for arrays.
 pub(crate) fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
     if let Ok(truth) = object.cast::<PyBool>() {
         return Ok(Some(Literal::Bool(truth.is_true())));
     }
-    if object.is_instance_of::<PyInt>() {
+    if object.is_exact_instance_of::<PyInt>() {
         let value: Result<i128, _> = object.extract();
         return value
             .map(|value| Some(Literal::Int(value)))
             .map_err(|_| PyOverflowError::new_err(format!("the integer {object} is too large")));
     }
-    let exact =
-        object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyComplex>();
-    if !exact && object.hasattr("dtype")? {
-        return Ok(None);
-    }
-    if let Ok(float) = object.cast::<PyFloat>() {
+    if let Ok(float) = object.cast_exact::<PyFloat>() {
         return Ok(Some(Literal::Float(float.value())));
     }
-    let complex = object.cast::<PyComplex>().ok();
+    let complex = object.cast_exact::<PyComplex>().ok();
     Ok(complex.map(|own| Literal::Complex(Complex::new(own.real(), own.imag()))))
 }
 

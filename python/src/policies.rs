@@ -52,9 +52,20 @@ pub(crate) fn observe(
     if !is_asked(shapes) {
         return Ok(());
     }
+    observe_named(py, function, rule, shapes, None)
+}
+
+/// Tells Python of a broadcast of several operands, and what they are called.
+pub(crate) fn observe_named(
+    py: Python<'_>,
+    function: &str,
+    rule: &Rule,
+    shapes: &[&[usize]],
+    names: Option<Vec<String>>,
+) -> PyResult<()> {
     let shapes: Vec<_> = shapes.iter().map(|own| tuple(py, own)).collect::<PyResult<_>>()?;
     let policy = py.import("simulcast._policy")?;
-    policy.getattr("observe")?.call1((function, PyTuple::new(py, shapes)?, rule.clone()))?;
+    policy.getattr("observe")?.call1((function, PyTuple::new(py, shapes)?, rule.clone(), names))?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The shapes of one call stand in one list of sizes, so that reading them costs one allocation.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -125,14 +125,18 @@ pub(crate) fn read_size(size: &Bound<'_, PyAny>) -> PyResult<usize> {
     match size.extract::<isize>() {
         Ok(own) => usize::try_from(own)
             .map_err(|_| PyValueError::new_err(format!("negative sizes are not allowed: {own}"))),
-        Err(_) => Err(bad_size(size)),
+        Err(error) => Err(bad_size(size, error)),
     }
 }
 
 #[cold]
-fn bad_size(size: &Bound<'_, PyAny>) -> PyErr {
-    if is_index(size) {
+fn bad_size(size: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyOverflowError>(size.py()) {
         return PyValueError::new_err(format!("the size {size} is too large"));
+    }
+    if is_index(size) {
+        // What its own `__index__` said.
+        return error;
     }
     PyTypeError::new_err(format!("a size is an int, not {}", size.get_type()))
 }

@@ -164,6 +164,16 @@ def test_what_is_no_shape_is_a_type_error():
         simulcast.broadcast_to([1])
 
 
+def test_what_an_index_raises_is_raised():
+    class Size:
+        def __index__(self):
+            raise RuntimeError("not yet")
+
+    for call in (simulcast.broadcast_shapes, np.broadcast_shapes):
+        with pytest.raises(RuntimeError, match="not yet"):
+            call((Size(), 2))
+
+
 def test_size_0_takes_1_with_it_and_nothing_else():
     assert simulcast.broadcast_shapes((1,), (0,)) == (0,)
     with pytest.raises(simulcast.BroadcastError):

@@ -246,6 +246,67 @@ def test_numbers_stay_weak_and_options_hold():
     assert max(outer.chunks[0]) * max(outer.chunks[1]) * 8 <= _dask.LIMIT
 
 
+def test_policies_are_asked_once_and_of_the_whole():
+    x, row = da.ones((4, 6), chunks=3), da.ones(6, chunks=2)
+    own = np.ones((4, 6)), np.ones(6)
+    calls = {
+        "add": lambda x, row: simulcast.add(x, row),
+        "clip": lambda x, row: simulcast.clip(x, 0, row),
+        "evaluate": lambda x, row: simulcast.evaluate("x * 2 + row", x=x, row=row),
+        "steps": lambda x, row: simulcast.evaluate("(x * 2 + row).sum()", x=x, row=row),
+        "arrays": lambda x, row: simulcast.broadcast_arrays(x, row),
+    }
+    for call in calls.values():
+        with simulcast.record() as expected:
+            call(*own)
+        with simulcast.record() as broadcasts:
+            dask.compute(call(x, row), scheduler="sync")
+        assert [tuple(own)[:4] for own in broadcasts] == [tuple(own)[:4] for own in expected]
+        with simulcast.strict():
+            with pytest.raises(simulcast.BroadcastError) as theirs:
+                call(*own)
+            with pytest.raises(simulcast.BroadcastError) as ours:
+                call(x, row)
+        assert str(ours.value) == str(theirs.value) and ours.value.shapes == theirs.value.shapes
+    lazy = simulcast.add(x, row[None])
+    with simulcast.using("exact"):
+        assert (lazy.compute(scheduler="sync") == 2).all()
+
+
+def test_errors_of_expressions_are_those_of_arrays():
+    x, row, truth = np.ones((4, 6)), np.ones(4), np.ones(6, bool)
+    lazily = lambda own: da.from_array(own, chunks=3)
+    for text, operands in [
+        ("x - row", {"x": x, "row": row}),
+        ("(x - row).sum(axis=0)", {"x": x, "row": row}),
+        ("(t - t).sum()", {"t": truth}),
+        ("x.sum(axis=2)", {"x": x}),
+        ("x + nosuch", {"x": x}),
+        ("x[:, :, :]", {"x": x}),
+    ]:
+        with pytest.raises(ValueError) as theirs:
+            simulcast.evaluate(text, **operands)
+        with pytest.raises(ValueError) as ours:
+            simulcast.evaluate(text, **{name: lazily(own) for name, own in operands.items()})
+        assert type(ours.value) is type(theirs.value) and str(ours.value) == str(theirs.value)
+
+
+def test_what_has_no_gradient_is_said_at_once():
+    x = da.ones((4, 6), chunks=3)
+    for name, operands in [
+        ("nosuch", (x, x)),
+        ("add", (x,)),
+        ("less", (x, x)),
+        ("multiply", (x.astype("c16"), x)),
+        ("multiply", (x.astype(int), x.astype(int))),
+    ]:
+        with pytest.raises((TypeError, ValueError)) as theirs:
+            simulcast.vjp(name, [own.compute() for own in operands], np.ones((4, 6)))
+        with pytest.raises(type(theirs.value)) as ours:
+            simulcast.vjp(name, operands, np.ones((4, 6)))
+        assert str(ours.value) == str(theirs.value)
+
+
 def test_gradients_are_lazy():
     x, w, grad = np.arange(1.0, 13).reshape(3, 4), np.arange(1.0, 5), np.arange(12.0).reshape(3, 4)
     for name, own in [("multiply", (x, w)), ("divide", (x, w)), ("where", (x > 4, x, w)), ("clip", (x, None, w))]:

@@ -148,6 +148,16 @@ def test_numbers_among_themselves_are_pythons_and_stay_weak(text, dtype):
     assert isinstance(theirs, type) or np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind in "fc")
 
 
+@pytest.mark.parametrize("condition", [0, 1, 2.5, True, False, 0j])
+def test_which_number_is_chosen_says_nothing_of_the_type(condition):
+    for yes in (True, 2, 0.5, 1j):
+        for no in (False, 3, 1.5, 2j):
+            theirs = np.where(condition, yes, no)
+            ours = simulcast.evaluate("where(c, a, b)", c=condition, a=yes, b=no)
+            assert ours == theirs and ours.dtype == theirs.dtype
+            assert simulcast.evaluate("a if c else b", c=condition, a=yes, b=no) == (yes if condition else no)
+
+
 def test_a_text_that_claims_to_be_another_is_not():
     class Liar(str):
         __hash__ = lambda self: hash("a + b")

@@ -1,8 +1,10 @@
 """NumPy's functions: types, values and errors are NumPy's, for every type and layout."""
 
+import enum
 import inspect
 import math
 import pickle
+import signal
 
 import ml_dtypes
 import numpy as np
@@ -83,6 +85,23 @@ def test_numpys_scalars_are_not():
     assert type(simulcast.add(np.ones(()), 1)) is np.float64
 
 
+class Length(float):
+    pass
+
+
+class Angle(complex):
+    pass
+
+
+@pytest.mark.parametrize("number", [enum.IntEnum("Colour", "RED").RED, signal.SIGINT, Length(2), Angle(2j)])
+def test_numbers_of_other_classes_are_not_weak(number):
+    for dtype in DTYPES:
+        both("add", values(dtype)[:3], number)
+        both("multiply", number, values(dtype)[:3])
+    x = np.ones(2, "f4")
+    assert simulcast.evaluate("x + n", x=x, n=number).dtype == np.add(x, number).dtype
+
+
 @pytest.mark.parametrize("name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 def test_comparisons_with_large_integers_are_exact(name):
     for edge in (2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 2**70, -(2**70)):
@@ -112,6 +131,9 @@ def test_errors_are_numpys():
         lambda xp: xp.add(np.array([1.5]), 1, dtype="i4"),
         lambda xp: xp.equal([1], [2], dtype="f8"),
         lambda xp: xp.add(np.ones(2), 1, casting="any"),
+        lambda xp: xp.add(np.ones(2), np.ones(2), casting="any"),
+        lambda xp: xp.add(np.ones(2), np.ones(2), out=np.ones(2), casting="any"),
+        lambda xp: xp.clip(np.ones(2), 0, 1, casting="any"),
         lambda xp: xp.arctan2(np.ones(2, "c8"), 1),
         lambda xp: xp.add(),
         lambda xp: xp.add(1, 2, nonsense=3),
@@ -132,6 +154,8 @@ def test_dtype_and_out_are_numpys():
     for options in [{"dtype": "f4"}, {"dtype": "c16"}, {"dtype": "i2"}, {"dtype": "f4", "casting": "unsafe"}, {"dtype": "i1", "casting": "safe"}]:
         for x in (np.ones(3, "i4"), np.ones(3), 1, 2.5):
             both("add", x, 1, **options)
+    for x, number in [(np.array([1.5, -2.75]), 2.5), (np.arange(2), -3.25), (np.arange(2), 2.5), (2.5, 3.75)]:
+        both("add", x, number, dtype="i2", casting="unsafe")
     both("absolute", np.array([3 + 4j]), dtype="f8")
     both("equal", [1, 2], [1, 3], dtype=bool)
     for to in "i1 i8 f2 f4 f8 c16".split():
@@ -147,6 +171,20 @@ def test_dtype_and_out_are_numpys():
     assert out.tolist() == [2, 3, 4]
     kept = np.zeros(3).view(np.matrix)
     assert simulcast.add([[1, 2, 3]], 1, out=kept) is kept and kept.tolist() == [[2, 3, 4]]
+
+
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+def test_casting_speaks_of_operands_too(casting):
+    kinds = [np.ones(2, dtype) for dtype in "? i1 i4 i8 u8 f2 f4 f8 c8 c16".split()]
+    for name in ("add", "divide", "power", "maximum", "arctan2", "less"):
+        for x in kinds:
+            for y in kinds:
+                if not (name == "less" and {x.dtype.char, y.dtype.char} == {"l", "L"}):  # NumPy casts neither there
+                    both(name, x, y, casting=casting)
+    for name in ("sqrt", "exp", "negative", "floor", "absolute"):
+        for x in kinds:
+            both(name, x, casting=casting)
+    both("clip", np.ones(2, "i4"), np.ones(2), 2.0, casting=casting)
 
 
 @pytest.mark.parametrize("step", [-3, -2, -1, 1, 2, 3])

@@ -146,10 +146,19 @@ OPERATIONS = [
 ]
 
 
+class GivesMasked:
+    def __array__(self, dtype=None, copy=None):
+        return MASKED
+
+
+MASKED = np.ma.array([1.0, 2.0], mask=[True, False])
+
+
+@pytest.mark.parametrize("x", [MASKED, GivesMasked()], ids=["masked", "gives masked"])
 @pytest.mark.parametrize("call", OPERATIONS)
-def test_masked_arrays_are_refused(call):
+def test_masked_arrays_are_refused(call, x):
     with pytest.raises(TypeError, match="mask"):
-        call(np.ma.array([1.0, 2.0], mask=[True, False]))
+        call(x)
 
 
 def test_a_masked_array_is_no_out():
@@ -165,8 +174,12 @@ def test_classes_that_refuse_operators_are_refused(call):
         def __array__(self, dtype=None, copy=None):
             return np.ones(2)
 
-    with pytest.raises(TypeError, match="__array_ufunc__ is None"):
-        call(Refuses())
+    class RefusingArray(np.ndarray):
+        __array_ufunc__ = None
+
+    for x in (Refuses(), np.ones(2).view(RefusingArray)):
+        with pytest.raises(TypeError, match="__array_ufunc__ is None"):
+            call(x)
 
 
 OUTS = {

@@ -456,6 +456,10 @@ def test_inputs_are_what_numpy_makes_arrays_of_and_outputs_are_arrays():
             np.testing.assert_array_equal(made["t"], x * 3)
     with pytest.raises(TypeError):
         session.run({1: x})
+    with pytest.raises(TypeError, match="arrays by name, not list"):
+        session.run([x, factor])
+    with pytest.raises(TypeError, match="mask"):
+        session.run({"x": np.ma.array(x, mask=x > 2), "f": factor})
 
 
 def test_a_backend_runs_nodes_and_models():
@@ -465,6 +469,16 @@ def test_a_backend_runs_nodes_and_models():
     np.testing.assert_array_equal(y, a - b)
     (y,) = simulcast.onnx.Backend.run_model(model([node], {"a": a, "b": b}, ["y"]), [a, b])
     np.testing.assert_array_equal(y, a - b)
+    with pytest.raises(ModelError, match="3 inputs are given, and the model has 2: a, b"):
+        simulcast.onnx.Backend.run_model(model([node], {"a": a, "b": b}, ["y"]), [a, b, b])
+    (y,) = simulcast.onnx.Backend.run_node(helper.make_node("Add", ["a", "a"], ["y"]), [a, a])
+    np.testing.assert_array_equal(y, a + a)
+    for inputs in ([a, np.float64(2)], [a, None, np.float64(2)]):
+        (y,) = simulcast.onnx.Backend.run_node(helper.make_node("Clip", ["a", "", "high"], ["y"]), inputs)
+        np.testing.assert_array_equal(y, np.clip(a, None, 2))
+    twice = model([node], {"a": a, "b": b}, ["y", "y"])
+    ours = simulcast.onnx.Backend.run_model(twice, [a, b])
+    assert len(ours) == len(by_runtime(twice, {"a": a, "b": b})) == 2
     assert simulcast.onnx.Backend.supports_device("CPU") and not simulcast.onnx.Backend.supports_device("CUDA")
 
 
@@ -480,7 +494,30 @@ def test_a_check_finds_what_is_wrong():
     made = model(nodes, {"x": x, "y": x}, ["z"])
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
     assert simulcast.onnx.check(made, sizes={"batch": 2}).ok
+    with pytest.raises(ValueError, match="negative"):
+        simulcast.onnx.check(made, sizes={"batch": -1})
+    column = model(nodes, {"x": x[:, :1], "y": x[:, 0]}, ["z"])
+    assert repr(simulcast.onnx.check(column)) == str(simulcast.onnx.check(column))
+    for codes in ("SC102", ["SC102"], ("SC102",)):
+        assert not simulcast.onnx.check(column, deny=codes).ok and simulcast.onnx.check(column, allow=codes).ok
     assert TensorProto.FLOAT == made.graph.input[0].type.tensor_type.elem_type
+
+
+@given(st.data())
+def test_slices_are_what_onnx_runtime_cuts(data):
+    size = data.draw(st.integers(0, 4))
+    far = st.sampled_from([-(2**62), -(2**31), 2**31])
+    start, end = (data.draw(st.one_of(st.integers(-6, 6), far)) for _ in range(2))
+    step = data.draw(st.sampled_from([-3, -2, -1, 1, 2, 3]))
+    inputs = {"x": np.arange(size), "start": np.array([start]), "end": np.array([end]), "axis": np.array([0]), "step": np.array([step])}
+    made = model([helper.make_node("Slice", list(inputs), ["y"])], inputs, ["y"])
+    (theirs,) = by_runtime(made, inputs)
+    np.testing.assert_array_equal(Session(made).run(inputs)["y"], theirs)
+    # Of constants the shape is inferred, as it comes out.
+    constants = [onnx.numpy_helper.from_array(own, name) for name, own in inputs.items() if name != "x"]
+    known = model(made.graph.node, {"x": inputs["x"]}, ["y"], initializers=constants)
+    (value,) = [own for own in simulcast.onnx.check(known).to_dict()["values"] if own["name"] == "y"]
+    assert value["shape"] == list(theirs.shape)
 
 
 def truth_nodes():

@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 
+import dask.array
 import numpy as np
 import pytest
 
@@ -145,17 +146,19 @@ def test_records_name_the_place():
         simulcast.broadcast_to(ROW, (2, 4))
         simulcast.guard(np.ones((2, 3))) * np.ones((2, 1))
         simulcast.add(ROW, ROW, out=np.ones((2, 4)))
+        np.add(ROW, ROW, out=simulcast.guard(np.ones((2, 4))))
     assert [(own.function, own.shapes, own.result) for own in broadcasts] == [
         ("broadcast_arrays", ((2, 3), (3,)), (2, 3)),
         ("broadcast_to", ((4,),), (2, 4)),
         ("multiply", ((2, 3), (2, 1)), (2, 3)),
         ("out", ((4,),), (2, 4)),
+        ("out", ((4,),), (2, 4)),
     ]
-    assert [own.line for own in broadcasts] == [line, line + 1, line + 2, line + 3]
+    assert [own.line for own in broadcasts] == [line, line + 1, line + 2, line + 3, line + 4]
     assert all(own.file == __file__ for own in broadcasts)
     assert str(broadcasts[0]) == f"{__file__}:{line}: broadcast_arrays (2, 3), (3,) -> (2, 3)"
     simulcast.broadcast_to(ROW, (2, 4))
-    assert len(broadcasts) == 4
+    assert len(broadcasts) == 5
 
 
 def test_guarded_arrays_ask():
@@ -202,7 +205,49 @@ def test_the_pytest_plugin(pytester):
             simulcast.guard(np.ones((2, 3))) + np.ones(3)
         """
     )
+    file = next(pytester.path.glob("test_*.py"))
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
     pytester.runpytest_inprocess("--simulcast-strict").assert_outcomes(failed=1)
-    pytester.runpytest_inprocess("--simulcast-strict=numpy").assert_outcomes(passed=1)
-    assert pytester.runpytest_inprocess("--simulcast-strict=nosuch").ret == pytest.ExitCode.USAGE_ERROR
+    # It is a flag: what follows it are files.
+    pytester.runpytest_inprocess("--simulcast-strict", file).assert_outcomes(failed=1)
+    pytester.runpytest_inprocess("--simulcast-policy=numpy", file).assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("--simulcast-policy", "exact", file).assert_outcomes(failed=1)
+    assert pytester.runpytest_inprocess("--simulcast-policy=nosuch").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_fixtures_are_under_the_policy_too(pytester):
+    pytester.makepyfile(
+        """
+        import numpy as np, pytest, simulcast
+        @pytest.fixture
+        def table():
+            return simulcast.add(np.ones((2, 3)), np.ones(3))
+        def test_table(table):
+            assert table.shape == (2, 3)
+        """
+    )
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("--simulcast-strict").assert_outcomes(errors=1)
+
+
+def test_expressions_are_refused_by_their_names():
+    image, bias = np.ones((3, 4)), np.ones(4)
+    for text, name in [("image * 2 - bias", "bias"), ("image - (bias + 1)", "(bias + 1)"), ("image - sqrt(bias)", "sqrt(bias)")]:
+        with simulcast.strict(), pytest.raises(simulcast.BroadcastError) as caught:
+            simulcast.evaluate(text, image=image, bias=bias)
+        assert caught.value.names[1] == name and caught.value.shapes == ((3, 4), (4,))
+        # The suggestion, written out, is what NumPy shows for it, and is accepted.
+        expected = f"{name}[None, :] is {bias[None, :].shape}, result {np.broadcast_shapes(image.shape, bias.shape)}"
+        assert caught.value.suggestions == (expected,) and expected in str(caught.value)
+        with simulcast.strict():
+            simulcast.evaluate(text.replace(name, f"{name}[None, :]"), image=image, bias=bias)
+
+
+def test_sizes_that_are_not_known_are_said_as_they_are():
+    with pytest.raises(simulcast.BroadcastError, match=r"B \(3,\) is repeated to \(N, 3\)"):
+        simulcast.check("N,3", "3", policy="exact")
+
+
+def test_dask_arrays_are_no_arrays_to_guard():
+    with pytest.raises(TypeError, match="in memory"):
+        simulcast.guard(dask.array.ones(3))

@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -99,7 +100,7 @@ pub(crate) enum Command {
     /// Compute an expression over arrays: from files, values and generated ones, in one pass.
     #[command(after_help = format!("{OPERANDS}\n\n{EXPRESSIONS}\n\n{EVAL}\n\n{EXIT}"))]
     Eval(EvalArgs),
-    /// Check and upgrade ONNX models.
+    /// Check, run and upgrade ONNX models.
     #[command(subcommand)]
     Onnx(OnnxCommand),
     /// Print a completion script.
@@ -202,7 +203,7 @@ pub(crate) struct EvalArgs {
     pub(crate) max_bytes: Option<u64>,
     /// At most that many threads.
     #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
+    pub(crate) threads: Option<NonZeroUsize>,
     /// What random numbers begin with.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -276,7 +277,7 @@ pub(crate) struct OnnxRunArgs {
     pub(crate) max_bytes: Option<u64>,
     /// At most that many threads.
     #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
+    pub(crate) threads: Option<NonZeroUsize>,
     /// What random numbers begin with.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

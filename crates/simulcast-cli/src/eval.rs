@@ -65,7 +65,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let operands: Vec<AnyView<'_>> = given.iter().map(|(_, view)| view.clone()).collect();
     let mut run = program.on(&operands).rule(rule.rule());
     if let Some(threads) = args.threads {
-        run = run.threads(threads);
+        run = run.threads(threads.get());
     }
     let shape = run.shape().map_err(fail)?;
     let plan = meeting::plan(&expr, rule.rule(), &known);

@@ -465,6 +465,7 @@ fn models_run_on_arrays_to_the_terminal_and_to_files() {
         (&["--input=y=1"], 2, "\"y\" is no input of the model"),
         (&["-o", "out.txt"], 2, "out.txt ends in neither .npz nor .npy"),
         (&["--max-bytes", "3"], 2, "over the limit"),
+        (&["--threads", "0"], 2, "invalid value '0' for '--threads <N>'"),
     ] {
         let output = run(args);
         let stderr = String::from_utf8(output.stderr).unwrap();

@@ -293,16 +293,20 @@ impl Plan {
         let plural = if added == 1 { "axis" } else { "axes" };
         let sources = self.sources(operand).unwrap_or_default();
         let axes = (0..).zip(sources).filter(|(_, source)| *source == Source::Added);
+        let axes: Vec<usize> = axes.map(|(axis, _)| axis).collect();
+        // The same result, with the axes written out.
+        let edit = fix::Edit::InsertAxes { operand, axes: axes.clone() };
+        let fix = self.verified(edit).filter(|fix| fix.result() == self.shape());
         Some(Finding {
             code: FindingCode::RankPromotion,
             operands: alloc::vec![operand],
-            axes: axes.map(|(axis, _)| axis).collect(),
+            axes,
             message: format!(
                 "{} has rank {} and was given {added} {plural}",
                 self.operand_name(operand),
                 own(operand)
             ),
-            fixes: Vec::new(),
+            fixes: fix.into_iter().collect(),
         })
     }
 

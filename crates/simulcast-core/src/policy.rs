@@ -6,6 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::{Finding, FindingCode, Limits, Names, Plan, SymbolicPlan, tuple};
 
@@ -188,6 +189,14 @@ impl Policy {
         for found in [&mut verdict.raised, &mut verdict.warned] {
             found.retain(|finding| finding.code != FindingCode::Growth);
             for finding in found {
+                // What stands for a symbol is no size of the operand's.
+                if finding.code == FindingCode::Repeat {
+                    let own = plan.shapes().iter().enumerate();
+                    let own = own.filter(|(operand, _)| finding.operands.contains(operand));
+                    finding.message = own
+                        .map(|(operand, own)| repeated(&names.operand(operand), own, plan.shape()))
+                        .collect();
+                }
                 let fixes: Vec<String> =
                     finding.fixes.drain(..).map(|fix| fix.expression(names)).collect();
                 if !fixes.is_empty() {
@@ -215,16 +224,20 @@ impl Policy {
             };
             if forbidden {
                 let name = plan.operand_name(operand);
-                let (own, result) = (tuple(&shape), tuple(plan.shape()));
                 return Some(Finding {
                     code: FindingCode::Repeat,
                     operands: alloc::vec![operand],
                     axes,
-                    message: format!("{name} {own} is repeated to {result}"),
+                    message: repeated(&name, tuple(&shape), tuple(plan.shape())),
                     fixes: Vec::new(),
                 });
             }
         }
         None
     }
+}
+
+/// What SC100 says.
+fn repeated(name: &str, own: impl fmt::Display, result: impl fmt::Display) -> String {
+    format!("{name} {own} is repeated to {result}")
 }

@@ -234,6 +234,8 @@ fn symbols_are_judged_without_numbers() {
     assert_eq!((square.code, square.fixes.len()), (FindingCode::SquareOuter, 0));
     assert!(square.message.ends_with("; perhaps target[:, None] or pred[:, 0]"), "{square}");
     assert!(verdict.warned.iter().all(|finding| finding.code != FindingCode::Growth));
+    let exact = Policy::default().at(Level::Exact).judge_symbolic(&plan, &names).unwrap();
+    assert_eq!(exact.raised[0].message, "pred (n, 1) is repeated to (n, n)");
     let unranked = resolve_dims(Rule::Numpy, &[Dims::Unranked, shapes[1].clone()]).unwrap();
     assert_eq!(Policy::default().judge_symbolic(&unranked, &names), None);
 }

@@ -25,7 +25,7 @@ pub(super) fn run(args: &OnnxRunArgs) -> Result<(), Failure> {
         Session::new(&model).and_then(|made| made.with_sizes(&sizes)).map_err(fail)?;
     session = session.limit(usize::try_from(memory).unwrap_or(usize::MAX));
     if let Some(threads) = args.threads {
-        session = session.threads(threads);
+        session = session.threads(threads.get());
     }
     if let Some(path) = &args.output {
         check_output(path, session.outputs().count())?;

@@ -178,8 +178,10 @@ fn part(start: i64, end: i64, step: i64, size: usize) -> Result<Slice, NodeError
             Ok(Slice::new(place(start), Some(place(end)), stride))
         }
         ..0 => {
-            // From `start` down to the one above `end`.
-            let start = start.clamp(-1, size.saturating_sub(1));
+            // From `start` down to the one above `end`. What lies before the axis is its first
+            // element, unlike in NumPy.
+            let last = size.saturating_sub(1);
+            let start = start.clamp(last.min(0), last);
             let end = end.clamp(-1, start);
             let stride = stride.max(-isize::MAX);
             Ok(Slice::new(place(end + 1), Some(place(start + 1)), stride))

@@ -72,7 +72,7 @@ bodies! {
     light Real(a) -> T::Part { a.parts().0 }
     light Imag(a) -> T::Part { a.parts().1 }
     light Round(a) -> T { each(a, Float::round) }
-    heavy Absolute(a) -> T::Part { a.parts().0.hypot(a.parts().1) }
+    tiled Absolute(a) -> T::Part { a.parts().0.hypot::<FMA>(a.parts().1) }
     light LogicalNot(a) -> u8 { u8::from(!truth(a)) }
     light Isnan(a) -> u8 { u8::from(nan(a)) }
     light Isinf(a) -> u8 { u8::from(any(a, |part| part.magnitude() == T::Part::INFINITY)) }
@@ -196,7 +196,7 @@ pub(super) fn reciprocal<T: Number>(a: T) -> T {
 #[inline(always)]
 fn sign<T: Number>(a: T) -> T {
     let (real, imag) = a.parts();
-    let size = real.hypot(imag);
+    let size = real.hypot::<false>(imag);
     let infinite = [real, imag].map(|part| part.magnitude() == T::Part::INFINITY);
     match infinite {
         _ if size == T::Part::ZERO => T::of(T::Part::ZERO, T::Part::ZERO),

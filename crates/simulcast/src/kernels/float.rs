@@ -103,7 +103,7 @@ bodies! {
         if a > T::ZERO { T::ONE } else if a < T::ZERO { -T::ONE } else { a + T::ZERO }
     }
     light Sqrt(a) -> T { a.sqrt() }
-    heavy Cbrt(a) -> T { a.cbrt() }
+    tiled Cbrt(a) -> T { a.cbrt::<FMA>() }
     light Square(a) -> T { a * a }
     light Reciprocal(a) -> T { T::ONE / a }
     tiled Exp2(a) -> T { a.exp2::<FMA>() }
@@ -115,13 +115,13 @@ bodies! {
     heavy Tan(a) -> T { a.tan() }
     heavy Arcsin(a) -> T { a.asin() }
     heavy Arccos(a) -> T { a.acos() }
-    heavy Arctan(a) -> T { a.atan() }
-    heavy Sinh(a) -> T { a.sinh() }
-    heavy Cosh(a) -> T { a.cosh() }
+    tiled Arctan(a) -> T { a.atan::<FMA>() }
+    tiled Sinh(a) -> T { a.sinh::<FMA>() }
+    tiled Cosh(a) -> T { a.cosh::<FMA>() }
     tiled Tanh(a) -> T { a.tanh::<FMA>() }
-    heavy Arcsinh(a) -> T { a.asinh() }
-    heavy Arccosh(a) -> T { a.acosh() }
-    heavy Arctanh(a) -> T { a.atanh() }
+    tiled Arcsinh(a) -> T { a.asinh::<FMA>() }
+    tiled Arccosh(a) -> T { a.acosh::<FMA>() }
+    tiled Arctanh(a) -> T { a.atanh::<FMA>() }
     tiled Erf(a) -> T { a.erf::<FMA>() }
     tiled Sigmoid(a) -> T { a.sigmoid::<FMA>() }
     light Relu(a) -> T { if a <= T::ZERO { T::ZERO } else { a } }
@@ -144,8 +144,8 @@ bodies! {
     heavy Remainder(a, b) -> T { remainder(a, b) }
     heavy Fmod(a, b) -> T { a % b }
     tiled Power(a, b) -> T { a.pow::<FMA>(b) }
-    heavy Arctan2(a, b) -> T { a.atan2(b) }
-    heavy Hypot(a, b) -> T { a.hypot(b) }
+    tiled Arctan2(a, b) -> T { a.atan2::<FMA>(b) }
+    tiled Hypot(a, b) -> T { a.hypot::<FMA>(b) }
     light Maximum(a, b) -> T { maximum(a, b) }
     light Minimum(a, b) -> T { minimum(a, b) }
     light LogicalAnd(a, b) -> u8 { u8::from(a != T::ZERO) & u8::from(b != T::ZERO) }

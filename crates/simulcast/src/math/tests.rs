@@ -7,7 +7,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::{Real, erf, exp, library, log, pow, trig};
+use super::{Real, angle, erf, exp, hyperbolic, library, log, pow, root, trig};
 use crate::level::{Kind, Level, compiled_for_levels};
 
 /// A float whose results are compared.
@@ -55,7 +55,8 @@ tested!(f32 u32 i32 0 f64 u64 i64 1);
 
 /// Every function with its bounds.
 fn bounds() -> Vec<(&'static str, [f64; 2])> {
-    [&exp::ULP[..], &log::ULP, &trig::ULP, &erf::ULP, &pow::ULP, &library::ULP].concat()
+    let most = [&exp::ULP[..], &log::ULP, &trig::ULP, &erf::ULP, &pow::ULP, &library::ULP].concat();
+    [&most[..], &hyperbolic::ULP, &angle::ULP, &root::ULP].concat()
 }
 
 fn bound<T: Tested>(name: &str) -> f64 {
@@ -78,9 +79,7 @@ fn each<T: Real, const FMA: bool>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
                 $(stringify!($one) => to.iter_mut().zip(x).for_each(|(to, x)| *to = x.$one::<FMA>()),)*
                 $(stringify!($library) => to.iter_mut().zip(x).for_each(|(to, x)| *to = x.$library()),)*
                 $(stringify!($pair) =>
-                    to.iter_mut().zip(x.iter().zip(y)).for_each(|(to, (x, y))| *to = x.$pair(*y)),)*
-                "pow" =>
-                    to.iter_mut().zip(x.iter().zip(y)).for_each(|(to, (x, y))| *to = x.pow::<FMA>(*y)),
+                    to.iter_mut().zip(x.iter().zip(y)).for_each(|(to, (x, y))| *to = x.$pair::<FMA>(*y)),)*
                 $(stringify!($tile) => {
                     let tiles = x.chunks(128).zip(to.chunks_mut(128));
                     tiles.for_each(|(x, to)| T::$function::<FMA>(x.iter().copied(), unwritten(to)));
@@ -90,10 +89,10 @@ fn each<T: Real, const FMA: bool>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
         };
     }
     loops! {
-        exp2 expm1 log log2 log10 log1p tanh sigmoid erf;
+        exp2 expm1 log log2 log10 log1p tanh sigmoid erf atan sinh cosh asinh acosh atanh cbrt;
         exp exp_tile sin sin_tile cos cos_tile;
-        tan asin acos atan sinh cosh asinh acosh atanh cbrt;
-        atan2 hypot
+        tan asin acos;
+        pow atan2 hypot
     }
 }
 
@@ -235,11 +234,14 @@ fn error(got: f32, exact: f64) -> f64 {
 type Pair = (&'static str, fn(f64) -> f64);
 
 unsafe extern "C" {
-    /// C's error function: the standard library links it, and has no name for it.
+    /// C's functions: the standard library links them, and has no name for them, or formulas of its own.
     safe fn erf(x: f64) -> f64;
+    safe fn asinh(x: f64) -> f64;
+    safe fn acosh(x: f64) -> f64;
+    safe fn atanh(x: f64) -> f64;
 }
 
-const BY_ANOTHER_HAND: [Pair; 12] = [
+const BY_ANOTHER_HAND: [Pair; 20] = [
     ("exp", f64::exp),
     ("exp2", f64::exp2),
     ("expm1", f64::exp_m1),
@@ -252,6 +254,14 @@ const BY_ANOTHER_HAND: [Pair; 12] = [
     ("tanh", f64::tanh),
     ("sigmoid", |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) }),
     ("erf", |x| erf(x)),
+    ("tan", f64::tan),
+    ("atan", f64::atan),
+    ("sinh", f64::sinh),
+    ("cosh", f64::cosh),
+    ("asinh", |x| asinh(x)),
+    ("acosh", |x| acosh(x)),
+    ("atanh", |x| atanh(x)),
+    ("cbrt", f64::cbrt),
 ];
 
 /// The logarithm of how many arguments are looked at together.

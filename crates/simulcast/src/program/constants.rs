@@ -22,7 +22,8 @@ pub(super) fn literally(op: Op, types: &[Type]) -> Result<Option<Literal>, TypeE
         (Some(a), None, None) => of_one(op, a),
         (Some(a), Some(b), None) => of_two(op, a, b),
         (Some(condition), Some(yes), Some(no)) if op == Op::Where => {
-            Ok(Some(if condition.truth() { yes } else { no }))
+            let (chosen, other) = if condition.truth() { (yes, no) } else { (no, yes) };
+            Ok(alike(chosen, other))
         }
         _ => Ok(None),
     }
@@ -36,6 +37,18 @@ fn counted(whole: Option<i128>) -> Result<Option<Literal>, TypeErrorKind> {
 /// A truth as the integer that it is in Python.
 fn whole(literal: Literal) -> Literal {
     if let Bool(truth) = literal { Int(truth.into()) } else { literal }
+}
+
+/// A number as one of the wider kind of the two: which of them is chosen says nothing of the type.
+fn alike(chosen: Literal, other: Literal) -> Option<Literal> {
+    match (chosen, other) {
+        (Complex(_), _) | (Bool(_), Bool(_)) | (Float(_), Bool(_) | Int(_) | Float(_)) => {
+            Some(chosen)
+        }
+        (_, Complex(_)) => real(whole(chosen)).map(|own| Complex(crate::Complex::new(own, 0.0))),
+        (_, Float(_)) => real(whole(chosen)).map(Float),
+        (Bool(_) | Int(_), Bool(_) | Int(_)) => Some(whole(chosen)),
+    }
 }
 
 fn of_one(op: Op, a: Literal) -> Result<Option<Literal>, TypeErrorKind> {

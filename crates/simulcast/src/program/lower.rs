@@ -109,7 +109,13 @@ fn one(
             compared(rest.iter().map(|(op, _)| *op), args, builder)
         }
         (ExprKind::If(..), &[yes, condition, no]) => {
-            builder.apply(Op::Where, &[condition, yes, no])
+            match [condition, yes, no].map(|own| builder.type_of(own)) {
+                // Of numbers Python takes one as it is.
+                [Type::Literal(condition), Type::Literal(_), Type::Literal(_)] => {
+                    Ok(if condition.truth() { yes } else { no })
+                }
+                _ => builder.apply(Op::Where, &[condition, yes, no]),
+            }
         }
         (ExprKind::Clip(..), &[of, low, high]) => clipped(of, low, high, builder),
         (ExprKind::Cast(dtype, _), &[of]) => builder.cast(of, *dtype),

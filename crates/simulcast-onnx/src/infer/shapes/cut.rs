@@ -271,7 +271,7 @@ impl Call<'_, '_> {
     }
 }
 
-/// The indices that a slice of known numbers picks, as NumPy does; bounded by the axis' own size.
+/// The indices that a slice of known numbers picks; bounded by the axis' own size.
 fn picked(size: i64, start: i64, end: i64, step: i64) -> Picked {
     let from_end = |at: i64| if at < 0 { at.saturating_add(size) } else { at };
     let (start, end) = (from_end(start), from_end(end));

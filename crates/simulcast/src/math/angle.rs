@@ -1,0 +1,81 @@
+//! The angle of a tangent, and of a point, of doubles; those of `f32` go through them.
+//!
+//! ```text
+//! atan a = π/2 + atan (-1 / a) = π/4 + atan ((a - 1) / (a + 1))       one of the three
+//! atan t = t + t z P(z) / Q(z)                                        z = t²
+//! ```
+//!
+//! The fraction is that of Moshier's Cephes library.
+
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+
+use super::lane::{Lane, polynomial};
+
+/// How many units in the last place each function may be away, for `f32` and for `f64`.
+#[cfg(test)]
+pub(super) const ULP: [(&str, [f64; 2]); 2] = [("atan", [0.51, 2.0]), ("atan2", [0.51, 2.5])];
+
+/// `t + t z P(z) / Q(z)`: the angle of a tangent up to 0.66 in size, and a `rest` of it.
+#[inline(always)]
+fn narrow<const FMA: bool>(t: f64, rest: f64) -> f64 {
+    const P: [f64; 5] = [
+        -6.485_021_904_942_025e1,
+        -1.228_866_684_490_136_2e2,
+        -7.500_855_792_314_705e1,
+        -1.615_753_718_733_365e1,
+        -8.750_608_600_031_904e-1,
+    ];
+    const Q: [f64; 6] = [
+        1.945_506_571_482_614e2,
+        4.853_903_996_359_137e2,
+        4.328_810_604_912_903e2,
+        1.650_270_098_316_988_5e2,
+        2.485_846_490_142_306_3e1,
+        1.0,
+    ];
+    let z = t * t;
+    let fraction = z * polynomial::<f64, FMA>(z, &P) / polynomial::<f64, FMA>(z, &Q);
+    t + t.fma::<FMA>(fraction, rest)
+}
+
+/// What π/2 and its half are too small by.
+const REST: f64 = 6.123_233_995_736_766e-17;
+
+/// The angle of `above / below`, neither of which is negative or both infinite, within 2 ULP.
+#[inline(always)]
+fn angle<const FMA: bool>(above: f64, below: f64) -> f64 {
+    let (large, middle) = (above > 2.414_213_562_373_095 * below, above > 0.66 * below);
+    let (over, under, base, rest) = if large {
+        (-below, above, FRAC_PI_2, REST)
+    } else if middle {
+        (above - below, above + below, FRAC_PI_4, 0.5 * REST)
+    } else {
+        (above, below, 0.0, 0.0)
+    };
+    base + narrow::<FMA>(over / under, rest)
+}
+
+/// The angle of a tangent, within 2 ULP.
+#[inline(always)]
+pub(super) fn atan<const FMA: bool>(x: f64) -> f64 {
+    angle::<FMA>(x.abs(), 1.0).copysign(x)
+}
+
+/// The angle of the point `(x, y)`, within 2.5 ULP.
+#[inline(always)]
+pub(super) fn atan2<const FMA: bool>(y: f64, x: f64) -> f64 {
+    let (a, b) = (y.abs(), x.abs());
+    // Large numbers are made smaller, so that no sum of two is infinite, and small ones larger, so
+    // that they have all their digits; both infinite are both 1.
+    let top = if a > b { a } else { b };
+    let by = if top > 1e300 { 0.25 } else { 1.0 };
+    let by = if top < 1e-280 { (1_u128 << 100) as f64 } else { by };
+    let both = a == f64::INFINITY && b == f64::INFINITY;
+    let (above, below) = if both { (1.0, 1.0) } else { (a * by, b * by) };
+    // Of no distance the angle is 0, not that of 0 / 0.
+    let below = if top == 0.0 { 1.0 } else { below };
+    let angle = angle::<FMA>(above, below);
+    let angle = if 1.0_f64.copysign(x) < 0.0 { PI - (angle - 2.0 * REST) } else { angle };
+    let nan = x + y;
+    if nan.is_nan() && !both { nan } else { angle.copysign(y) }
+}
