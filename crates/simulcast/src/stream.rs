@@ -10,14 +10,50 @@
 
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::OnceLock;
 
-/// What is read and written stays in a last-level cache if it is no more than this. With debug assertions
-/// it is less, so that tests come here with less.
+/// The bytes of a last-level cache: of a larger one, others use the rest. With debug assertions it is less, so
+/// that tests come here with less.
 const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
 
-/// Where it is more, that many bytes of results do, and whoever reads or writes them next finds them there;
-/// the rest goes past it.
-const KEPT: usize = CACHE / 8 * 7;
+/// What is read and written stays in the last-level cache if it is no more than this.
+fn cache() -> usize {
+    static SIZE: OnceLock<usize> = OnceLock::new();
+    *SIZE.get_or_init(|| largest_cache().map_or(CACHE, |bytes| bytes.min(CACHE)))
+}
+
+/// The size of the largest cache, where the processor says it.
+fn largest_cache() -> Option<usize> {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        // Intel's leaf, and AMD's: alike, and without entries where the other is in use.
+        let known = |&leaf: &u32| leaf <= cpuid(leaf & 0x8000_0000, 0).eax;
+        let leaves = [4, 0x8000_001d].into_iter().filter(known);
+        let caches = leaves.flat_map(|leaf| (0..8).map(move |at| cpuid(leaf, at)));
+        let bytes = caches.filter(|found| matches!(found.eax & 31, 1 | 3)).map(|found| {
+            let field = |from: u32, bits: u32| (found.ebx >> from & ((1 << bits) - 1)) as usize + 1;
+            let set = field(0, 12) * field(12, 10) * field(22, 10);
+            set.saturating_mul(found.ecx as usize + 1)
+        });
+        bytes.max()
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    None
+}
+
+/// What the processor says of itself.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]
+fn cpuid(leaf: u32, at: u32) -> std::arch::x86_64::CpuidResult {
+    // SAFETY: every x86-64 has the instruction.
+    unsafe { std::arch::x86_64::__cpuid_count(leaf, at) }
+}
+
+/// Of what is more, the share of the cache that results fill: whoever reads or writes those next finds them
+/// there, and the rest goes past it.
+const fn kept(cache: usize) -> usize {
+    cache / 8 * 7
+}
 
 /// The bytes of neighbouring results that go the same way.
 pub(crate) const STRETCH: usize = 1 << 16;
@@ -37,14 +73,15 @@ impl Streams {
     /// leaves less room in it.
     #[inline(always)]
     pub(crate) fn of(written: usize, read: impl FnOnce() -> usize) -> Self {
+        // Few are not worth it, whatever there is of caches.
         if written < CACHE / 8 {
             return Self::NONE;
         }
-        let read = read();
-        if written.saturating_add(read) <= CACHE {
+        let (cache, read) = (cache(), read());
+        if written.saturating_add(read) <= cache {
             return Self::NONE;
         }
-        let room = KEPT.saturating_sub(read / 3 * 2).min(written) as u64;
+        let room = kept(cache).saturating_sub(read / 3 * 2).min(written) as u64;
         // No overflow: there is less room than a cache has.
         Self { kept: (room << 32) / written as u64 }
     }
@@ -279,17 +316,30 @@ mod tests {
 
     #[test]
     fn as_much_stays_in_a_cache_as_it_has_room_for() {
-        assert!(!Streams::of(CACHE, || 0).any() && !Streams::of(CACHE / 2, || CACHE / 2).any());
+        let cache = cache();
+        assert!(!Streams::of(cache, || 0).any() && !Streams::of(cache / 2, || cache / 2).any());
         assert!(!Streams::of(CACHE / 16, || usize::MAX).any());
         // What is read takes all the room.
-        assert!(Streams::of(2 * CACHE, || 2 * CACHE).all() && Streams::of(usize::MAX, || 0).all());
-        let some = Streams::of(2 * CACHE, || 0);
+        assert!(Streams::of(2 * cache, || 2 * cache).all() && Streams::of(usize::MAX, || 0).all());
+        let some = Streams::of(2 * cache, || 0);
         assert!(some.any() && !some.all());
-        let kept = (0..2 * CACHE)
-            .step_by(STRETCH)
-            .filter(|&at| !some.at(ptr::without_provenance::<u8>(at)));
-        let kept = kept.count() * STRETCH;
-        assert!(kept.abs_diff(KEPT) <= 4 * STRETCH, "{kept} bytes");
+        let stays = |at: &usize| !some.at(ptr::without_provenance::<u8>(*at));
+        let stay = (0..2 * cache).step_by(STRETCH).filter(stays).count() * STRETCH;
+        assert!(stay.abs_diff(kept(cache)) <= 4 * STRETCH, "{stay} bytes");
+    }
+
+    #[test]
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    fn the_largest_cache_is_as_large_as_the_system_says() {
+        let size = |at: usize| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{at}/size");
+            let text = std::fs::read_to_string(path).ok()?;
+            text.trim().strip_suffix('K')?.parse::<usize>().ok()
+        };
+        // Containers may hide it.
+        if let Some(largest) = (0..8).filter_map(size).max() {
+            assert_eq!(largest_cache(), Some(largest << 10));
+        }
     }
 
     // [E_BROADCAST_ANY_FUNC_3020]
