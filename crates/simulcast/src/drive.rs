@@ -156,9 +156,12 @@ fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way
             }
         }
     }
+    // Rows that are streamed begin and end at lines, which takes longer than a few of those do.
+    let size = body.sizes().into_iter().fold(size_of::<B::Out>() * body.unit(), usize::max);
+    let short = if job.stream.any() { SHORT.max(STRETCH / 2 / size.max(1)) } else { SHORT };
     let mut from = last;
     let mut len = inner.len;
-    while len < SHORT && from > 0 && loops.len() - from < INLINE {
+    while len < short && from > 0 && loops.len() - from < INLINE {
         let whole = len.cast_signed() * unit;
         if outer[from - 1].out != whole || !tileable(body, loops, from - 1) {
             break;

@@ -23,8 +23,8 @@
 //! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
 //! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
 //!
-//! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, up to 1,024,
-//! `SIMULCAST_LEVEL` the instruction set.
+//! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, up to 1,024, which stay awake for a
+//! fifth of a millisecond after each; `SIMULCAST_LEVEL` sets the instruction set.
 
 #![warn(clippy::panic, clippy::expect_used)]
 
