@@ -137,7 +137,9 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
     let mut blocks: [Vec<Line>; N] = std::array::from_fn(|n| {
         let bytes = first.len.saturating_mul(inner * sizes[n]);
         let again = outer.last().is_some_and(|one| one.ins[n] == 0);
-        let whole = lies[n] == Lie::Packed && again && first.len > steps && bytes <= BLOCK;
+        // Nothing is, where all of the rows do without.
+        let packs = lies[n] == Lie::Packed && (job.stream.any() || !by_rows);
+        let whole = packs && again && first.len > steps && bytes <= BLOCK;
         Vec::with_capacity(if whole { bytes.div_ceil(size_of::<Line>()) } else { 0 })
     });
     let mut rooms = [Room([MaybeUninit::uninit(); STRETCH]); N];
