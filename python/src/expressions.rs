@@ -7,7 +7,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
-use simulcast::{Casting, DType, Diagnostic, Expr, ExprKind, Literal, ProgramError, Promotion};
+use simulcast::{
+    Casting, DType, Diagnostic, Expr, ExprKind, ExprNode, Literal, ProgramError, Promotion,
+};
 
 use crate::dense;
 use crate::dtypes;
@@ -393,7 +395,7 @@ impl<'py> Call<'_, 'py> {
         for node in expr.nodes().iter().take(shapes.len()) {
             let children = node.kind.children();
             let own = children.iter().filter_map(|id| {
-                Some((shapes.get(id.index())?.as_deref()?, written(expr, id.index())))
+                Some((shapes.get(id.index())?.as_deref()?, written(expr, expr.node(*id)?)))
             });
             let (own, names): (Vec<&[usize]>, Vec<String>) = own.unzip();
             if own.len() > 1 && policies::is_asked(&own) {
@@ -406,26 +408,7 @@ impl<'py> Call<'_, 'py> {
 }
 
 /// A part of an expression as it is written, so that more can be written behind it.
-fn written(expr: &Expr, node: usize) -> String {
-    let text = expr.text().get(expr.nodes()[node].span.clone()).unwrap_or_default();
-    // A name, a number, or a call: nothing binds weaker than what would be written behind it.
-    let rest = text.trim_start_matches(|c: char| c.is_alphanumeric() || "_.".contains(c));
-    match rest.is_empty() || is_bracket(rest) {
-        true => text.to_owned(),
-        false => format!("({text})"),
-    }
-}
-
-/// Whether a text is one bracket, from its first character to its last.
-fn is_bracket(text: &str) -> bool {
-    let mut depth = 0_usize;
-    let mut closings = text.char_indices().filter_map(|(at, c)| {
-        match c {
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        (depth == 0).then_some(at)
-    });
-    closings.next().is_some_and(|at| at > 0 && at + 1 == text.len())
+fn written(expr: &Expr, node: &ExprNode) -> String {
+    let text = expr.text().get(node.span.clone()).unwrap_or_default();
+    if node.is_tight() { text.to_owned() } else { format!("({text})") }
 }

@@ -1,5 +1,6 @@
 """Policies: strict blocks, checks, records, guarded arrays, the environment variable and the pytest plugin."""
 
+import ast
 import asyncio
 import pickle
 import subprocess
@@ -232,7 +233,18 @@ def test_fixtures_are_under_the_policy_too(pytester):
 
 def test_expressions_are_refused_by_their_names():
     image, bias = np.ones((3, 4)), np.ones(4)
-    for text, name in [("image * 2 - bias", "bias"), ("image - (bias + 1)", "(bias + 1)"), ("image - sqrt(bias)", "sqrt(bias)")]:
+    for text, part, name in [
+        ("image * 2 - bias", "bias", "bias"),
+        ("image - (bias + 1)", "(bias + 1)", "(bias + 1)"),
+        ("image - sqrt(bias)", "sqrt(bias)", "sqrt(bias)"),
+        ("image - (bias) * (bias)", "(bias) * (bias)", "((bias) * (bias))"),
+        ("image - (bias).clip(0, 1)", "(bias).clip(0, 1)", "(bias).clip(0, 1)"),
+        ("image - -(bias)", "-(bias)", "(-(bias))"),
+        ("image - clip(bias + 1, None, None)", "clip(bias + 1, None, None)", "clip(bias + 1, None, None)"),
+    ]:
+        # What is written behind the name is about all of it: Python reads it so.
+        named = ast.parse(f"{name}[None, :]", mode="eval").body
+        assert ast.dump(named.value) == ast.dump(ast.parse(part, mode="eval").body)
         with simulcast.strict(), pytest.raises(simulcast.BroadcastError) as caught:
             simulcast.evaluate(text, image=image, bias=bias)
         assert caught.value.names[1] == name and caught.value.shapes == ((3, 4), (4,))
@@ -240,7 +252,7 @@ def test_expressions_are_refused_by_their_names():
         expected = f"{name}[None, :] is {bias[None, :].shape}, result {np.broadcast_shapes(image.shape, bias.shape)}"
         assert caught.value.suggestions == (expected,) and expected in str(caught.value)
         with simulcast.strict():
-            simulcast.evaluate(text.replace(name, f"{name}[None, :]"), image=image, bias=bias)
+            simulcast.evaluate(text.replace(part, f"{name}[None, :]"), image=image, bias=bias)
 
 
 def test_sizes_that_are_not_known_are_said_as_they_are():

@@ -59,6 +59,15 @@ fn shapes_that_clash() {
     );
     insta::assert_snapshot!("a_function", shown("maximum(image, mean)", image));
     insta::assert_snapshot!("a_condition", shown("image if mean > 0 else 0", image));
+    for (text, suggested) in [
+        ("image - (mean) * (std)", "image - ((mean) * (std))[:, None, None]"),
+        ("image - sqrt(mean)", "image - sqrt(mean)[:, None, None]"),
+        ("image - (mean).clip(0, 1)", "image - (mean).clip(0, 1)[:, None, None]"),
+    ] {
+        let diagnostic = run(text, image, Promotion::Numpy).unwrap_err();
+        assert_eq!(diagnostic.suggestions().next().as_deref(), Some(suggested));
+        assert_eq!(run(suggested, image, Promotion::Numpy).ok().as_deref(), Some(image[0].2));
+    }
     let matrices: &Operands<'_> = &[("a", F32, &[3, 5]), ("b", F32, &[5, 3]), ("c", F32, &[4])];
     insta::assert_snapshot!("transposed", shown("a + b", matrices));
     insta::assert_snapshot!("the_second_comparison", shown("1 < a <= c", matrices));
@@ -84,7 +93,9 @@ fn types_that_do_not_go_together() {
     insta::assert_snapshot!("too_large_an_integer", shown("k + 10 ** 40", mask));
     let strict = run("x + k", mask, Promotion::Strict).unwrap_err();
     insta::assert_snapshot!("strict", strict.to_string());
-    for text in ["x + k", "(x * 2) + (k - 1)", "where(mask, k, x)", "k if mask else x + 1"] {
+    for text in
+        ["x + k", "(x * 2) + (k - 1)", "where(mask, k, x)", "k if mask else x + 1", "x + (k) * (k)"]
+    {
         let strict = run(text, mask, Promotion::Strict).unwrap_err();
         let edits: Vec<String> = strict.suggestions().collect();
         assert!(!edits.is_empty(), "{strict}");

@@ -113,6 +113,49 @@ fn every_node_says_where_it_stands() {
     assert_eq!(spans, ["x", "mean", "(x - mean)", "a", "sqrt(a)", &text]);
 }
 
+/// As Python's `ast` has it: whether the value of `{text}[None]` is all of the text.
+#[test]
+fn an_index_behind_a_text_is_about_all_of_it_or_not() {
+    for (text, expected) in [
+        ("a", true),
+        ("(a)", true),
+        ("a + b", false),
+        ("(a + b)", true),
+        ("(a) + (b)", false),
+        ("((a) + (b))", true),
+        ("(a).T", true),
+        ("(a).sum(axis=0)", true),
+        ("-a", false),
+        ("-(a)", false),
+        ("(+a)", true),
+        ("a ** 2", false),
+        ("(a) ** (b)", false),
+        ("abs(a) + abs(b)", false),
+        ("(abs(a))", true),
+        ("a[:, None]", true),
+        ("(a)[:, None] + (b)[None]", false),
+        ("not (a)", false),
+        ("(a) if b else (c)", false),
+        ("(a) < (b)", false),
+        ("abs(a).real", true),
+        ("clip(a + b, None, None)", true),
+        ("clip((a), None, None)", true),
+        ("concat('(', a)", true),
+        ("((a))", true),
+        ("(a + b) * (c)", false),
+        ("+a + b", false),
+        ("(a).astype(int8)", true),
+        ("int8(a)", true),
+    ] {
+        let expr = read(text);
+        assert_eq!(expr.nodes().last().unwrap().is_tight(), expected, "{text}");
+    }
+    // `clip` without bounds is its operand, which stands where the call does.
+    let clipped = read("clip((a), None, None)");
+    let node = &clipped.nodes()[0];
+    assert_eq!((node.span.clone(), node.is_bracketed()), (0..21, false));
+}
+
 #[test]
 fn errors_say_what_was_expected_and_where() {
     for (text, start, message) in [

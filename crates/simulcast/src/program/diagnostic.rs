@@ -281,19 +281,10 @@ fn suggestions(
         };
         let node = expr.node(*arrays.get(*operand)?)?;
         let own = expr.text().get(node.span.clone())?;
-        // What binds less strongly than an index needs brackets.
-        let tight = matches!(
-            node.kind,
-            ExprKind::Name(_)
-                | ExprKind::Index(..)
-                | ExprKind::Transpose(..)
-                | ExprKind::Reduce { .. }
-        );
-        let closed = tight || own.ends_with(')') && own.starts_with('(');
         let names = simulcast_core::Names::of((0..arrays.len()).map(|_| "#"));
         let suffix = fix.expression(&names);
         let suffix = suffix.strip_prefix('#')?;
-        let (span, with) = match closed {
+        let (span, with) = match node.is_tight() {
             true => (node.span.end..node.span.end, suffix.to_string()),
             false => (node.span.clone(), format!("({own}){suffix}")),
         };
@@ -313,10 +304,11 @@ fn casts(
     let one = |&(id, own): &(ExprId, DType)| {
         let wider = |dtype: &DType| *dtype != own && can_cast(own, *dtype, Casting::Safe);
         let to = operands.iter().map(|(_, dtype)| *dtype).find(wider)?;
-        let span = expr.node(id)?.span.clone();
+        let node = expr.node(id)?;
+        let span = node.span.clone();
         let text = expr.text().get(span.clone())?;
-        let closed = text.starts_with('(') && text.ends_with(')');
-        let with = if closed { format!("{to}{text}") } else { format!("{to}({text})") };
+        let with =
+            if node.is_bracketed() { format!("{to}{text}") } else { format!("{to}({text})") };
         fits(&edited(expr.text(), &span, &with))?;
         Some((format!("as {to} it is of the other's type"), span, with))
     };

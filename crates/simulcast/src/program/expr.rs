@@ -102,6 +102,42 @@ pub struct ExprNode {
     pub span: Range<usize>,
     /// Its operator or the function's name.
     pub head: Range<usize>,
+    /// How its text holds together.
+    pub(super) form: Form,
+}
+
+/// How the text of a node holds together, where more is written around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// By an operator, which may bind less strongly.
+    Open,
+    /// As a name, a call, an index: what is written behind it is about all of it.
+    Tight,
+    /// In brackets of its own.
+    Bracket,
+}
+
+impl ExprNode {
+    /// Whether an index or a method written behind its text is about all of it, not about its last
+    /// operand.
+    ///
+    /// ```
+    /// use simulcast::Expr;
+    ///
+    /// let whole = |text| Expr::parse(text).map(|expr| expr.nodes().last().unwrap().is_tight());
+    /// assert_eq!(whole("(a + b)"), Ok(true));
+    /// assert_eq!(whole("(a) + (b)"), Ok(false));
+    /// ```
+    #[must_use]
+    pub fn is_tight(&self) -> bool {
+        self.form != Form::Open
+    }
+
+    /// Whether its text is in brackets of its own.
+    #[must_use]
+    pub fn is_bracketed(&self) -> bool {
+        self.form == Form::Bracket
+    }
 }
 
 /// An expression that was read from text.

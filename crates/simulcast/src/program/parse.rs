@@ -20,7 +20,7 @@ mod call;
 
 use std::ops::Range;
 
-use super::expr::{Expr, ExprId, ExprKind, ExprNode};
+use super::expr::{Expr, ExprId, ExprKind, ExprNode, Form};
 use super::parse_error::{ParseError, ParseErrorKind};
 use super::token::{Spanned, Token, tokens};
 use crate::op::Op;
@@ -159,8 +159,16 @@ impl Parser {
 
     fn push(&mut self, kind: ExprKind, start: usize, head: Range<usize>) -> ExprId {
         let id = ExprId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(ExprNode { kind, span: start..self.end(), head });
+        self.nodes.push(ExprNode { kind, span: start..self.end(), head, form: Form::Open });
         id
+    }
+
+    /// Counts what stands around a node as its own text, from a place up to what was taken last.
+    fn widen(&mut self, id: ExprId, start: usize, form: Form) {
+        let end = self.end();
+        if let Some(node) = self.nodes.get_mut(id.index()) {
+            (node.span, node.form) = (start..end, form);
+        }
     }
 
     /// One level deeper.
@@ -274,6 +282,11 @@ impl Parser {
                 let attribute = self.deeper(|own| own.attribute(of, start));
                 of = attribute.map_err(|error| self.of_module(of, head.end).unwrap_or(error))?;
             } else {
+                if let Some(node) = self.nodes.get_mut(of.index())
+                    && node.form == Form::Open
+                {
+                    node.form = Form::Tight;
+                }
                 return Ok(of);
             }
         }
@@ -322,10 +335,7 @@ impl Parser {
                 let inner = self.conditional()?;
                 self.want(")", "an operator or `)`")?;
                 // The brackets belong to the operand, so that an index can be put after them.
-                let end = self.end();
-                if let Some(node) = self.nodes.get_mut(inner.index()) {
-                    node.span = span.start..end;
-                }
+                self.widen(inner, span.start, Form::Bracket);
                 Ok(inner)
             }
             _ => Err(self.unexpected("an operand")),

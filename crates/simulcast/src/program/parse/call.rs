@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{COMPARISONS, Parsed, Parser};
 use crate::dtype::DType;
 use crate::op::Op;
-use crate::program::expr::{ExprId, ExprKind};
+use crate::program::expr::{ExprId, ExprKind, Form};
 use crate::program::functions::{Function, near_dtype};
 use crate::program::graph::{AxisPattern, Fold};
 use crate::program::parse_error::{ParseError, ParseErrorKind};
@@ -193,26 +193,41 @@ impl Parser {
         }
     }
 
+    /// Takes a keyword and its sign, where one stands here: its place among those that the function
+    /// has, of which some are given already.
+    fn keyword(
+        &mut self,
+        function: &str,
+        known: [&str; 2],
+        given: [bool; 2],
+    ) -> Parsed<Option<usize>> {
+        let keyword = match self.token() {
+            Token::Name(keyword) if self.names(1) => keyword.clone(),
+            _ => return Ok(None),
+        };
+        let function = function.into();
+        match known.iter().position(|own| *own == keyword) {
+            None => Err(self.error(ParseErrorKind::Keyword { function, keyword })),
+            Some(at) if given[at] => Err(self.error(ParseErrorKind::Twice { function, keyword })),
+            at => {
+                self.at += 2;
+                Ok(at)
+            }
+        }
+    }
+
     /// The bounds of `clip`, up to the closing bracket: two, or some by name, or `None`.
     fn clipped(&mut self, of: ExprId, start: usize, head: Range<usize>) -> Parsed {
         let (mut bounds, mut count, mut named) = ([None; 2], 0, false);
         while !self.take(")") {
-            let at = match self.token().clone() {
-                Token::Name(keyword) if self.names(1) => {
-                    let at = ["min", "max"].iter().position(|own| *own == keyword);
-                    let function = String::from("clip");
-                    let Some(at) = at else {
-                        return Err(self.error(ParseErrorKind::Keyword { function, keyword }));
-                    };
-                    if bounds.get(at).is_some_and(Option::is_some) {
-                        return Err(self.error(ParseErrorKind::Twice { function, keyword }));
-                    }
-                    self.at += 2;
+            let given = bounds.map(|bound: Option<_>| bound.is_some());
+            let at = match self.keyword("clip", ["min", "max"], given)? {
+                Some(at) => {
                     named = true;
                     at
                 }
-                _ if named => return Err(self.unexpected("`min=`, `max=` or `)`")),
-                _ => count,
+                None if named => return Err(self.unexpected("`min=`, `max=` or `)`")),
+                None => count,
             };
             let bound = if self.take("None") { None } else { Some(self.conditional()?) };
             if let Some(place) = bounds.get_mut(at) {
@@ -233,7 +248,10 @@ impl Parser {
             [Some(low), Some(high)] => ExprKind::Clip(of, low, high),
             [Some(low), None] => ExprKind::Apply(Op::Maximum, vec![of, low]),
             [None, Some(high)] => ExprKind::Apply(Op::Minimum, vec![of, high]),
-            [None, None] => return Ok(of),
+            [None, None] => {
+                self.widen(of, start, Form::Open);
+                return Ok(of);
+            }
         };
         Ok(self.push(kind, start, head))
     }
@@ -248,31 +266,18 @@ impl Parser {
         head: Range<usize>,
     ) -> Parsed {
         let (mut axes, mut keepdims) = (None, false);
-        let mut given: Vec<String> = Vec::new();
+        let mut given = [false; 2];
         while !self.take(")") {
-            let keyword = match self.token().clone() {
-                Token::Name(name) if self.names(1) => {
-                    self.at += 2;
-                    name
-                }
-                _ if given.is_empty() => "axis".into(),
-                _ => return Err(self.unexpected("`axis=`, `keepdims=` or `)`")),
+            let at = match self.keyword(function, ["axis", "keepdims"], given)? {
+                Some(at) => at,
+                None if given == [false; 2] => 0,
+                None => return Err(self.unexpected("`axis=`, `keepdims=` or `)`")),
             };
-            if given.contains(&keyword) {
-                self.at -= 2;
-                let kind = ParseErrorKind::Twice { function: function.into(), keyword };
-                return Err(self.error(kind));
+            match at {
+                0 => axes = self.axes()?,
+                _ => keepdims = self.flag()?,
             }
-            match keyword.as_str() {
-                "axis" => axes = self.axes()?,
-                "keepdims" => keepdims = self.flag()?,
-                _ => {
-                    self.at -= 2;
-                    let kind = ParseErrorKind::Keyword { function: function.into(), keyword };
-                    return Err(self.error(kind));
-                }
-            }
-            given.push(keyword);
+            given[at] = true;
             if !self.take(",") {
                 self.want(")", "`,` or `)`")?;
                 break;
