@@ -372,6 +372,11 @@ def multiply_add(
 
 @final
 class Finding:
+    def __new__(
+        cls, code: str, message: str, operands: Sequence[int], axes: Sequence[int], suggestions: Sequence[str]
+    ) -> Finding: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
     code: Final[str]
     message: Final[str]
     operands: Final[list[int]]
@@ -380,6 +385,8 @@ class Finding:
 
 @final
 class Explanation:
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @property
     def shape(self) -> tuple[int | str | None, ...] | None: ...
     @property

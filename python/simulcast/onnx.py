@@ -44,10 +44,41 @@ def _source(model):
 
 
 class Session:
-    """A model that is ready to run."""
+    """A model that is ready to run.
+
+    It pickles as the bytes of its model, with its options; one whose data are in other files, as its path.
+    """
 
     def __init__(self, model, *, threads=None, limit=None):
-        self._session = _OnnxSession(_source(model), threads, limit)
+        source = _source(model)
+        self._session = _OnnxSession(source, threads, limit)
+        if not isinstance(source, bytes):
+            # It is read again only to be pickled: until then the bytes would be in memory for nothing.
+            source = _os.path.abspath(_os.fspath(source))
+            self._read = _version(source)
+        self._made = source, threads, limit
+
+    def __reduce__(self):
+        source, *options = self._made
+        if not isinstance(source, bytes):
+            source = self._file(source, *options)
+        return _session, (type(self), source, *options)
+
+    def _file(self, path, *options):
+        """The bytes of the file that the model was read from, or its path where they are not all of it."""
+        with open(path, "rb") as file:
+            source = file.read()
+        if _version(path) != self._read:
+            raise ModelError(f"{path} was changed since the session was made of it")
+        try:
+            _OnnxSession(source, *options)
+        except ModelError:
+            return path
+        return source
+
+    def __deepcopy__(self, memo):
+        # Nothing of it changes.
+        return self
 
     @property
     def inputs(self):
@@ -72,6 +103,16 @@ class Session:
             except (TypeError, ValueError):
                 raise TypeError(f"inputs are arrays by name, not {type(inputs).__name__}") from None
         return self._session.run(inputs, out)
+
+
+def _session(kind, model, threads, limit):
+    return kind(model, threads=threads, limit=limit)
+
+
+def _version(path):
+    """What tells a file from what it is after somebody wrote to it."""
+    status = _os.stat(path)
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 # The names of ml_dtypes, and those of ONNX.

@@ -1,17 +1,28 @@
 //! `explain`: a broadcast in words and pictures, as the command shows it.
 
+use std::hash::{Hash, Hasher};
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::Value;
-use simulcast_core::{Finding as CoreFinding, Names, OwnedRule};
+use simulcast_core::{Finding as CoreFinding, FindingCode, Names, OwnedRule, ShapeText};
 use simulcast_explain::{Outcome, Subject, TextOptions, fragment, json, page, shown, svg, text};
 
 use crate::rules::Rule;
-use crate::shapes::{dims_tuple, read_operand, tuple};
+use crate::shapes::{dims_tuple, operand_object, read_operand, tuple};
 
-/// Operands, their names and the rule: what is asked.
+/// What is asked, as it is asked again of what was pickled: operands, what they are called, the rule.
+#[derive(PartialEq, Eq, Hash)]
+struct Question {
+    operands: Vec<ShapeText>,
+    names: Vec<String>,
+    rule: Rule,
+}
+
+/// Operands, their names and the rule, and what comes of them.
 pub(crate) struct Request {
+    question: Question,
     pub(crate) rule: OwnedRule,
     pub(crate) names: Names,
     pub(crate) outcome: Outcome,
@@ -23,14 +34,16 @@ impl Request {
         rule: Option<&Bound<'_, PyAny>>,
         called: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        let rule = Rule::read(rule)?;
+        let asked = Rule::read(rule)?;
+        let rule = asked.clone();
         let by_name = rule.owned.kind == simulcast_core::RuleKind::Named;
         let (mut shapes, mut names) = (Vec::new(), Names::default());
-        for operand in operands.iter_borrowed() {
-            let shape = read_operand(&operand)?;
-            names.axes.push(if by_name { shape.axis_names() } else { shape.axes });
-            names.operands.push(shape.name.unwrap_or_default());
-            shapes.push(shape.dims);
+        let read = operands.iter().map(|operand| read_operand(&operand));
+        let mut read: Vec<ShapeText> = read.collect::<PyResult<_>>()?;
+        for shape in &mut read {
+            names.axes.push(if by_name { shape.axis_names() } else { shape.axes.clone() });
+            names.operands.push(shape.name.take().unwrap_or_default());
+            shapes.push(shape.dims.clone());
         }
         if let Some(called) = called {
             if called.len() != operands.len() {
@@ -42,14 +55,16 @@ impl Request {
             }
             names.operands = called;
         }
+        let question = Question { operands: read, names: names.operands.clone(), rule: asked };
         let rule = rule.with_names(&mut names)?;
         let outcome = Outcome::of(&rule, &shapes, &names);
-        Ok(Self { rule, names, outcome })
+        Ok(Self { question, rule, names, outcome })
     }
 }
 
-/// Something suspicious about a broadcast.
-#[pyclass(module = "simulcast", frozen, get_all)]
+/// Something suspicious about a broadcast. It can be pickled.
+#[pyclass(module = "simulcast", frozen, get_all, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Finding {
     /// The stable code, such as `SC102`.
     code: &'static str,
@@ -77,6 +92,24 @@ impl Finding {
 
 #[pymethods]
 impl Finding {
+    #[new]
+    fn new(
+        code: &str,
+        message: String,
+        operands: Vec<usize>,
+        axes: Vec<usize>,
+        suggestions: Vec<String>,
+    ) -> PyResult<Self> {
+        let known = FindingCode::from_text(code)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no finding {code:?}")))?;
+        Ok(Self { code: known.as_str(), message, operands, axes, suggestions })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Self { code, message, operands, axes, suggestions } = self;
+        (py.get_type::<Self>(), (code, message, operands, axes, suggestions)).into_pyobject(py)
+    }
+
     fn __str__(&self) -> String {
         format!("{}: {}", self.code, self.message)
     }
@@ -86,12 +119,26 @@ impl Finding {
     }
 }
 
-/// A broadcast explained: prints as text, shows as a picture in a notebook.
-#[pyclass(module = "simulcast", frozen)]
+/// A broadcast explained: prints as text, shows as a picture in a notebook. It can be pickled.
+#[pyclass(module = "simulcast", frozen, eq, hash)]
 pub(crate) struct Explanation {
+    question: Question,
     outcome: Outcome,
     names: Names,
     findings: Vec<CoreFinding>,
+}
+
+/// All else follows from what was asked.
+impl PartialEq for Explanation {
+    fn eq(&self, other: &Self) -> bool {
+        self.question == other.question
+    }
+}
+
+impl Hash for Explanation {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.question.hash(state);
+    }
 }
 
 impl Explanation {
@@ -125,9 +172,9 @@ pub(crate) fn explain(
     names: Option<Vec<String>>,
     rule: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Explanation> {
-    let Request { names, outcome, .. } = Request::read(operands, rule, names)?;
+    let Request { question, names, outcome, .. } = Request::read(operands, rule, names)?;
     let findings = outcome.judge(&shown(), &names).unwrap_or_default().warned;
-    Ok(Explanation { outcome, names, findings })
+    Ok(Explanation { question, outcome, names, findings })
 }
 
 #[pymethods]
@@ -173,6 +220,18 @@ impl Explanation {
     /// The explanation as data, as `simulcast explain --json` prints it.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         object(py, &json(&self.subject()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Question { operands, names, rule } = &self.question;
+        let options = PyDict::new(py);
+        options.set_item("names", names)?;
+        options.set_item("rule", rule.clone())?;
+        let explain = py.import("simulcast")?.getattr("explain")?;
+        let ask = py.import("functools")?.getattr("partial")?.call((explain,), Some(&options))?;
+        let operands = operands.iter().map(|operand| operand_object(py, operand));
+        let operands = PyTuple::new(py, operands.collect::<PyResult<Vec<_>>>()?)?;
+        (ask, operands).into_pyobject(py)
     }
 
     fn __str__(&self) -> String {

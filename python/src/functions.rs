@@ -18,7 +18,7 @@ use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
 use crate::expressions::python;
-use crate::operands::{Operand, view, views};
+use crate::operands::{Operand, Order, view, views};
 use crate::policies;
 use crate::results::Target;
 use crate::rules::Rule;
@@ -202,16 +202,16 @@ pub(crate) fn convert<'py>(
                     let strong =
                         py.import("numpy")?.call_method1("asarray", (python(py, *number)?,))?;
                     let cast = strong.call_method1("astype", (dtypes::object(py, to)?,))?;
-                    Operand::Array(cast.cast_into()?)
+                    Operand::Array(cast.cast_into()?, Order::Native)
                 }
                 Err(error) => return Err(mistyped(&error)),
             },
             (_, Type::Array(own)) if !can_cast(own, to, casting) => {
                 return Err(uncast(op, own, to, casting));
             }
-            (Operand::Array(array), _) => {
+            (Operand::Array(array, order), _) => {
                 let descriptor = dtypes::object(array.py(), to)?;
-                Operand::Array(array.call_method1("astype", (descriptor,))?.cast_into()?)
+                Operand::Array(array.call_method1("astype", (descriptor,))?.cast_into()?, *order)
             }
             _ => return Err(PyTypeError::new_err(format!("`{op}` does not compute in {to} here"))),
         };
@@ -234,8 +234,14 @@ pub(crate) fn check_casts(op: Op, operands: &[Operand<'_>], casting: Casting) ->
     let own = signature(op, &types, Promotion::Numpy).map_err(|error| mistyped(&error))?;
     // A condition is asked for its truth.
     let asked = usize::from(op == Op::Where);
-    for (given, to) in types.into_iter().zip(own.args).skip(asked) {
+    for ((given, to), operand) in types.into_iter().zip(own.args).zip(operands).skip(asked) {
         match given {
+            _ if casting == Casting::No && operand.order() == Order::Swapped => {
+                return Err(PyTypeError::new_err(format!(
+                    "`{op}` as {to}: the bytes of an operand are in the other order, which casting \"no\" \
+                     does not change"
+                )));
+            }
             Type::Array(given) if !can_cast(given, to, casting) => {
                 return Err(uncast(op, given, to, casting));
             }

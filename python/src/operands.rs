@@ -7,7 +7,7 @@
 use half::{bf16, f16};
 use ndarray::{ArrayD, IxDyn};
 use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
-use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
+use numpy::{PyArrayDescr, PyArrayDescrMethods as _, PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyTuple};
@@ -18,14 +18,31 @@ use crate::dtypes;
 
 /// An operand.
 pub(crate) enum Operand<'py> {
-    /// An array that can be read as it lies.
-    Array(Bound<'py, PyUntypedArray>),
+    /// An array that can be read as it lies, and the order of bytes that the one given is in.
+    Array(Bound<'py, PyUntypedArray>, Order),
     /// A number that adopts a type.
     Number(Literal),
     /// A number that has got its type.
     Scalar(DType, [u64; 2]),
     /// Text, and the dtype that it had.
     Text(ArrayD<String>, Bound<'py, PyAny>),
+}
+
+/// An order of bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Native,
+    Swapped,
+}
+
+impl Order {
+    /// The order of a descriptor.
+    fn of(descriptor: &Bound<'_, PyArrayDescr>) -> Self {
+        match descriptor.is_native_byteorder() {
+            Some(false) => Self::Swapped,
+            Some(true) | None => Self::Native,
+        }
+    }
 }
 
 /// So many axes are read without an allocation.
@@ -104,10 +121,10 @@ impl<'py> Operand<'py> {
                 let text = text.map_err(|error| PyTypeError::new_err(error.to_string()))?;
                 Ok(Self::Text(text, descriptor.into_any()))
             }
-            Some(_) if is_sound(&array) => Ok(Self::Array(array)),
+            Some(_) if is_sound(&array) => Ok(Self::Array(array, Order::Native)),
             Some(_) => {
                 let sound = py.import("simulcast._inputs")?.getattr("sound")?.call1((array,))?;
-                Ok(Self::Array(sound.cast_into()?))
+                Ok(Self::Array(sound.cast_into()?, Order::of(&descriptor)))
             }
         }
     }
@@ -120,7 +137,7 @@ impl<'py> Operand<'py> {
     /// Its type, for promotion.
     pub(crate) fn is(&self) -> Type {
         match self {
-            Self::Array(array) => {
+            Self::Array(array, _) => {
                 Type::Array(dtypes::of_descriptor(&array.dtype()).unwrap_or(DType::String))
             }
             Self::Number(number) => Type::Literal(*number),
@@ -129,10 +146,19 @@ impl<'py> Operand<'py> {
         }
     }
 
+    /// The order that its bytes were in.
+    pub(crate) fn order(&self) -> Order {
+        match self {
+            Self::Array(_, order) => *order,
+            Self::Text(_, dtype) => dtype.cast().map_or(Order::Native, Order::of),
+            Self::Number(_) | Self::Scalar(..) => Order::Native,
+        }
+    }
+
     /// Its sizes.
     pub(crate) fn shape(&self) -> &[usize] {
         match self {
-            Self::Array(array) => array.shape(),
+            Self::Array(array, _) => array.shape(),
             Self::Text(text, _) => text.shape(),
             Self::Number(_) | Self::Scalar(..) => &[],
         }
@@ -141,7 +167,7 @@ impl<'py> Operand<'py> {
     /// It as a view; a number must have got its type.
     pub(crate) fn view(&self) -> Option<AnyView<'_>> {
         match self {
-            Self::Array(array) => view(array),
+            Self::Array(array, _) => view(array),
             Self::Number(_) => None,
             // SAFETY: one element of that type.
             Self::Scalar(dtype, bytes) => Some(unsafe {

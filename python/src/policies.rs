@@ -136,7 +136,7 @@ impl Policy {
         rule: Option<&Bound<'py, PyAny>>,
         names: Option<Vec<String>>,
     ) -> PyResult<(Option<Bound<'py, PyTuple>>, Option<Py<PyAny>>, Vec<Finding>)> {
-        let Request { rule, names, outcome } = Request::read(operands, rule, names)?;
+        let Request { rule, names, outcome, .. } = Request::read(operands, rule, names)?;
         let (shape, shapes) = match &outcome {
             Outcome::Error(error) => return Err(refused(py, error)),
             Outcome::Plan(plan) => {

@@ -188,6 +188,29 @@ pub(crate) fn read_operand(object: &Bound<'_, PyAny>) -> PyResult<ShapeText> {
     Ok(operand)
 }
 
+/// An object that is read as the same operand, but for its name.
+pub(crate) fn operand_object<'py>(
+    py: Python<'py>,
+    operand: &ShapeText,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dim = |dim: &Dim| match dim {
+        // As text is read, with its limits.
+        Dim::Symbol(symbol) if symbol.range != Interval::UNKNOWN => {
+            Ok(PyString::new(py, &format!("{}@{}", symbol.name, symbol.range)).into_any())
+        }
+        _ => dim_object(py, dim),
+    };
+    let Some(dims) = operand.dims.dims() else { return Ok(py.None().into_bound(py)) };
+    let shape = PyTuple::new(py, dims.iter().map(dim).collect::<PyResult<Vec<_>>>()?)?;
+    if operand.axes.iter().all(String::is_empty) {
+        return Ok(shape.into_any());
+    }
+    let named = PyDict::new(py);
+    named.set_item("shape", shape)?;
+    named.set_item("dims", &operand.axes)?;
+    py.import("types")?.getattr("SimpleNamespace")?.call((), Some(&named))
+}
+
 fn unnamed(dims: Vec<Dim>) -> ShapeText {
     let axes = vec![String::new(); dims.len()];
     ShapeText { name: None, dims: Dims::Ranked(dims), axes }
@@ -230,13 +253,14 @@ pub(crate) fn dims_tuple<'py>(
     dims: &Dims,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let Some(dims) = dims.dims() else { return Ok(None) };
-    let dim = |dim: &Dim| -> PyResult<Bound<'py, PyAny>> {
-        match (dim, dim.size()) {
-            (_, Some(size)) => Ok(size.into_pyobject(py)?.into_any()),
-            (Dim::Range(Interval::UNKNOWN), _) => Ok(py.None().into_bound(py)),
-            (dim, _) => Ok(dim.to_string().into_pyobject(py)?.into_any()),
-        }
-    };
-    let dims: Vec<_> = dims.iter().map(dim).collect::<PyResult<_>>()?;
+    let dims: Vec<_> = dims.iter().map(|dim| dim_object(py, dim)).collect::<PyResult<_>>()?;
     PyTuple::new(py, dims).map(Some)
+}
+
+fn dim_object<'py>(py: Python<'py>, dim: &Dim) -> PyResult<Bound<'py, PyAny>> {
+    match (dim, dim.size()) {
+        (_, Some(size)) => Ok(size.into_pyobject(py)?.into_any()),
+        (Dim::Range(Interval::UNKNOWN), _) => Ok(py.None().into_bound(py)),
+        (dim, _) => Ok(dim.to_string().into_pyobject(py)?.into_any()),
+    }
 }

@@ -1,5 +1,8 @@
 """`explain`: what it accepts, and that text, picture and data are the command's."""
 
+import copy
+import pickle
+import types
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -97,3 +100,39 @@ def test_pictures_are_drawn(shapes):
     assert "<b>" not in explained.svg()
     assert explained._repr_html_().startswith("<figure") and explained.svg() in explained._repr_html_()
     assert explained.html().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    "operands, options",
+    [
+        (((2, 3, 4), (2, 4)), {"names": ["image", "mask"]}),
+        (("pred:b=32,1", "target:32"), {}),
+        (("N@2..8,3", ("M", None, "..4"), "x y"), {}),
+        ((None, (2,)), {}),
+        (("h=2,w=3", "w=3"), {"rule": "named"}),
+        (("h,w", "w"), {"rule": "named"}),
+        (((2, 3), (3,)), {"rule": simulcast.named(("h", "w"), ("w",))}),
+        (((2, 3, 4), (3,)), {"rule": "pdpd:1"}),
+        (((3, 1), types.SimpleNamespace(shape=(3,), dims=("a b",))), {}),
+        ((), {}),
+    ],
+)
+def test_explanations_and_findings_are_what_they_were_after_a_copy(operands, options):
+    explained = simulcast.explain(*operands, **options)
+    for again in (pickle.loads(pickle.dumps(explained)), copy.deepcopy(explained), copy.copy(explained)):
+        assert again == explained and hash(again) == hash(explained)
+        assert (again.to_dict(), again.svg(), str(again)) == (explained.to_dict(), explained.svg(), str(explained))
+        assert again.findings == explained.findings
+    assert explained != simulcast.explain((7, 1), names=["other"])
+    for finding in explained.findings:
+        again = pickle.loads(pickle.dumps(finding))
+        assert again == finding and hash(again) == hash(finding) and copy.deepcopy(finding) == finding
+        assert (again.code, again.message, again.suggestions) == (finding.code, finding.message, finding.suggestions)
+
+
+def test_there_is_no_finding_of_another_code():
+    (finding,) = simulcast.explain((3, 1), (3,)).findings
+    kind, (code, *rest) = finding.__reduce__()
+    assert kind(code, *rest) == finding
+    with pytest.raises(ValueError, match="SC999"):
+        kind("SC999", *rest)

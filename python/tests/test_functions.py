@@ -187,6 +187,30 @@ def test_casting_speaks_of_operands_too(casting):
     both("clip", np.ones(2, "i4"), np.ones(2), 2.0, casting=casting)
 
 
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+def test_casting_speaks_of_the_order_of_bytes(casting):
+    orders = [np.arange(1, 4).astype(order + kind) for order in "<>" for kind in ("i2", "f4", "f8", "c16")]
+    for x in orders:
+        both("negative", x, casting=casting)
+        both("clip", x.real, x.real[..., :1], None, casting=casting)
+        # NumPy refuses numbers of Python's under "equiv", which it takes under "no".
+        for y in [*orders[::3], *([2.0] if casting != "equiv" else [])]:
+            both("add", x, y, casting=casting)
+            both("add", x, y, dtype="c16", casting=casting)
+        for order in "<>":
+            for kind in ("i2", "f8"):
+                ours, theirs = np.zeros(x.shape, order + kind), np.zeros(x.shape, order + kind)
+                made = outcome(simulcast.add, x.real, x.real, out=ours, casting=casting)
+                expected = outcome(np.add, x.real, x.real, out=theirs, casting=casting)
+                assert made is ours if expected is theirs else made is expected
+                assert (ours == theirs).all()
+    words = [np.array(["a", "bc"], order + "U2") for order in "<>"]
+    for x in words:
+        theirs = outcome(np.add, x, words[0], casting=casting)
+        ours = outcome(simulcast.add, x, words[0], casting=casting)
+        assert ours is theirs if isinstance(theirs, type) else (ours == theirs).all()
+
+
 @pytest.mark.parametrize("step", [-3, -2, -1, 1, 2, 3])
 def test_out_that_is_an_operand_too(step):
     for dtype in ("f8", "u1"):

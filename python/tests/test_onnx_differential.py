@@ -1,7 +1,9 @@
 """Models run here, by NumPy and by ONNX Runtime: operators, element types, shapes, chains, exported networks."""
 
 import base64
+import copy
 import json
+import pickle
 import types
 from pathlib import Path
 
@@ -460,6 +462,30 @@ def test_inputs_are_what_numpy_makes_arrays_of_and_outputs_are_arrays():
         session.run([x, factor])
     with pytest.raises(TypeError, match="mask"):
         session.run({"x": np.ma.array(x, mask=x > 2), "f": factor})
+
+
+def test_sessions_pickle_with_their_options(tmp_path):
+    a, b = np.ones((2, 3), "f4"), np.arange(3, dtype="f4")
+    weight = onnx.numpy_helper.from_array(np.arange(300, dtype="f4").reshape(100, 1, 3), "w")
+    nodes = [helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Mul", ["c", "w"], ["y"])]
+    made = model(nodes, {"a": a, "b": b}, ["y"], 21, [weight])
+    (theirs,) = by_runtime(made, {"a": a, "b": b})
+    whole, parts = tmp_path / "whole.onnx", tmp_path / "parts.onnx"
+    onnx.save(made, whole)
+    onnx.save(copy.deepcopy(made), parts, save_as_external_data=True, location="parts.data", size_threshold=0)
+    for source in (made, made.SerializeToString(), whole, str(parts)):
+        session = Session(source, threads=1, limit=theirs.nbytes)
+        for again in (pickle.loads(pickle.dumps(session)), copy.deepcopy(session), copy.copy(session)):
+            assert (again.inputs, again.outputs, again.fused) == (session.inputs, session.outputs, session.fused)
+            assert (again.run({"a": a, "b": b})["y"] == theirs).all()
+        limited = pickle.loads(pickle.dumps(Session(source, limit=theirs.nbytes - 1)))
+        with pytest.raises(ModelError, match=f"larger than {theirs.nbytes - 1} bytes"):
+            limited.run({"a": a, "b": b})
+    session, kept = Session(whole), pickle.dumps(Session(whole))
+    whole.write_bytes(b"something else")
+    assert (pickle.loads(kept).run({"a": a, "b": b})["y"] == theirs).all()
+    with pytest.raises(ModelError, match="was changed"):
+        pickle.dumps(session)
 
 
 def test_a_backend_runs_nodes_and_models():

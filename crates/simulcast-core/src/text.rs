@@ -29,7 +29,7 @@ use crate::{Dim, Dims, Interval, Symbol};
 /// assert_eq!(shape.axis_names(), ["b", "c"]);
 /// # Ok::<(), simulcast_core::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShapeText {
     /// The operand's name, if it has one.
     pub name: Option<String>,
