@@ -3,6 +3,7 @@
 import copy
 import pickle
 import types
+import unicodedata
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -136,3 +137,21 @@ def test_there_is_no_finding_of_another_code():
     assert kind(code, *rest) == finding
     with pytest.raises(ValueError, match="SC999"):
         kind("SC999", *rest)
+
+
+def columns(text):
+    """How many columns of a terminal a text takes."""
+    wide = {"W": 2, "F": 2}
+    return sum(wide.get(unicodedata.east_asian_width(c), 1) for c in text if unicodedata.category(c) not in ("Mn", "Me", "Cf"))
+
+
+@pytest.mark.parametrize("names", [["画像", "mask"], ["a", "한글이름"], ["re\u0301sume\u0301", "マスク"], ["ｆｕｌｌ", "e\u0301" * 9]])
+def test_tables_are_aligned_whatever_names_are_made_of(names):
+    for other in [(4,), (2, 4)]:
+        lines = str(simulcast.explain((2, 3, 4), other, names=names)).splitlines()
+        rows = [line for line in lines if line.endswith((")", "axis")) and "     " in line and "SC" not in line]
+        ends = {columns(line[: line.rindex("     ")]) for line in rows if line.lstrip().startswith(("axis", *names))}
+        assert len(ends) == 1 and len(rows) >= 3
+        carets = [columns(line[: line.index("^")]) for line in lines if "^" in line]
+        # Under the last figure of the axis before the last.
+        assert all(caret == ends.copy().pop() - 4 - 1 for caret in carets) and len(carets) == (other == (2, 4))

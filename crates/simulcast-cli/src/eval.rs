@@ -18,7 +18,7 @@ use simulcast::{
 };
 use simulcast_core::{OwnedRule, RuleKind, tuple};
 use simulcast_explain::{SCHEMA, error_json};
-use simulcast_files::{FileError, Temporary, Writer, write_npy};
+use simulcast_files::{FileError, Writer, write_npy};
 
 use crate::args::EvalArgs;
 use crate::{Failure, output};
@@ -229,11 +229,6 @@ fn to_file(
         step /= 2;
     }
     before(run.memory(step).map_err(&fail)?, memory)?;
-    // Where files have temporary names, a signal would leave them behind.
-    let _ = ctrlc::set_handler(|| {
-        Temporary::remove_all();
-        std::process::exit(130);
-    });
     let mut writer = Writer::create(path, dtype, shape).map_err(cannot)?;
     let ready = run.ready().map_err(&fail)?;
     let bar = Bar::new((rows as u64).saturating_mul(row));

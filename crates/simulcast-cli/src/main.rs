@@ -1,7 +1,7 @@
 //! The `simulcast` command: shapes in, an explanation or a shape out; arrays in, a result out.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 fine,
-//! 1 incompatible or denied, 2 usage.
+//! 1 incompatible or denied, 2 usage, 128 and its number after a signal.
 
 mod args;
 mod eval;
@@ -12,6 +12,7 @@ mod onnx;
 mod output;
 mod request;
 mod shape;
+mod signals;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -45,6 +46,10 @@ impl From<io::Error> for Failure {
 fn main() -> ExitCode {
     let cli = Cli::parse_from(words(std::env::args_os().collect()));
     cli.color.write_global();
+    // Where files have temporary names, a signal would leave them behind.
+    if matches!(cli.command, Command::Eval(_) | Command::Onnx(_)) {
+        signals::watch();
+    }
     let outcome = match cli.command {
         Command::Shape(args) => shape::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -312,8 +312,8 @@ fn of_two_runs_into_one_file_one_is_there_whole() {
 // [E_BROADCAST_ANY_FUNC_2230]
 #[test]
 fn an_interrupted_run_leaves_nothing() {
-    for signal in ["-INT", "-TERM", "-KILL"] {
-        let folder = folder(&format!("interrupted{signal}"));
+    for signal in ["INT", "TERM", "KILL"] {
+        let folder = folder(&format!("interrupted-{signal}"));
         let path = folder.join("x.npy");
         let mut child = Command::new(env!("CARGO_BIN_EXE_simulcast"))
             .args(["eval", "sin(x[:, None] * y).sum(axis=1)", "x=(100000,)", "y=(1000000,)", "-o"])
@@ -322,10 +322,15 @@ fn an_interrupted_run_leaves_nothing() {
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(700));
-        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let sent =
+            Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
         assert!(sent.success(), "it was still at work");
         let start = Instant::now();
-        assert!(!child.wait().unwrap().success());
+        let status = child.wait().unwrap();
+        // What a shell says of a process that a signal has ended; nobody gets to say it after `KILL`.
+        let number = Command::new("kill").args(["-l", signal]).output().unwrap();
+        let number: i32 = String::from_utf8(number.stdout).unwrap().trim().parse().unwrap();
+        assert_eq!(status.code(), (signal != "KILL").then_some(128 + number), "{signal}");
         assert!(start.elapsed() < Duration::from_secs(20));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{signal}");
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use simulcast_core::{BroadcastError, Finding, Names, Plan, Refusal, SymbolicPlan};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::{Mark, Subject, Table};
 
@@ -141,8 +142,8 @@ impl Page {
     fn table(&mut self, table: &Table) -> Columns {
         let cells = table.rows.iter().chain(&table.result).flat_map(|row| &row.cells);
         let texts = cells.map(|cell| &cell.text).chain(&table.axes);
-        let width = texts.map(|text| text.chars().count()).max().unwrap_or(1);
-        let names = table.rows.iter().map(|row| row.name.chars().count());
+        let width = texts.map(|text| self.width(text)).max().unwrap_or(1);
+        let names = table.rows.iter().map(|row| self.width(&row.name));
         let rank = table.axes.len();
         let shown = if rank > 2 * COLUMNS + 1 {
             let ends = (0..COLUMNS).map(Some);
@@ -190,13 +191,13 @@ impl Page {
         cells: &[(String, Style)],
         beside: &str,
     ) {
-        let mut line = format!("  {}", self.paint(strong, &pad(label, columns.label)));
+        let mut line = format!("  {}", self.paint(strong, &self.pad(label, columns.label)));
         for column in &columns.shown {
             let (text, style) = match column.and_then(|column| cells.get(column)) {
                 Some((text, style)) => (text.clone(), *style),
                 None => (self.ellipsis().to_string(), FAINT),
             };
-            let space = columns.width.saturating_sub(text.chars().count()) + 3;
+            let space = columns.width.saturating_sub(self.width(&text)) + 3;
             let _ = write!(line, "{:space$}{}", "", self.paint(style, &text));
         }
         if !beside.is_empty() {
@@ -221,9 +222,19 @@ impl Page {
     }
 
     fn line(&mut self, label: &str, style: Style, text: &str) {
-        let label = self.paint(style, &pad(label, 6));
+        let label = self.paint(style, &self.pad(label, 6));
         let line = format!("  {label}   {}", printable(text, self.options.unicode));
         let _ = writeln!(self.out, "{}", line.trim_end());
+    }
+
+    /// How many columns of a terminal it takes: two for a wide character, none for a combining one.
+    fn width(&self, text: &str) -> usize {
+        printable(text, self.options.unicode).width()
+    }
+
+    fn pad(&self, text: &str, width: usize) -> String {
+        let space = width.saturating_sub(self.width(text));
+        format!("{text}{:space$}", "")
     }
 
     fn ellipsis(&self) -> &'static str {
@@ -252,11 +263,6 @@ fn style(mark: Mark) -> Style {
         Mark::Stretched | Mark::Added => FAINT,
         Mark::Clash => ERROR,
     }
-}
-
-fn pad(text: &str, width: usize) -> String {
-    let space = width.saturating_sub(text.chars().count());
-    format!("{text}{:space$}", "")
 }
 
 /// Names come from outside: no control characters reach the terminal, and no others in ASCII.
@@ -331,4 +337,32 @@ fn grouped(number: usize) -> String {
         out.push(digit);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Widths by the tables of Python's `unicodedata`: 2 for a wide or full-width character, 0 for a
+    /// mark that does not space (`east_asian_width`, `category`), 1 else.
+    #[test]
+    fn names_of_wide_and_combining_characters_take_the_columns_that_they_take() {
+        let unicode = Page { options: TextOptions::default(), out: String::new() };
+        for (name, width) in [
+            ("mask", 4),
+            ("画像", 4),
+            ("한글", 4),
+            ("ｆｕｌｌ", 8),
+            ("re\u{301}sume\u{301}", 6),
+            ("\u{915}\u{94d}\u{937}", 2),
+            ("a\u{200b}b", 2),
+            ("a\tb", 3),
+        ] {
+            assert_eq!(unicode.width(name), width, "{name}");
+            assert_eq!(unicode.width(&unicode.pad(name, 9)), 9, "{name}");
+        }
+        // Each character is a question mark there.
+        let ascii = Page { options: TextOptions { unicode: false, color: false }, ..unicode };
+        assert_eq!(ascii.width("re\u{301}画"), 4);
+    }
 }
