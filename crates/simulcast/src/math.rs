@@ -7,11 +7,10 @@
 //! | `exp2`, `log2`, `log10`, `log1p`, `erf` | 1.5 | 1.5 | yes |
 //! | `expm1`, `tanh`, `sigmoid`, `sin`, `cos` | 2 | 2 | yes |
 //! | `hypot` | 0.51 | 1 | yes |
-//! | `cbrt` | 0.51 | 1.5 | yes |
+//! | `cbrt`, `tan` | 0.51 | 1.5 | yes |
 //! | `sinh`, `cosh`, `atan` | 0.51 | 2 | yes |
 //! | `asinh`, `acosh`, `atanh`, `atan2` | 0.51 | 2.5 | yes |
 //! | `asin`, `acos` | 0.51 | 2 | no |
-//! | `tan` | 0.51 | 2.5 | no |
 //!
 //! The functions that vectorise are plain Rust without branches, inlined into the loop of the
 //! caller, which is compiled once for each level. `FMA` says whether that level has fused
@@ -82,7 +81,12 @@ pub(crate) trait Real: Copy + PartialOrd {
         to: &mut [MaybeUninit<Self>],
     );
 
-    fn tan(self) -> Self;
+    /// The tangents: as [`Self::sin_tile`].
+    fn tan_tile<const FMA: bool>(
+        from: impl Iterator<Item = Self> + Clone,
+        to: &mut [MaybeUninit<Self>],
+    );
+
     fn asin(self) -> Self;
     fn acos(self) -> Self;
 }
@@ -129,9 +133,12 @@ macro_rules! real {
                 trig::tile(from, to, trig::cos::<Self, FMA>, wild::cos);
             }
 
-            #[inline]
-            fn tan(self) -> Self {
-                library::via(self, wild::tan)
+            #[inline(always)]
+            fn tan_tile<const FMA: bool>(
+                from: impl Iterator<Item = Self> + Clone,
+                to: &mut [MaybeUninit<Self>],
+            ) {
+                trig::tile(from, to, trig::tan::<Self, FMA>, wild::tan);
             }
 
             $(

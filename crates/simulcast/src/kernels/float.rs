@@ -89,6 +89,7 @@ pub(super) fn float<T: Float>(op: Op, level: Level) -> Option<Loops> {
         Op::Exp => Some(table::<Exp<T>>(level)),
         Op::Sin => Some(table::<Sin<T>>(level)),
         Op::Cos => Some(table::<Cos<T>>(level)),
+        Op::Tan => Some(table::<Tan<T>>(level)),
         _ => most::<T>(op, level),
     }
 }
@@ -112,7 +113,6 @@ bodies! {
     tiled Log2(a) -> T { a.log2::<FMA>() }
     tiled Log10(a) -> T { a.log10::<FMA>() }
     tiled Log1p(a) -> T { a.log1p::<FMA>() }
-    heavy Tan(a) -> T { a.tan() }
     heavy Arcsin(a) -> T { a.asin() }
     heavy Arccos(a) -> T { a.acos() }
     tiled Arctan(a) -> T { a.atan::<FMA>() }
@@ -191,7 +191,7 @@ macro_rules! tiles {
     )* };
 }
 
-tiles!(Exp exp_tile Sin sin_tile Cos cos_tile);
+tiles!(Exp exp_tile Sin sin_tile Cos cos_tile Tan tan_tile);
 
 /// The larger one, or NaN. Choices, not branches: both operands are read whatever is chosen.
 #[inline(always)]

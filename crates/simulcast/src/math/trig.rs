@@ -1,15 +1,18 @@
-//! Sine and cosine.
+//! Sine, cosine and tangent.
 //!
 //! ```text
 //! x = n π + r             n is the nearest integer for the sine, the nearest half of an odd integer
 //!                         for the cosine, so that |r| <= π/2; π in three parts
 //! sin x = ± sin r         the sign is that of (-1)^n
 //! sin r = r + r³ P(r²)
+//! tan x = tan r           n is the nearest half of an integer, so that |r| <= π/4;
+//!                         of an odd integer: -1 / tan r
+//! tan r = r + r³ P(r²) / Q(r²)
 //! ```
 //!
-//! One polynomial over the double range costs less than two over the single one and a choice. The
-//! parts of π suffice up to [`Angle::LIMIT`]. Beyond it [`super::wild`] reduces, so that sines are made
-//! [as tiles](super::tile).
+//! One polynomial over the double range costs less than two over the single one and a choice; the
+//! tangent has its pole there. The parts of π suffice up to [`Angle::LIMIT`]. Beyond it
+//! [`super::wild`] reduces, so that these functions are made [as tiles](super::tile).
 
 use std::mem::MaybeUninit;
 
@@ -23,6 +26,9 @@ pub(super) trait Angle: Lane {
 
     /// `sin r` for `r = x - n π`.
     fn sine<const FMA: bool>(x: Self, n: Self) -> Self;
+
+    /// `tan x` for angles up to the limit but 0.
+    fn tangent<const FMA: bool>(x: Self) -> Self;
 }
 
 impl Angle for f32 {
@@ -48,6 +54,39 @@ impl Angle for f32 {
             (r + r * (z * polynomial::<f64, FMA>(z, &P.map(f64::from)))) as Self
         }
     }
+
+    /// Through doubles, whose last places do not count: one fraction, either way up.
+    #[inline(always)]
+    fn tangent<const FMA: bool>(x: Self) -> Self {
+        const ABOVE: [f64; 3] =
+            [1.000_000_000_022_087_2, -0.111_361_439_628_992_89, 0.001_075_154_688_357_912];
+        const BELOW: [f64; 3] = [1.0, -0.444_694_771_300_469, 0.015_973_391_840_528_997];
+        let x = f64::from(x);
+        let (n, odd) = halves::<FMA>(x);
+        let r = n.fma::<FMA>(-f64::PI[1], n.fma::<FMA>(-f64::PI[0], x));
+        let z = r * r;
+        let above = r * polynomial::<f64, FMA>(z, &ABOVE);
+        let below = polynomial::<f64, FMA>(z, &BELOW);
+        let (above, below) = if odd { (-below, above) } else { (above, below) };
+        (above / below) as Self
+    }
+}
+
+/// How many times π goes into x, to the nearest half, and whether it is half of an odd integer.
+#[inline(always)]
+fn halves<const FMA: bool>(x: f64) -> (f64, bool) {
+    let sum = x.fma::<FMA>(std::f64::consts::FRAC_2_PI, f64::MAGIC);
+    ((sum - f64::MAGIC) * 0.5, sum.to_bits() & 1 == 1)
+}
+
+/// `x - n π`, and what it is too small by, for `n` that is half of an integer.
+#[inline(always)]
+fn remaining<const FMA: bool>(x: f64, n: f64) -> (f64, f64) {
+    // Near a multiple of π all of the first parts cancels: r keeps what it loses.
+    let first = n.fma::<FMA>(-f64::PI[0], x);
+    let (product, lost) = two_product::<f64, FMA>(n, -f64::PI[1]);
+    let (sum, rest) = two_sum(first, product);
+    quick_two_sum(sum, rest + n.fma::<FMA>(-f64::PI[2], lost))
 }
 
 /// The parts of π for doubles: the first has 32 bits, so that products with n are exact.
@@ -65,13 +104,38 @@ impl Angle for f64 {
 
     #[inline(always)]
     fn sine<const FMA: bool>(x: Self, n: Self) -> Self {
-        // Near a multiple of π all of the first parts cancels: r keeps what it loses.
-        let first = n.fma::<FMA>(-Self::PI[0], x);
-        let (product, lost) = two_product::<Self, FMA>(n, -Self::PI[1]);
-        let (sum, rest) = two_sum(first, product);
-        let (r, rest) = quick_two_sum(sum, rest + n.fma::<FMA>(-Self::PI[2], lost));
+        let (r, rest) = remaining::<FMA>(x, n);
         sine::<FMA>(r, rest)
     }
+
+    #[inline(always)]
+    fn tangent<const FMA: bool>(x: Self) -> Self {
+        let (n, odd) = halves::<FMA>(x);
+        let (r, rest) = remaining::<FMA>(x, n);
+        tangent::<FMA>(r, rest, odd)
+    }
+}
+
+/// `tan (r + rest)` for `r` up to π/4 and a `rest` below its last place; of an angle that is an `odd`
+/// multiple of π/2 larger, otherwise.
+#[inline(always)]
+pub(super) fn tangent<const FMA: bool>(r: f64, rest: f64, odd: bool) -> f64 {
+    const P: [f64; 4] = [
+        0.333_333_333_333_333_3,
+        -0.021_441_181_092_494_09,
+        0.000_244_812_190_908_686_2,
+        -1.786_443_201_388_320_7e-8,
+    ];
+    const Q: [f64; 4] =
+        [1.0, -0.464_323_543_277_482_2, 0.024_559_091_978_955_724, -0.000_255_963_272_215_769_24];
+    let z = r * r;
+    let fraction = z * polynomial::<f64, FMA>(z, &P) / polynomial::<f64, FMA>(z, &Q);
+    let near = r.fma::<FMA>(fraction, r);
+    let slope = near.fma::<FMA>(near, 1.0);
+    let (t, lost) = quick_two_sum(r, r.fma::<FMA>(fraction, rest * slope));
+    // The slope of -1 / t is 1 / t².
+    let over = -1.0 / t;
+    if odd { (over * over).fma::<FMA>(lost, over) } else { t }
 }
 
 /// `sin (r + rest)` for `r` up to π/2 and a `rest` below its last place.
@@ -95,7 +159,8 @@ pub(super) fn sine<const FMA: bool>(r: f64, rest: f64) -> f64 {
 
 /// How many units in the last place each function may be away, for `f32` and for `f64`.
 #[cfg(test)]
-pub(super) const ULP: [(&str, [f64; 2]); 2] = [("sin", [2.0, 2.0]), ("cos", [2.0, 2.0])];
+pub(super) const ULP: [(&str, [f64; 2]); 3] =
+    [("sin", [2.0, 2.0]), ("cos", [2.0, 2.0]), ("tan", [0.51, 1.5])];
 
 /// The sine of angles up to [`Angle::LIMIT`], within 2 ULP.
 #[inline(always)]
@@ -111,6 +176,13 @@ pub(super) fn sin<T: Angle, const FMA: bool>(x: T) -> T {
 pub(super) fn cos<T: Angle, const FMA: bool>(x: T) -> T {
     let sum = x.fma::<FMA>(T::of(std::f64::consts::FRAC_1_PI), T::of(-0.5)) + T::MAGIC;
     -T::sine::<FMA>(x, (sum - T::MAGIC) + T::of(0.5)).flipped(sum)
+}
+
+/// The tangent of angles up to [`Angle::LIMIT`], within 1.5 ULP.
+#[inline(always)]
+pub(super) fn tan<T: Angle, const FMA: bool>(x: T) -> T {
+    let y = T::tangent::<FMA>(x);
+    if x == T::of(0.0) { x } else { y }
 }
 
 /// `to` becomes `tame` of the elements of `from` up to [`Angle::LIMIT`], and of NaN, and `wild` of

@@ -10,7 +10,7 @@
 //! single elements; it is rarely needed.
 
 use super::lane::{quick_two_sum, two_product};
-use super::trig::sine;
+use super::trig::{sine, tangent};
 
 /// The bits of 1/π, after 64 zeros of its whole part.
 const INVERSE: [u64; 20] = [
@@ -95,21 +95,17 @@ pub(super) fn cos(x: f64) -> f64 {
     if odd { y } else { -y }
 }
 
-/// The tangent of any angle, within 2.5 ULP: the standard library's, which loses digits of some large
-/// angles, of what is left of them. Two more roundings follow it there; hence the half.
+/// The tangent of any angle but the smallest, within 1.5 ULP.
 pub(super) fn tan(x: f64) -> f64 {
-    if x.is_nan() || x.abs() <= 1e8 {
-        return x.tan();
-    }
-    if x.is_infinite() {
+    if !x.is_finite() {
         return f64::NAN;
     }
-    let tangent = |half| {
-        let (_, r, rest) = reduced(x, half);
-        let y = r.tan();
-        y + rest * (1.0 + y * y)
+    let (_, r, rest) = reduced(x, false);
+    let y = if r.abs() <= std::f64::consts::FRAC_PI_4 {
+        tangent::<false>(r, rest, false)
+    } else {
+        let (_, r, rest) = reduced(x, true);
+        tangent::<false>(r, rest, true)
     };
-    let near = tangent(false);
-    let y = if near.abs() > 1.0 { -1.0 / tangent(true) } else { near };
     if x.is_sign_negative() { -y } else { y }
 }
