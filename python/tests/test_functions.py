@@ -324,6 +324,25 @@ def test_clip_is_numpys():
     assert simulcast.clip(x, 1, 2, out) is out and (out == np.clip(x, 1, 2)).all()
 
 
+INTEGERS = "i1 u1 i2 u2 i4 u4 i8 u8".split()
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_divisions_of_integers_are_numpys(name, dtype):
+    info = np.iinfo(dtype)
+    bits = [1 << n for n in range(info.bits)]
+    edges = {sign * (x + by) for x in [0, *bits, *(x // 3 for x in bits)] for by in (-1, 0, 1) for sign in (1, -1)}
+    edges = [x for x in edges | {info.min, info.max} if info.min <= x <= info.max]
+    values = np.arange(info.min, info.max + 1, dtype=dtype) if info.bits == 8 else np.array(sorted(edges), dtype)
+    small = values[(values >= -(2**40)) & (values <= 2**40)] if dtype == "i8" else values[values <= 2**40]
+    for x in (values, small):
+        both(name, x[:, None], x)
+    for divisor in values:
+        both(name, values, divisor)
+        both(name, divisor, values)
+
+
 def test_those_that_numpy_lacks():
     x = np.linspace(-6, 6, 241)
     assert np.abs(simulcast.erf(x) - np.vectorize(math.erf)(x)).max() <= 4e-16

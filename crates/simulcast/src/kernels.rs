@@ -8,8 +8,8 @@
 //!         caches, and results that go past them
 //! tiled   a body of many instructions that vectorise: one loop for each level, over tiles of whole
 //!         vectors; operands that repeat or end are copied into one, which costs little beside the body
-//! heavy   a body that calls a function, divides integers or branches: one loop for all levels and
-//!         patterns, since the loop is not what takes the time; it is bit-equal at every level
+//! heavy   a body that calls a function or branches: one loop for all levels and patterns, since the
+//!         loop is not what takes the time; it is bit-equal at every level
 //! ```
 //!
 //! Signed and unsigned integers of one width share what is the same for both, and what only moves
@@ -23,6 +23,7 @@ mod analytic;
 mod boolean;
 mod cast;
 mod complex;
+mod divide;
 mod float;
 mod fold;
 mod half;
@@ -159,6 +160,9 @@ trait Body {
     /// The result; `FMA` says whether the level has fused multiply-add.
     fn at<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
 
+    /// Whether tiles by a second operand that repeats are made by [`Self::tile_by`].
+    const BY_ONE: bool = false;
+
     /// The results of a tile: all slices have the same length.
     #[inline(always)]
     fn tile<const FMA: bool>(
@@ -171,6 +175,10 @@ trait Body {
             out.write(Self::at::<FMA>(a, b, c));
         }
     }
+
+    /// The results of a tile of a first operand, and one second one.
+    #[inline(always)]
+    fn tile_by<const FMA: bool>(_a: &[Self::A], _b: Self::B, _out: &mut [MaybeUninit<Self::Out>]) {}
 }
 
 /// Writes bodies of operations on one type and the table that finds their loops.
@@ -529,7 +537,11 @@ unsafe fn tiles<B: Body, const FMA: bool>(
             let c = z.lay(c, steps[2], done, count);
             let to = out.add(done);
             let made = if whole == count { to } else { results.0.as_mut_ptr() };
-            B::tile::<FMA>(a, b, c, std::slice::from_raw_parts_mut(made, whole));
+            let to_make = std::slice::from_raw_parts_mut(made, whole);
+            match b {
+                [b, ..] if B::BY_ONE && steps[1] == 0 => B::tile_by::<FMA>(a, *b, to_make),
+                _ => B::tile::<FMA>(a, b, c, to_make),
+            }
             if whole != count {
                 to.copy_from_nonoverlapping(made, count);
             }

@@ -1,15 +1,16 @@
-//! Operations on integers: they wrap, and a quotient by 0 and its remainder are 0.
+//! Operations on integers: they wrap. [Divisions](super::divide) have a module of their own.
 //!
 //! Addition, multiplication, equality and bits are the same for signed and unsigned integers of one
 //! width, so they are looked for among the unsigned first.
 
-use super::{Loops, bodies};
+use super::divide::{Divide, Unsigned};
+use super::{Loops, bodies, table};
 use crate::{Level, Op};
 
 /// An integer.
 pub(super) trait Int: Copy + Ord {
     /// The unsigned integer of the same width.
-    type Bits: Int;
+    type Bits: Unsigned;
     const ZERO: Self;
     const ONE: Self;
     /// -1, of unsigned integers the largest.
@@ -24,10 +25,10 @@ pub(super) trait Int: Copy + Ord {
     fn or(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
     fn inverted(self) -> Self;
+    fn bits(self) -> Self::Bits;
+    fn of_bits(bits: Self::Bits) -> Self;
     /// The quotient rounded towards 0; `other` is not 0.
     fn over(self, other: Self) -> Self;
-    /// What is left then.
-    fn left(self, other: Self) -> Self;
     fn magnitude(self) -> Self;
     /// `self << by`; `by` is below the width.
     fn shl(self, by: u32) -> Self;
@@ -64,7 +65,11 @@ macro_rules! int {
             #[inline(always)]
             fn over(self, other: Self) -> Self { self.wrapping_div(other) }
             #[inline(always)]
-            fn left(self, other: Self) -> Self { self.wrapping_rem(other) }
+            #[allow(trivial_numeric_casts, reason = "of one of the two")]
+            fn bits(self) -> $bits { self as $bits }
+            #[inline(always)]
+            #[allow(trivial_numeric_casts, reason = "of one of the two")]
+            fn of_bits(bits: $bits) -> Self { bits as Self }
             #[inline(always)]
             fn magnitude(self) -> Self { let $a = self; $magnitude }
             #[inline(always)]
@@ -100,13 +105,20 @@ fn alike(op: Op) -> Op {
 /// The loops of an operation on signed integers.
 pub(super) fn signed<T: Int>(op: Op, level: Level) -> Option<Loops> {
     let op = alike(op);
-    bits::<T::Bits>(op, level).or_else(|| with_sign::<T>(op, level)).or_else(|| int::<T>(op, level))
+    let own = || with_sign::<T>(op, level).or_else(|| int::<T>(op, level));
+    bits::<T::Bits>(op, level).or_else(own).or_else(|| divided::<T>(op, level))
 }
 
 /// The loops of an operation on unsigned integers.
 pub(super) fn unsigned<T: Int>(op: Op, level: Level) -> Option<Loops> {
     let op = alike(op);
-    bits::<T>(op, level).or_else(|| without_sign::<T>(op, level)).or_else(|| int::<T>(op, level))
+    let op = match op {
+        Op::TruncDivide => Op::FloorDivide,
+        Op::Fmod => Op::Remainder,
+        _ => op,
+    };
+    let own = || without_sign::<T>(op, level).or_else(|| int::<T>(op, level));
+    bits::<T>(op, level).or_else(own).or_else(|| divided::<T>(op, level))
 }
 
 bodies! {
@@ -146,8 +158,6 @@ bodies! {
     light RightShift(a, b) -> T {
         a.shr(if b.amount() < u64::from(T::WIDTH) { b.amount() as u32 } else { T::WIDTH - 1 })
     }
-    heavy FloorDivide(a, b) -> T { floor_divide(a, b) }
-    heavy Remainder(a, b) -> T { remainder(a, b) }
 }
 
 bodies! {
@@ -159,8 +169,6 @@ bodies! {
     light RightShift(a, b) -> T {
         if b.amount() < u64::from(T::WIDTH) { a.shr(b.amount() as u32) } else { T::ZERO }
     }
-    heavy FloorDivide(a, b) -> T { if b == T::ZERO { b } else { a.over(b) } }
-    heavy Remainder(a, b) -> T { if b == T::ZERO { b } else { a.left(b) } }
 }
 
 bodies! {
@@ -169,8 +177,6 @@ bodies! {
     light Reciprocal(a) -> T {
         if a == T::ONE || a == T::ONES && a < T::ZERO { a } else { T::ZERO }
     }
-    heavy TruncDivide(a, b) -> T { if b == T::ZERO { b } else { a.over(b) } }
-    heavy Fmod(a, b) -> T { if b == T::ZERO { b } else { a.left(b) } }
     heavy Power(a, b) -> T { power(a, b) }
     light Maximum(a, b) -> T { a.max(b) }
     light Minimum(a, b) -> T { a.min(b) }
@@ -180,26 +186,15 @@ bodies! {
     light GreaterEqual(a, b) -> u8 { u8::from(a >= b) }
 }
 
-/// The quotient rounded down.
-#[inline(always)]
-fn floor_divide<T: Int>(a: T, b: T) -> T {
-    if b == T::ZERO {
-        return b;
-    }
-    let (quotient, left) = (a.over(b), a.left(b));
-    let below = left != T::ZERO && (left < T::ZERO) != (b < T::ZERO);
-    if below { quotient.minus(T::ONE) } else { quotient }
-}
-
-/// What is left then, with the sign of the divisor.
-#[inline(always)]
-fn remainder<T: Int>(a: T, b: T) -> T {
-    if b == T::ZERO {
-        return b;
-    }
-    let left = a.left(b);
-    let below = left != T::ZERO && (left < T::ZERO) != (b < T::ZERO);
-    if below { left.plus(b) } else { left }
+/// The loops of divisions; without a sign, those that round towards 0 are those that round down.
+fn divided<T: Int>(op: Op, level: Level) -> Option<Loops> {
+    Some(match op {
+        Op::FloorDivide => table::<Divide<T, true, false>>(level),
+        Op::Remainder => table::<Divide<T, true, true>>(level),
+        Op::TruncDivide => table::<Divide<T, false, false>>(level),
+        Op::Fmod => table::<Divide<T, false, true>>(level),
+        _ => return None,
+    })
 }
 
 /// By squaring; to a negative power, the quotient rounded towards 0.
