@@ -8,12 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use simulcast::{
     AnyView, Builder, DType, Laying, Literal, Op, Program, ProgramError, Promotion, Type, compose,
-    literal_as, signature, vjp_by, vjp_clip_by,
+    literal_as, vjp_by, vjp_clip_by,
 };
 use simulcast_core::RuleKind;
 
 use crate::dtypes;
-use crate::errors::{failed, mistyped};
+use crate::errors::failed;
 use crate::functions::{Laid, Options, check_casts, convert, fill, settle, strengthen};
 use crate::operands::{Operand, views};
 use crate::policies;
@@ -91,25 +91,14 @@ pub(crate) fn clip<'py>(
     check_casts(op, &operands, casting)?;
     strengthen(op, &mut operands)?;
     settle(op, &mut operands)?;
-    let types: Vec<Type> = operands.iter().map(Operand::is).collect();
-    let common = match operands.len() {
-        1 => None,
-        _ => Some(signature(op, &types, Promotion::Numpy).map_err(|error| mistyped(&error))?),
-    };
     let laid = Laid::new(py, "clip", &operands, Rule::read(options.rule)?)?;
     let types: Vec<DType> = laid.views.iter().map(AnyView::dtype).collect();
-    let program = clipped(&types, common.map(|own| own.compute), low, high);
-    let program = program.map_err(|error| failed(py, &error))?;
+    let program = clipped(&types, low, high).map_err(|error| failed(py, &error))?;
     fill(py, &program, &laid.views, &target)
 }
 
 /// The program of `clip` for these types, which is kept.
-fn clipped(
-    types: &[DType],
-    common: Option<DType>,
-    low: bool,
-    high: bool,
-) -> Result<Arc<Program>, ProgramError> {
+fn clipped(types: &[DType], low: bool, high: bool) -> Result<Arc<Program>, ProgramError> {
     type Key = (Vec<DType>, bool, bool);
     static KEPT: Mutex<Option<HashMap<Key, Arc<Program>>>> = Mutex::new(None);
     let key = (types.to_vec(), low, high);
@@ -119,11 +108,8 @@ fn clipped(
         return Ok(Arc::clone(program));
     }
     let mut build = Builder::new(Promotion::Numpy);
-    let mut args = Vec::new();
-    for (name, &dtype) in ["A", "B", "C"].iter().zip(types) {
-        let own = build.operand(name, dtype);
-        args.push(build.cast(own, common.unwrap_or(dtype))?);
-    }
+    let named = ["A", "B", "C"].iter().zip(types);
+    let args: Vec<_> = named.map(|(name, &dtype)| build.operand(name, dtype)).collect();
     let lo = args.get(1).copied().filter(|_| low);
     let hi = args.last().copied().filter(|_| high);
     let root = compose::clip(&mut build, args[0], lo, hi)?;

@@ -372,3 +372,38 @@ def test_large_arrays_on_any_number_of_threads():
     for threads in (None, 1, 2, 5):
         assert (simulcast.evaluate("(x - mean) / 3", x=x, mean=mean, threads=threads) == theirs).all()
         assert (simulcast.subtract(x, mean, threads=threads) == x - mean).all()
+
+
+@pytest.mark.parametrize("x", "i1 u1 i4 u4 f2 f4".split())
+def test_clip_has_the_type_of_all_three(x):
+    for low in "i1 u1 i2 u8 f2".split():
+        for high in "i1 u1 u2 i8 f2 f4".split():
+            own = {"x": np.array([1, 5, 9], x), "low": np.array([2, 2, 7], low), "high": np.array([4, 6, 6], high)}
+            theirs = np.clip(own["x"], own["low"], own["high"])
+            for ours in (simulcast.evaluate("clip(x, low, high)", **own), simulcast.clip(*own.values())):
+                assert ours.dtype == theirs.dtype and (ours == theirs).all(), (x, low, high)
+            for bound in (3, 2.5, True):
+                theirs = np.clip(own["x"], own["low"], bound)
+                ours = simulcast.evaluate("clip(x, low, bound)", x=own["x"], low=own["low"], bound=bound)
+                assert ours.dtype == theirs.dtype and (ours == theirs).all(), (x, low, bound)
+
+
+def test_what_is_said_to_be_another_answer_than_numpys_is_one():
+    ends, root = np.array([-np.inf, -0.0, 4.0]), np.full(3, 0.5)
+    with np.errstate(invalid="ignore"):
+        theirs = ends**root
+        assert not np.array_equal(ends**0.5, theirs, equal_nan=True)
+    for text in ("x ** 0.5", "x ** r", "power(x, 0.5)"):
+        ours = simulcast.evaluate(text, x=ends, **({"r": root} if "r" in text.split() else {}))
+        assert (ours == theirs).all() and (np.signbit(ours) == np.signbit(theirs)).all()
+    whole = np.arange(3)
+    assert np.rint(whole).dtype == np.float64 and np.round(whole).dtype == whole.dtype
+    for text in ("rint(x)", "round(x)"):
+        assert simulcast.evaluate(text, x=whole).dtype == whole.dtype
+    one = np.array(3.0)
+    assert np.sum(one, axis=0) == 3.0
+    with pytest.raises(np.exceptions.AxisError):
+        np.mean(one, axis=0)
+    for fold in ("sum", "mean", "max"):
+        with pytest.raises(simulcast.ExpressionError, match="axis"):
+            simulcast.evaluate(f"{fold}(x, axis=0)", x=one)

@@ -106,8 +106,16 @@ macro_rules! functions {
 }
 
 functions! {
-    /// `min(max(x, lo), hi)`, with the bounds that there are; where `lo` is above `hi`, `hi`.
+    /// `min(max(x, lo), hi)`, with the bounds that there are; where `lo` is above `hi`, `hi`. The
+    /// result's type is that of all three together, as in NumPy.
     clip(build, x: Node, lo: Option<Node>, hi: Option<Node>) {
+        let (x, lo, hi) = match (lo, hi) {
+            (Some(lo), Some(hi)) => {
+                let [x, lo, hi] = build.alike([x, lo, hi])?;
+                (x, Some(lo), Some(hi))
+            }
+            one => (x, one.0, one.1),
+        };
         let x = match lo {
             Some(lo) => build.two(Op::Maximum, x, lo)?,
             None => x,

@@ -32,6 +32,11 @@
 //! | `a[:, None]`, `a[..., None]`, `a.T`, `a.transpose(0, 2, 1)` | new axes, other orders |
 //! | `sum(a, axis=-1)`, `a.mean((0, 1), keepdims=True)`; `prod`, `max`, `min` | reductions |
 //!
+//! Where NumPy has more than one answer, the array API standard's holds: `rint` is `round`, which leaves
+//! integers what they are; `x ** 0.5` is C's `pow` also of `-inf` and `-0.0`, where NumPy takes the root
+//! of some; a value without axes has no axis 0 to reduce. `clip` has the type of all its operands
+//! together, as NumPy's.
+//!
 //! A program is made once, for the types of its operands, and run on arrays of any shapes. It never
 //! writes an intermediate result to memory, but where a stage says so: see [`Program::stages`].
 

@@ -146,6 +146,23 @@ impl Builder {
         Ok(number.map_or(made, |number| self.literal(Literal::Complex(number))))
     }
 
+    /// Three values as the type that they have together. Pairs of them may have another: the smallest
+    /// type that holds `int8` and `uint8` does not go with `float16`, and each of them does. Numbers
+    /// take the type of what they meet later, and what has nothing in common stays as it is.
+    pub(crate) fn alike(&mut self, args: [Node; 3]) -> Result<[Node; 3], TypeError> {
+        let types = args.map(|arg| self.type_of(arg));
+        let Ok(common) = signature(Op::MultiplyAdd, &types, self.promotion) else {
+            return Ok(args);
+        };
+        let mut made = args;
+        for arg in &mut made {
+            if let Type::Array(_) = self.type_of(*arg) {
+                *arg = self.converted(*arg, common.compute)?;
+            }
+        }
+        Ok(made)
+    }
+
     /// An operation on values of one type.
     fn step(&mut self, op: Op, of: DType, args: [Node; 3], result: DType) -> Node {
         let (op, args) =
