@@ -5,6 +5,7 @@ import copy
 import json
 import pickle
 import types
+import unicodedata
 from pathlib import Path
 
 import ml_dtypes
@@ -582,3 +583,24 @@ def test_truths_of_other_bytes(nodes, columns):
         place = np.empty_like(theirs)
         session.run(inputs, out={"z": place})
         assert place.tobytes() == theirs.tobytes()
+
+
+def test_tables_of_checks_are_aligned_whatever_names_are_made_of():
+    x = np.ones((2, 3), "f4")
+    nodes = [
+        helper.make_node("Add", ["画像", "b"], ["c"], name="加算"),
+        helper.make_node("Mul", ["c", "re\u0301"], ["y"], name="product"),
+    ]
+    text = str(simulcast.onnx.check(model(nodes, {"画像": x, "b": x[0], "re\u0301": x[0]}, ["y"])))
+    (first, *rows) = (line for line in text.splitlines() if "numpy" in line or "rule" in line)
+
+    def columns(text):
+        wide = [unicodedata.east_asian_width(c) in "WF" for c in text if not unicodedata.combining(c)]
+        return len(wide) + sum(wide)
+
+    for row in rows:
+        for name, value in [("op", "Add" if "Add" in row else "Mul"), ("rule", "numpy"), ("growth", "x  ")]:
+            # The last one stands to the right, so that it ends where its name does.
+            own, theirs = row.index(value), first.index(name) + (5 if name == "growth" else 0)
+            assert columns(row[:own]) == columns(first[:theirs]), text
+    assert len(rows) == 2

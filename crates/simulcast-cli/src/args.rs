@@ -54,7 +54,7 @@ Examples:
   simulcast eval 'x.mean(axis=(0, 2, 3))' x='rand(32,64,56,56, dtype=float32)' --time";
 
 const EXIT: &str = "\
-Exit codes: 0 fine, 1 incompatible or denied, 2 usage.";
+Exit codes: 0 fine, 1 incompatible or denied, 2 usage, 130 interrupted, 143 terminated.";
 
 /// Broadcasting, explained: which axis feeds which, what fails, and how to fix it.
 #[derive(Debug, Parser)]

@@ -27,7 +27,7 @@ pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_jso
 pub use outcome::{Outcome, shown};
 pub use svg::svg;
 pub use table::{Cell, Mark, ROWS, Row, Table};
-pub use text::{TextOptions, text};
+pub use text::{TextOptions, text, width};
 
 /// What is explained.
 #[derive(Clone, Copy, Debug)]

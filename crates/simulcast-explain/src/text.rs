@@ -227,9 +227,9 @@ impl Page {
         let _ = writeln!(self.out, "{}", line.trim_end());
     }
 
-    /// How many columns of a terminal it takes: two for a wide character, none for a combining one.
+    /// How many columns it takes as it is printed.
     fn width(&self, text: &str) -> usize {
-        printable(text, self.options.unicode).width()
+        width(&printable(text, self.options.unicode))
     }
 
     fn pad(&self, text: &str, width: usize) -> String {
@@ -255,6 +255,17 @@ impl Columns {
     fn total(&self) -> usize {
         self.label + self.shown.len() * (self.width + 3)
     }
+}
+
+/// How many columns of a terminal a text takes: two for a wide character, none for a combining one.
+///
+/// ```
+/// assert_eq!(simulcast_explain::width("画像"), 4);
+/// assert_eq!(simulcast_explain::width("re\u{301}sume\u{301}"), 6);
+/// ```
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
 }
 
 fn style(mark: Mark) -> Style {

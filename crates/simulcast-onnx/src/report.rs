@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use simulcast_core::Dims;
-use simulcast_explain::{Section, TextOptions, constraint_json, dims_json, text};
+use simulcast_explain::{Section, TextOptions, constraint_json, dims_json, text, width as columns};
 
 use crate::check::{Check, Checked};
 use crate::model::Model;
@@ -196,17 +196,18 @@ fn table(shown: &[&Checked]) -> String {
     let mut widths = [0; 8];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(columns(cell));
         }
     }
     let mut out = String::new();
     for row in &rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let space = width.saturating_sub(columns(cell));
             // Numbers stand to the right.
             let _ = match column {
-                6.. => write!(line, "  {cell:>width$}"),
-                _ => write!(line, "  {cell:<width$}"),
+                6.. => write!(line, "  {:space$}{cell}", ""),
+                _ => write!(line, "  {cell}{:space$}", ""),
             };
         }
         let _ = writeln!(out, "{}", line.trim_end());

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use simulcast::{AnyArray, AnyView, Builder, Complex, DType, Fold, Kind, Promotion};
 use simulcast_core::tuple;
+use simulcast_explain::width as columns;
 
 use super::bytes_of;
 
@@ -70,7 +71,7 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// Elements in brackets, as columns.
 fn nested(shape: &[usize], cells: &[String]) -> String {
-    let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = cells.iter().map(|cell| columns(cell)).max().unwrap_or(0);
     let mut out = String::new();
     brackets(shape, cells, width, 0, &mut out);
     out
@@ -79,8 +80,8 @@ fn nested(shape: &[usize], cells: &[String]) -> String {
 fn brackets(shape: &[usize], cells: &[String], width: usize, depth: usize, out: &mut String) {
     let Some((&size, inner)) = shape.split_first() else {
         let cell = cells.first().map_or("", String::as_str);
-        let width = if depth == 0 { 0 } else { width };
-        out.push_str(&format!("{cell:>width$}"));
+        let space = if depth == 0 { 0 } else { width.saturating_sub(columns(cell)) };
+        out.push_str(&format!("{:space$}{cell}", ""));
         return;
     };
     out.push('[');
@@ -201,6 +202,11 @@ mod tests {
         assert_eq!(
             shown(array![["a", "b\n"]].mapv(String::from)),
             "string (1, 2)\n[[  \"a\", \"b\\n\"]]\n"
+        );
+        // Each of the first two takes two columns of a terminal.
+        assert_eq!(
+            shown(array![["画像"], ["abcde"]].mapv(String::from)),
+            "string (2, 1)\n[[ \"画像\"],\n [\"abcde\"]]\n"
         );
         assert_eq!(shown(ndarray::Array2::<u8>::default((2, 0))), "uint8 (2, 0)\n[[],\n []]\n");
         let z = array![Complex::new(1.0_f64, -2.5)];
