@@ -338,12 +338,14 @@ fn results_that_go_past_the_caches_are_those_of_the_steps() -> Outcome {
         let expected = Array2::from_shape_fn(shape, |(i, j)| f([x[[i, j]], y[[i, j]], r[j], s[j]]));
         for level in Level::available() {
             let leveled = program.at_level(level)?;
-            // Rows that begin and end within lines.
-            let mut wide = Array2::<f32>::zeros((shape.0, shape.1 + 3));
-            let mut part = wide.slice_mut(ndarray::s![.., 1..=shape.1]);
-            leveled.run_into(&views, &mut (&mut *part).into())?;
-            assert!(part == expected, "{text} at {}", level.name());
-            assert!(wide.column(0).iter().chain(wide.column(shape.1 + 1)).all(|&v| v == 0.0));
+            // Rows that begin and end within lines, each elsewhere or all at the same place.
+            for gap in [3, 17] {
+                let mut wide = Array2::<f32>::zeros((shape.0, shape.1 + gap));
+                let mut part = wide.slice_mut(ndarray::s![.., 1..=shape.1]);
+                leveled.run_into(&views, &mut (&mut *part).into())?;
+                assert!(part == expected, "{text} at {}", level.name());
+                assert!(wide.column(0).iter().chain(wide.column(shape.1 + 1)).all(|&v| v == 0.0));
+            }
         }
     }
     Ok(())

@@ -51,6 +51,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     type Out = u8;
     const PATTERNS: bool = true;
     const OWN_LEVELS: bool = true;
+    const ASKS: bool = true;
 
     #[inline(always)]
     fn unit(&self) -> usize {
@@ -60,6 +61,12 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     #[inline(always)]
     fn spreads(&self) -> bool {
         self.code.spreads
+    }
+
+    #[inline(always)]
+    fn asks(&self) -> bool {
+        // One loop would ask for all at once.
+        self.code.past && self.code.instructions.len() > 1
     }
 
     #[inline(always)]
@@ -143,7 +150,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         ins: [*const u8; N],
         splat: usize,
         len: usize,
-        far: Far,
+        far: Far<'_>,
     ) {
         let (sizes, size) = (self.sizes(), self.code.dtype.size());
         let leaf = if let From::Leaf(leaf) = self.code.result { Some(leaf) } else { None };
@@ -159,7 +166,8 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             unsafe { self.dense(made, ins, splat, EACH / size) };
         }
         let (loops, past) = (self.code.instructions.len(), self.code.past);
-        let ask = if past && (loops >= LONG || far.only().is_some()) { far.operands } else { 0 };
+        let must = loops >= LONG || far.only().is_some() || far.next.is_some();
+        let ask = if past && must { far.operands } else { 0 };
         let whole = match (loops, ask) {
             _ if !past => EACH / size,
             // One loop does the whole run.
@@ -179,7 +187,8 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             // SAFETY: the caller keeps the invariant, and `count` results fit in the room.
             unsafe {
                 if past {
-                    run(self.code, &mut self.prepared, to, &at, splat, count, Past::Asking(ask));
+                    let past = Past::Asking(ask, far.next);
+                    run(self.code, &mut self.prepared, to, &at, splat, count, past);
                 } else {
                     if !repeats {
                         self.dense(made, at, splat, count);
@@ -236,10 +245,10 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
 
 /// Whether results go past the caches.
 #[derive(Clone, Copy)]
-enum Past {
+enum Past<'a> {
     No,
-    /// They do, and beside each loop leaves are asked for: a bit for each.
-    Asking(usize),
+    /// They do, and beside each loop leaves are asked for: a bit for each, and where, as [`Far`] says it.
+    Asking(usize, Option<&'a [isize]>),
 }
 
 /// An instruction with its pointers: what it reads and writes, and how far each moves for an
@@ -402,13 +411,19 @@ impl<const N: usize> Drop for Interpreter<'_, N> {
 
 /// Asks for elements of leaves ahead of time, a bit for each leaf.
 #[inline(always)]
-fn ask_for(leaves: usize, ins: &[*const u8], sizes: &[usize], elements: Range<usize>) {
+fn ask_for(
+    (leaves, next): (usize, Option<&[isize]>),
+    ins: &[*const u8],
+    sizes: &[usize],
+    elements: Range<usize>,
+) {
     let mut left = leaves;
     while left != 0 {
         let leaf = left.trailing_zeros() as usize;
         left &= left - 1;
         let at = ins[leaf].wrapping_add(elements.start * sizes[leaf]);
-        stream::ask_ahead(at, elements.len() * sizes[leaf]);
+        let ahead = next.map_or(stream::AHEAD, |next| next[leaf]);
+        stream::ask(at.wrapping_offset(ahead), elements.len() * sizes[leaf]);
     }
 }
 
@@ -453,11 +468,11 @@ unsafe fn run(
     ins: &[*const u8],
     splat: usize,
     len: usize,
-    past: Past,
+    past: Past<'_>,
 ) {
     let (past, ask) = match past {
-        Past::No => (false, 0),
-        Past::Asking(leaves) => (true, leaves),
+        Past::No => (false, (0, None)),
+        Past::Asking(leaves, next) => (true, (leaves, next)),
     };
     if let Some((kernel, pointers)) = lone(code, ins, splat, past) {
         ask_for(ask, ins, &code.sizes, 0..len);
@@ -491,7 +506,7 @@ unsafe fn run(
     while done < len {
         let part = code.tile.min(len - done);
         for (turn, one) in active.iter_mut().enumerate() {
-            if ask != 0 {
+            if ask.0 != 0 {
                 let upto = |turn: usize| done + part * turn / loops;
                 ask_for(ask, ins, &code.sizes, upto(turn)..upto(turn + 1));
             }
