@@ -25,6 +25,9 @@ const STREAMED: usize = 4096;
 /// As many, of a lone loop before which memory is asked for, or of a last one that does not stream.
 const EACH: usize = 1024;
 
+/// As many, of rows that take turns: what is asked for is near.
+const TURN: usize = 2048;
+
 /// So many loops take long enough for memory to be asked for beside them.
 const LONG: usize = 4;
 
@@ -502,13 +505,17 @@ unsafe fn run(
     if let Some(last) = active.last_mut() {
         last.out = out;
     }
-    let (mut done, loops) = (0, active.len());
+    let tile = if ask.1.is_some() { code.tile.min(TURN / code.dtype.size()) } else { code.tile };
+    // Each loop of a tile asks for as much of it: a division for every one would take as long.
+    let (mut done, each) = (0, if ask.0 == 0 { 0 } else { tile.div_ceil(active.len().max(1)) });
     while done < len {
-        let part = code.tile.min(len - done);
-        for (turn, one) in active.iter_mut().enumerate() {
-            if ask.0 != 0 {
-                let upto = |turn: usize| done + part * turn / loops;
-                ask_for(ask, ins, &code.sizes, upto(turn)..upto(turn + 1));
+        let part = tile.min(len - done);
+        let mut asked = 0;
+        for one in &mut *active {
+            if asked < part && ask.0 != 0 {
+                let upto = (asked + each).min(part);
+                ask_for(ask, ins, &code.sizes, done + asked..done + upto);
+                asked = upto;
             }
             // SAFETY: a tile fits in its register; leaves and output advance by what is done,
             // within the run.
