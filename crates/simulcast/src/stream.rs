@@ -160,6 +160,12 @@ impl Far<'_> {
     }
 }
 
+/// Of what is left, the first part of about so many; few more are no part of their own.
+#[inline(always)]
+pub(crate) fn part(left: usize, about: usize) -> usize {
+    if left <= about.saturating_add(about / 4) { left } else { about }
+}
+
 /// How far ahead [`ask_ahead`] asks, in bytes.
 pub(crate) const AHEAD: isize = 16384;
 

@@ -10,7 +10,7 @@ use super::{Job, from_memory};
 use crate::inline::Inline;
 use crate::kernel::Body;
 use crate::nest::Loop;
-use crate::stream::{Far, LINE};
+use crate::stream::{Far, LINE, part};
 
 /// The rows that take turns.
 const ROWS: usize = 16;
@@ -72,7 +72,7 @@ impl Cut {
         if row + 1 != self.rows {
             Piece { row: row + 1, from, to }
         } else if to < self.len {
-            Piece { row: 0, from: to, to: (to + self.piece).min(self.len) }
+            Piece { row: 0, from: to, to: to + part(self.len - to, self.piece) }
         } else {
             Piece { row: self.rows, from: 0, to: self.head }
         }
@@ -109,7 +109,7 @@ pub(super) unsafe fn turns<B: Body<N>, const N: usize, const WIDE: bool>(
     let mut walk = Walk::new(&groups, At::start(job, sizes));
     loop {
         // The first piece ends at a line, so that all others are whole lines.
-        let head = (piece - walk.at.out.addr() % LINE / size).min(inner.len);
+        let head = part(inner.len, piece - walk.at.out.addr() % LINE / size);
         let rows = (side.len - walk.innermost() * ROWS).min(ROWS);
         let cut = Cut { len: inner.len, head, piece, rows };
         let at = |piece: Piece| {

@@ -182,12 +182,16 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         let mut count = whole - out.addr() % stream::LINE / size;
         let mut done = 0;
         while done < len {
-            count = count.min(len - done);
+            if past {
+                count = stream::part(len - done, count);
+            } else {
+                count = count.min(len - done);
+            }
             let at = std::array::from_fn(|n| {
                 ins[n].wrapping_add(if splat >> n & 1 == 1 { 0 } else { done * sizes[n] })
             });
             let to = out.wrapping_add(done * size);
-            // SAFETY: the caller keeps the invariant, and `count` results fit in the room.
+            // SAFETY: the caller keeps the invariant, and `count` results fit in the room where they go there.
             unsafe {
                 if past {
                     let past = Past::Asking(ask, far.next);
