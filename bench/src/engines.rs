@@ -65,8 +65,15 @@ fn zips(case: &Case) -> Vec<(&'static str, Task)> {
             ternary(case, |c: &bool, x: &f32, y: &f32| if *c { *x } else { *y })
         }
         ("(a - b) * c", "u8") => ternary(case, |x: &u8, m: &f32, s: &f32| (f32::from(*x) - m) * s),
-        ("a * b + c * d", "f32") => quaternary(case),
-        ("(a - b) / c * d + e", "f32") => quinary(case),
+        ("a * b + c * d", "f32") => quaternary(case, |a, b, c, d| a * b + c * d),
+        ("(a - b) * c + d", "f32") => quaternary(case, |a, b, c, d| (a - b) * c + d),
+        ("where(a > b, a - b, b - a) * c + d", "f32") => {
+            quaternary(case, |a, b, c, d| if a > b { a - b } else { b - a } * c + d)
+        }
+        ("(a - b) / c * d + e", "f32") => quinary(case, |x, m, s, g, b| (x - m) / s * g + b),
+        ("((a - b) * c + d) * e - b", "f32") => {
+            quinary(case, |a, b, c, d, e| ((a - b) * c + d) * e - b)
+        }
         (distance, "f32") if distance.starts_with("sum(") => distances(case),
         ("broadcast_shapes", _) => shapes(case),
         ("broadcast_to", "f32") => view(case),
@@ -317,15 +324,19 @@ where
     all
 }
 
-fn quaternary(case: &Case) -> Vec<(&'static str, Task)> {
-    let f = |a: &f32, b: &f32, c: &f32, d: &f32| a * b + c * d;
+fn quaternary<F>(case: &Case, f: F) -> Vec<(&'static str, Task)>
+where
+    F: Fn(&f32, &f32, &f32, &f32) -> f32 + Copy + Send + Sync + 'static,
+{
     let mut all = zips!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3], f);
     all.extend(ndarrays!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3], f));
     all
 }
 
-fn quinary(case: &Case) -> Vec<(&'static str, Task)> {
-    let f = |x: &f32, m: &f32, s: &f32, g: &f32, b: &f32| (x - m) / s * g + b;
+fn quinary<F>(case: &Case, f: F) -> Vec<(&'static str, Task)>
+where
+    F: Fn(&f32, &f32, &f32, &f32, &f32) -> f32 + Copy + Send + Sync + 'static,
+{
     let mut all =
         zips!(case, Ix2, f32, [a: f32 = 0, b: f32 = 1, c: f32 = 2, d: f32 = 3, e: f32 = 4], f);
     all.extend(
