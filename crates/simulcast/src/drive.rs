@@ -3,8 +3,6 @@
 //! ```text
 //! rows     the output and every operand are contiguous or repeat along the innermost loop, and it
 //!          is long: run after run, straight on the arrays
-//! turns    rows as above that share long operands, whose results go past the caches: some rows, a
-//!          piece of each in turn
 //! tiles    some operand is neither, or the innermost loop is short: a stretch of the output, over
 //!          as many loops as it takes, with the awkward operands packed beside it; a packed
 //!          operand that has not moved since the last tile is not packed again
@@ -21,14 +19,12 @@
 
 mod squares;
 mod tiles;
-mod turns;
 mod walk;
 
 use std::mem::needs_drop;
 
 use squares::squares;
 use tiles::{STRETCH, tiles};
-use turns::turns;
 use walk::{At, Walk};
 
 use crate::inline::INLINE;
@@ -54,7 +50,6 @@ pub(crate) struct Job<'n, R, const N: usize> {
 /// The way, once the strides are known.
 enum Way {
     Rows,
-    Turns,
     /// Tiles over the loops from that one on.
     Tiles(usize),
     /// Squares over that loop and the innermost.
@@ -79,13 +74,10 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
     unsafe {
         match (way, level.kind()) {
             (Way::Rows, Kind::Baseline) => rows(body, job),
-            (Way::Turns, Kind::Baseline) => turns::<B, N, false>(body, job),
             (Way::Tiles(from), Kind::Baseline) => tiles::<B, N, false>(body, job, from),
             (Way::Squares(with), Kind::Baseline) => squares::<B, N, false>(body, job, with),
             #[cfg(target_arch = "x86_64")]
             (Way::Rows, Kind::Avx2) => rows_avx2(body, job),
-            #[cfg(target_arch = "x86_64")]
-            (Way::Turns, Kind::Avx2 | Kind::Avx512) => turns_avx2(body, job),
             #[cfg(target_arch = "x86_64")]
             (Way::Tiles(from), Kind::Avx2) => tiles_avx2(body, job, from),
             #[cfg(target_arch = "x86_64")]
@@ -128,12 +120,6 @@ fn lie<const N: usize>(loops: &[Loop<N>], from: usize, operand: usize, unit: isi
     } else {
         Lie::Packed
     }
-}
-
-/// Whether no loop around repeats an operand.
-#[inline(always)]
-fn from_memory<const N: usize>(outer: &[Loop<N>], operand: usize) -> bool {
-    outer.iter().all(|one| one.ins[operand] != 0)
 }
 
 /// Whether tiles can stretch over the loops from `from` on.
@@ -185,11 +171,7 @@ fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way
     }
     let splat = (0..N).any(|operand| inner.ins[operand] == 0);
     let straight = !(0..N).any(awkward) && (B::PATTERNS || !splat);
-    match straight && from == last {
-        true if !job.stream.any() => Way::Rows,
-        true if turns::worth(body, job) => Way::Turns,
-        _ => Way::Tiles(from),
-    }
+    if straight && !job.stream.any() && from == last { Way::Rows } else { Way::Tiles(from) }
 }
 
 compiled_for_levels! {
@@ -204,18 +186,6 @@ compiled_for_levels! {
     ) {
         // SAFETY: the caller keeps the conditions.
         unsafe { rows(body, job) }
-    }
-}
-
-compiled_for_levels! {
-    /// [`turns`], compiled for a level: a body that asks has loops of its own.
-    ///
-    /// # Safety
-    ///
-    /// As there, and the machine has the features.
-    unsafe fn turns_avx2<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N>) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe { turns::<B, N, true>(body, job) }
     }
 }
 

@@ -29,9 +29,6 @@ pub(crate) trait Body<const N: usize> {
     /// every one.
     const OWN_LEVELS: bool = false;
 
-    /// Whether any of its kind [asks](Body::asks).
-    const ASKS: bool = false;
-
     /// How many `Out` make one result; the output's strides count them.
     #[inline(always)]
     fn unit(&self) -> usize {
@@ -42,12 +39,6 @@ pub(crate) trait Body<const N: usize> {
     /// beside it, and moving results out at once would hold it up.
     #[inline(always)]
     fn spreads(&self) -> bool {
-        false
-    }
-
-    /// Whether it asks for operands that it is told are [`Far`], as far ahead as it is told.
-    #[inline(always)]
-    fn asks(&self) -> bool {
         false
     }
 
@@ -102,7 +93,7 @@ pub(crate) trait Body<const N: usize> {
         ins: [*const u8; N],
         splat: usize,
         len: usize,
-        far: Far<'_>,
+        far: Far,
     );
 
     /// A run with any strides, in elements.
@@ -317,7 +308,7 @@ macro_rules! body {
                     ins: [*const u8; $count],
                     splat: usize,
                     len: usize,
-                    far: Far<'_>,
+                    far: Far,
                 ) {
                     let bytes = len * size_of::<R>();
                     let ahead = far.only_or_wide(&self.sizes(), size_of::<R>());

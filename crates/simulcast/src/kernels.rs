@@ -10,6 +10,7 @@
 //!         vectors; operands that repeat or end are copied into one, which costs little beside the body
 //! heavy   a body that calls a function or branches: one loop for all levels and patterns, since the
 //!         loop is not what takes the time; it is bit-equal at every level
+//! chain   many light steps as one loop, which looks up what each of them is
 //! ```
 //!
 //! Signed and unsigned integers of one width share what is the same for both, and what only moves
@@ -22,6 +23,7 @@
 mod analytic;
 mod boolean;
 mod cast;
+mod chain;
 mod complex;
 mod divide;
 mod float;
@@ -40,6 +42,9 @@ use crate::stream;
 use crate::{DType, Op};
 
 pub(crate) use cast::cast;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use chain::chains;
+pub(crate) use chain::{Act, BLOCK, Chains, Place, Step};
 pub(crate) use fold::{Abreast, Fold, LEAF, RowFold, Rows, WIDE, abreast, fold};
 pub(crate) use half::half;
 pub(crate) use pair::{choice_by, pair};

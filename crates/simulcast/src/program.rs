@@ -41,6 +41,7 @@
 //! writes an intermediate result to memory, but where a stage says so: see [`Program::stages`].
 
 mod build;
+mod chain;
 mod code;
 mod constants;
 mod diagnostic;

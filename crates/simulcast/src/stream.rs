@@ -126,17 +126,15 @@ pub(crate) fn prefetch<T>(at: *const T) {
 
 /// The operands that come from memory.
 #[derive(Clone, Copy)]
-pub(crate) struct Far<'a> {
+pub(crate) struct Far {
     /// A bit for each.
     pub(crate) operands: usize,
     /// Whether several others move beside them, in the first-level cache.
     pub(crate) beside: bool,
-    /// Where each must be asked for, since nobody would guess: so many bytes from where it is.
-    pub(crate) next: Option<&'a [isize]>,
 }
 
-impl Far<'_> {
-    pub(crate) const NONE: Self = Self { operands: 0, beside: false, next: None };
+impl Far {
+    pub(crate) const NONE: Self = Self { operands: 0, beside: false };
 
     /// The operand to ask for ahead of time: among others that stay in the first-level cache, the
     /// hardware does not see that one comes from memory, and reads it late.
@@ -167,20 +165,14 @@ pub(crate) fn part(left: usize, about: usize) -> usize {
 }
 
 /// How far ahead [`ask_ahead`] asks, in bytes.
-pub(crate) const AHEAD: isize = 16384;
+const AHEAD: usize = 16384;
 
 /// Asks for what will be read some time after these bytes; for few lines at a time, since asking for
 /// more than are on their way already holds up all that follows.
 #[inline(always)]
 pub(crate) fn ask_ahead(at: *const u8, bytes: usize) {
-    ask(at.wrapping_offset(AHEAD), bytes);
-}
-
-/// Asks for bytes.
-#[inline(always)]
-pub(crate) fn ask(at: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(LINE) {
-        prefetch(at.wrapping_add(line));
+        prefetch(at.wrapping_add(AHEAD + line));
     }
 }
 

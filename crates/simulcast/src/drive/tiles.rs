@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::walk::{At, Walk};
-use super::{Job, Lie, from_memory, lie};
+use super::{Job, Lie, lie};
 use crate::inline::INLINE;
 use crate::kernel::Body;
 use crate::line::Line;
@@ -59,13 +59,18 @@ impl WholeLines {
     }
 }
 
+/// Whether no loop around repeats an operand.
+#[inline(always)]
+fn from_memory<const N: usize>(outer: &[Loop<N>], operand: usize) -> bool {
+    outer.iter().all(|one| one.ins[operand] != 0)
+}
+
 /// The operands that come from memory.
 #[inline(always)]
-fn far<const N: usize>(lies: &[Lie; N], outer: &[Loop<N>]) -> Far<'static> {
+fn far<const N: usize>(lies: &[Lie; N], outer: &[Loop<N>]) -> Far {
     let moving = lies.iter().filter(|&&lie| lie != Lie::Splat).count();
     let far = |&n: &usize| lies[n] == Lie::Direct && from_memory(outer, n);
-    let operands = (0..N).filter(far).fold(0, |all, n| all | 1 << n);
-    Far { operands, beside: moving > 2, next: None }
+    Far { operands: (0..N).filter(far).fold(0, |all, n| all | 1 << n), beside: moving > 2 }
 }
 
 /// Stretches of the output, with the awkward operands packed beside them.

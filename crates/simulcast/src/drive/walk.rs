@@ -51,12 +51,6 @@ impl<'l, R, const N: usize> Walk<'l, R, N> {
         Self { loops, index: Inline::of_len(loops.len()), at }
     }
 
-    /// How often the innermost loop has been gone through.
-    #[inline(always)]
-    pub(super) fn innermost(&self) -> usize {
-        self.index.last().copied().unwrap_or(0)
-    }
-
     /// One step on; says whether there was one.
     #[inline(always)]
     pub(super) fn step(&mut self, sizes: [usize; N]) -> bool {

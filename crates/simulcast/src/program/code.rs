@@ -14,6 +14,7 @@
 //! were made of them.
 
 use super::build::widened;
+use super::chain::Chain;
 use super::graph::Bytes;
 use crate::dtype::DType;
 use crate::kernels::{self, Kernel, Loops};
@@ -126,6 +127,8 @@ pub(crate) struct Code {
     pub(crate) spreads: bool,
     /// Whether the last loop can send its results past the caches.
     pub(crate) past: bool,
+    /// All of it as one loop, where there are several otherwise.
+    pub(super) chain: Option<Chain>,
 }
 
 /// Code under construction.
@@ -327,7 +330,12 @@ impl Code {
             }
             _ => result,
         };
-        Some(Self::of(making, result, dtype, leaves))
+        let mut code = Self::of(making, result, dtype, leaves);
+        if code.instructions.len() > 1 {
+            code.chain = Chain::new(steps, leaves.len(), level);
+            code.past |= code.chain.is_some();
+        }
+        Some(code)
     }
 
     fn of(making: Making, result: From, dtype: DType, leaves: &[DType]) -> Self {
@@ -347,6 +355,7 @@ impl Code {
             stride: 0,
             spreads: false,
             past: false,
+            chain: None,
         };
         let slow = |one: &Instruction| matches!(one.kernels, Kernels::Table(loops) if loops.slow);
         code.spreads = matches!(&code.instructions[..], [one] if slow(one));
@@ -396,7 +405,7 @@ impl Code {
     }
 }
 
-fn leaf(step: &Flat) -> usize {
+pub(super) fn leaf(step: &Flat) -> usize {
     match *step {
         Flat::Leaf(leaf) => leaf,
         _ => 0,

@@ -3,7 +3,8 @@
 //! The driver brings every leaf to runs on which it is contiguous or repeats; here a run is cut into
 //! tiles, and every instruction does one tile before the next does. What repeats along a whole run
 //! is computed once for it. From one run to the next only the leaves' pointers change, so that the
-//! rest is prepared once.
+//! rest is prepared once. Of code that is a [chain](super::chain), results that go past the caches are made by
+//! one loop instead.
 //!
 //! Invariant: as in [`crate::kernel`]; every leaf's elements are of the type that the code says.
 
@@ -11,6 +12,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use super::chain;
 use super::code::{Code, From, ROOM};
 use crate::kernel::{Body, row_by_row};
 use crate::kernels::Kernel;
@@ -24,9 +26,6 @@ const STREAMED: usize = 4096;
 
 /// As many, of a lone loop before which memory is asked for, or of a last one that does not stream.
 const EACH: usize = 1024;
-
-/// As many, of rows that take turns: what is asked for is near.
-const TURN: usize = 2048;
 
 /// So many loops take long enough for memory to be asked for beside them.
 const LONG: usize = 4;
@@ -54,7 +53,6 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     type Out = u8;
     const PATTERNS: bool = true;
     const OWN_LEVELS: bool = true;
-    const ASKS: bool = true;
 
     #[inline(always)]
     fn unit(&self) -> usize {
@@ -64,12 +62,6 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     #[inline(always)]
     fn spreads(&self) -> bool {
         self.code.spreads
-    }
-
-    #[inline(always)]
-    fn asks(&self) -> bool {
-        // One loop would ask for all at once.
-        self.code.past && self.code.instructions.len() > 1
     }
 
     #[inline(always)]
@@ -153,7 +145,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         ins: [*const u8; N],
         splat: usize,
         len: usize,
-        far: Far<'_>,
+        far: Far,
     ) {
         let (sizes, size) = (self.sizes(), self.code.dtype.size());
         let leaf = if let From::Leaf(leaf) = self.code.result { Some(leaf) } else { None };
@@ -162,6 +154,11 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             // SAFETY: the caller keeps the invariant.
             return unsafe { stream::copy::<WIDE>(out, ins[leaf], len * size) };
         }
+        if let Some(chain) = &self.code.chain {
+            let prepared = &mut self.prepared.chain;
+            // SAFETY: as above; the code has as many leaves as the chain.
+            return unsafe { chain::run(chain, prepared, out, &ins, splat, len, far.operands) };
+        }
         let mut room = Room([MaybeUninit::uninit(); EACH]);
         let made = room.0.as_mut_ptr().cast::<u8>();
         if repeats {
@@ -169,8 +166,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             unsafe { self.dense(made, ins, splat, EACH / size) };
         }
         let (loops, past) = (self.code.instructions.len(), self.code.past);
-        let must = loops >= LONG || far.only().is_some() || far.next.is_some();
-        let ask = if past && must { far.operands } else { 0 };
+        let ask = if past && (loops >= LONG || far.only().is_some()) { far.operands } else { 0 };
         let whole = match (loops, ask) {
             _ if !past => EACH / size,
             // One loop does the whole run.
@@ -194,8 +190,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             // SAFETY: the caller keeps the invariant, and `count` results fit in the room where they go there.
             unsafe {
                 if past {
-                    let past = Past::Asking(ask, far.next);
-                    run(self.code, &mut self.prepared, to, &at, splat, count, past);
+                    run(self.code, &mut self.prepared, to, &at, splat, count, Past::Asking(ask));
                 } else {
                     if !repeats {
                         self.dense(made, at, splat, count);
@@ -252,10 +247,10 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
 
 /// Whether results go past the caches.
 #[derive(Clone, Copy)]
-enum Past<'a> {
+enum Past {
     No,
-    /// They do, and beside each loop leaves are asked for: a bit for each, and where, as [`Far`] says it.
-    Asking(usize, Option<&'a [isize]>),
+    /// They do, and beside each loop leaves are asked for: a bit for each.
+    Asking(usize),
 }
 
 /// An instruction with its pointers: what it reads and writes, and how far each moves for an
@@ -299,6 +294,8 @@ struct Prepared {
     slots: Vec<Slot>,
     /// Where the result is, if no instruction writes it: a leaf, or a place; and whether it repeats.
     whole: Option<(From, *const u8, bool)>,
+    /// All that a chain needs instead.
+    chain: chain::Prepared,
 }
 
 impl Prepared {
@@ -315,6 +312,7 @@ impl Prepared {
             active: Vec::new(),
             slots: Vec::new(),
             whole: None,
+            chain: chain::Prepared::new(),
         }
     }
 
@@ -407,6 +405,7 @@ thread_local! {
 impl<const N: usize> Drop for Interpreter<'_, N> {
     #[inline]
     fn drop(&mut self) {
+        self.prepared.chain.leave();
         let kept = self.prepared.registers.capacity();
         if kept > 0 && kept * size_of::<Registers>() <= 2 * ROOM {
             let prepared = std::mem::replace(&mut self.prepared, Prepared::new());
@@ -418,19 +417,13 @@ impl<const N: usize> Drop for Interpreter<'_, N> {
 
 /// Asks for elements of leaves ahead of time, a bit for each leaf.
 #[inline(always)]
-fn ask_for(
-    (leaves, next): (usize, Option<&[isize]>),
-    ins: &[*const u8],
-    sizes: &[usize],
-    elements: Range<usize>,
-) {
+fn ask_for(leaves: usize, ins: &[*const u8], sizes: &[usize], elements: Range<usize>) {
     let mut left = leaves;
     while left != 0 {
         let leaf = left.trailing_zeros() as usize;
         left &= left - 1;
         let at = ins[leaf].wrapping_add(elements.start * sizes[leaf]);
-        let ahead = next.map_or(stream::AHEAD, |next| next[leaf]);
-        stream::ask(at.wrapping_offset(ahead), elements.len() * sizes[leaf]);
+        stream::ask_ahead(at, elements.len() * sizes[leaf]);
     }
 }
 
@@ -475,11 +468,11 @@ unsafe fn run(
     ins: &[*const u8],
     splat: usize,
     len: usize,
-    past: Past<'_>,
+    past: Past,
 ) {
     let (past, ask) = match past {
-        Past::No => (false, (0, None)),
-        Past::Asking(leaves, next) => (true, (leaves, next)),
+        Past::No => (false, 0),
+        Past::Asking(leaves) => (true, leaves),
     };
     if let Some((kernel, pointers)) = lone(code, ins, splat, past) {
         ask_for(ask, ins, &code.sizes, 0..len);
@@ -509,14 +502,14 @@ unsafe fn run(
     if let Some(last) = active.last_mut() {
         last.out = out;
     }
-    let tile = if ask.1.is_some() { code.tile.min(TURN / code.dtype.size()) } else { code.tile };
     // Each loop of a tile asks for as much of it: a division for every one would take as long.
-    let (mut done, each) = (0, if ask.0 == 0 { 0 } else { tile.div_ceil(active.len().max(1)) });
+    let tile = code.tile.min(len);
+    let (mut done, each) = (0, if ask == 0 { 0 } else { tile.div_ceil(active.len().max(1)) });
     while done < len {
         let part = tile.min(len - done);
         let mut asked = 0;
         for one in &mut *active {
-            if asked < part && ask.0 != 0 {
+            if asked < part && ask != 0 {
                 let upto = (asked + each).min(part);
                 ask_for(ask, ins, &code.sizes, done + asked..done + upto);
                 asked = upto;

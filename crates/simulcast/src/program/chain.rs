@@ -1,0 +1,526 @@
+//! Chains: code that is many light steps on `float32` or `float64`, as one loop.
+//!
+//! ```text
+//! (a - b) / c * d + e      load a, less b, over c, times d, plus e
+//! a * b + c * d            load a, times b, store 0, load c, times d, plus 0
+//! where(a > b, a, b) * c   load a, greater than b, choose a or b, times c
+//! ```
+//!
+//! A value that the next step alone reads stays in the accumulator; every other one is stored in a block of
+//! its own, in the first-level cache. What repeats along a run fills a block, and steps that read nothing else
+//! are done once for it.
+//!
+//! It is for results that go past the caches: then the loop waits for memory, and memory for nothing. Loops for
+//! each step, of which the compiler knows more, are ahead where all is in a cache.
+//!
+//! Invariant: as in [`super::exec`].
+
+use std::cell::Cell;
+
+use super::code::{Flat, LEAVES, leaf};
+use super::graph::Bytes;
+use crate::dtype::DType;
+use crate::kernels::{self, Act, BLOCK, Chains, Place, Step};
+use crate::level::{Kind, Level};
+use crate::stream;
+
+/// The most values, and the most leaves and constants: so many blocks are a part of a first-level cache.
+const MOST: usize = 24;
+
+/// Where a step reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    Leaf(usize),
+    Constant(usize),
+    /// What another step made.
+    Made(usize),
+}
+
+/// What a step does; the first argument is the accumulator's, where nothing is turned.
+#[derive(Clone, Copy, Debug)]
+struct Apply {
+    act: Act,
+    args: [From; 3],
+    count: usize,
+}
+
+impl Apply {
+    fn args(&self) -> impl Iterator<Item = From> {
+        self.args.into_iter().take(self.count)
+    }
+}
+
+/// Steps, each after those that it reads; the last is the result.
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    applies: Vec<Apply>,
+    constants: Vec<Bytes>,
+    /// How many leaves there are.
+    leaves: usize,
+    /// The bytes of an element.
+    size: usize,
+    loops: Chains,
+}
+
+impl Chain {
+    /// The steps as a chain; none where some step is of another type, or not light.
+    pub(super) fn new(steps: &[(Flat, DType)], leaves: usize, level: Level) -> Option<Self> {
+        let &(_, dtype) = steps.last()?;
+        let loops = loops(dtype, level)?;
+        let mut places: Vec<(From, bool)> = Vec::with_capacity(steps.len());
+        let (mut applies, mut constants) = (Vec::new(), Vec::new());
+        for (step, own) in steps {
+            let asks = *own == DType::Bool;
+            let place = match *step {
+                Flat::Leaf(_) if *own == dtype => From::Leaf(leaf(step)),
+                Flat::Constant(bytes) if *own == dtype => {
+                    constants.push(bytes);
+                    From::Constant(constants.len() - 1)
+                }
+                Flat::Apply(op, compute, args) if compute == dtype => {
+                    let act = Act::of(op)?;
+                    let mut from = [From::Leaf(0); 3];
+                    for (number, (from, arg)) in
+                        from.iter_mut().zip(args).take(op.arity()).enumerate()
+                    {
+                        let (place, asked) = *places.get(arg)?;
+                        // What is chosen by was asked, and nothing else was.
+                        if asked != (act == Act::Choose && number == 0) {
+                            return None;
+                        }
+                        *from = place;
+                    }
+                    if act.asks() != asks {
+                        return None;
+                    }
+                    applies.push(Apply { act, args: from, count: op.arity() });
+                    From::Made(applies.len() - 1)
+                }
+                _ => return None,
+            };
+            places.push((place, asks));
+        }
+        let few = applies.len() <= MOST && constants.len() + leaves <= MOST;
+        let last = matches!(places.last()?.0, From::Made(_));
+        (few && last).then_some(Self { applies, constants, leaves, size: dtype.size(), loops })
+    }
+}
+
+/// The loops for a type, where this machine has any.
+fn loops(dtype: DType, level: Level) -> Option<Chains> {
+    match (dtype, level.kind()) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        (DType::F32 | DType::F64, Kind::Avx2 | Kind::Avx512) => {
+            Some(kernels::chains(dtype == DType::F64))
+        }
+        (_, Kind::Baseline) => None,
+        #[cfg(target_arch = "x86_64")]
+        (_, Kind::Avx2 | Kind::Avx512) => None,
+    }
+}
+
+/// A block of one value after the other.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Block([u8; BLOCK]);
+
+/// Which operand of which step is a leaf that moves.
+#[derive(Clone, Copy)]
+struct Slot {
+    step: usize,
+    place: usize,
+    leaf: usize,
+}
+
+/// A chain with its pointers, for one pattern of leaves that repeat.
+pub(super) struct Prepared {
+    /// The pattern, once there is one.
+    splat: Option<usize>,
+    /// A block for each value, then for each leaf, then for each constant.
+    blocks: Vec<Block>,
+    /// The steps that repeat, and all others.
+    once: Vec<Step>,
+    each: Vec<Step>,
+    slots: Vec<Slot>,
+    /// Of each value, how many read it, and whether it repeats.
+    readers: Vec<usize>,
+    repeats: Vec<bool>,
+}
+
+impl Prepared {
+    pub(super) const fn new() -> Self {
+        Self {
+            splat: None,
+            blocks: Vec::new(),
+            once: Vec::new(),
+            each: Vec::new(),
+            slots: Vec::new(),
+            readers: Vec::new(),
+            repeats: Vec::new(),
+        }
+    }
+
+    /// Leaves its memory behind for the next one on this thread.
+    pub(super) fn leave(&mut self) {
+        if !self.blocks.is_empty() {
+            let left = std::mem::replace(self, Self::new());
+            // Where the thread is ending there is no place for it, and it is freed.
+            let _freed = SPARE.try_with(|spare| spare.set(Some(left)));
+        }
+    }
+
+    /// The block of a leaf.
+    fn leaf(&mut self, chain: &Chain, leaf: usize) -> *mut u8 {
+        self.block(chain.applies.len() + leaf)
+    }
+
+    fn block(&mut self, number: usize) -> *mut u8 {
+        self.blocks.as_mut_ptr().wrapping_add(number).cast()
+    }
+
+    /// Prepares a chain for a pattern.
+    #[inline(never)]
+    fn prepare(&mut self, chain: &Chain, splat: usize) {
+        let Chain { applies, constants, .. } = chain;
+        if self.blocks.is_empty()
+            && let Some(spare) = SPARE.take()
+        {
+            *self = spare;
+        }
+        self.splat = Some(splat);
+        let count = applies.len() + chain.leaves + constants.len();
+        if self.blocks.len() < count {
+            self.blocks.resize(count, Block([0; BLOCK]));
+        }
+        for (number, bytes) in constants.iter().enumerate() {
+            let block = self.block(applies.len() + chain.leaves + number);
+            // SAFETY: it is a block of the vector's.
+            unsafe { (chain.loops.fill)(block, bytes.0.as_ptr()) };
+        }
+        self.readers.clear();
+        self.readers.resize(applies.len(), 0);
+        self.repeats.clear();
+        for apply in applies {
+            let mut all = true;
+            for from in apply.args() {
+                all &= match from {
+                    From::Leaf(leaf) => splat >> leaf & 1 == 1,
+                    From::Constant(_) => true,
+                    From::Made(made) => {
+                        self.readers[made] += 1;
+                        self.repeats[made]
+                    }
+                };
+            }
+            self.repeats.push(all);
+        }
+        self.once.clear();
+        self.each.clear();
+        self.slots.clear();
+        self.emit(chain, true);
+        self.emit(chain, false);
+        // A result that repeats was stored.
+        if self.repeats.last() == Some(&true) {
+            self.push(chain, Act::Load, &[From::Made(applies.len() - 1)], false);
+        }
+    }
+
+    /// The steps that repeat, or all others.
+    fn emit(&mut self, chain: &Chain, once: bool) {
+        let mut accumulator = None;
+        for (at, apply) in chain.applies.iter().enumerate() {
+            if self.repeats[at] != once {
+                continue;
+            }
+            let [a, b, c] = apply.args;
+            let has = |from: From| accumulator == Some(from);
+            match (apply.count, apply.act) {
+                (3, _) if !has(a) && has(b) && b != c => self.push(chain, Act::Keep, &[a, c], once),
+                (3, _) if !has(a) && has(c) && b != c => {
+                    self.push(chain, Act::Replace, &[a, b], once);
+                }
+                (2, act) if !has(a) && has(b) => self.push(chain, act.turned(), &[a], once),
+                (count, act) => {
+                    if !has(a) {
+                        self.push(chain, Act::Load, &[a], once);
+                    }
+                    self.push(chain, act, &apply.args[1..count], once);
+                }
+            }
+            let made = From::Made(at);
+            accumulator = Some(made);
+            // The next step of these, if it is the only one that reads it, finds it in the accumulator.
+            let next = (at + 1..chain.applies.len()).find(|&next| self.repeats[next] == once);
+            let reads = |next: usize| chain.applies[next].args().any(|from| from == made);
+            let stays = self.readers[at] == 1 && next.is_some_and(reads);
+            let last = at + 1 == chain.applies.len() && !once;
+            if !stays && !last {
+                self.push(chain, Act::Store, &[made], once);
+            }
+        }
+    }
+
+    /// Adds a step with its operands.
+    fn push(&mut self, chain: &Chain, act: Act, operands: &[From], once: bool) {
+        let splat = self.splat.unwrap_or(0);
+        let step = if once { self.once.len() } else { self.each.len() };
+        let mut places = [Place { pointer: std::ptr::null_mut(), moves: false }; 2];
+        for (place, (to, &from)) in places.iter_mut().zip(operands).enumerate() {
+            match from {
+                From::Leaf(leaf) if splat >> leaf & 1 == 0 => {
+                    to.moves = true;
+                    self.slots.push(Slot { step, place, leaf });
+                }
+                From::Leaf(leaf) => to.pointer = self.leaf(chain, leaf),
+                From::Constant(at) => {
+                    to.pointer = self.block(chain.applies.len() + chain.leaves + at);
+                }
+                From::Made(made) => to.pointer = self.block(made),
+            }
+        }
+        let list = if once { &mut self.once } else { &mut self.each };
+        list.push(Step { act, places });
+    }
+}
+
+thread_local! {
+    /// Memory that a chain left behind on this thread, for the next one.
+    static SPARE: Cell<Option<Prepared>> = const { Cell::new(None) };
+}
+
+/// A chain over a run, with results that go past the caches: `splat` says which leaves repeat, `far` which come
+/// from memory, a bit for each.
+///
+/// # Safety
+///
+/// The invariant of this module: `out` has room for `len` results, and every leaf has `len` elements, or one
+/// where its bit of `splat` is set. A fence must follow.
+pub(super) unsafe fn run(
+    chain: &Chain,
+    prepared: &mut Prepared,
+    out: *mut u8,
+    ins: &[*const u8],
+    splat: usize,
+    len: usize,
+    far: usize,
+) {
+    if prepared.splat != Some(splat) {
+        prepared.prepare(chain, splat);
+    }
+    let (loops, bytes) = (&chain.loops, len * chain.size);
+    for (leaf, from) in ins.iter().enumerate().take(chain.leaves) {
+        if splat >> leaf & 1 == 1 {
+            // SAFETY: there is one element, and a block for each leaf.
+            unsafe { (loops.fill)(prepared.leaf(chain, leaf), *from) };
+        }
+    }
+    for &Slot { step, place, leaf } in &prepared.slots {
+        prepared.each[step].places[place].pointer = ins[leaf].cast_mut();
+    }
+    let mut asks = [std::ptr::null(); LEAVES];
+    let mut count = 0;
+    for leaf in (0..chain.leaves).filter(|leaf| far >> leaf & 1 == 1) {
+        asks[count] = ins[leaf];
+        count += 1;
+    }
+    let (steps, asks) = (&prepared.each[..], &asks[..count]);
+    // All but the first and the last are whole lines.
+    let over = out.addr() % stream::LINE;
+    let head = if over > 0 || bytes < BLOCK { bytes.min(BLOCK - over) } else { 0 };
+    let whole = head + (bytes - head) / BLOCK * BLOCK;
+    // SAFETY: every leaf that moves has as many bytes as there are results, and nothing else of it is read;
+    // everything else is a block. Levels without AVX2 have no chains.
+    unsafe {
+        if !prepared.once.is_empty() {
+            (loops.part)(&prepared.once, out, 0, 0..0, &[]);
+        }
+        if head > 0 {
+            (loops.part)(steps, out, -over.cast_signed(), over..over + head, asks);
+        }
+        (loops.whole)(steps, out, head..whole, asks);
+        if whole < bytes {
+            (loops.part)(steps, out, whole.cast_signed(), 0..bytes - whole, asks);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code::Code;
+    use super::super::exec::Interpreter;
+    use super::*;
+    use crate::kernel::Body as _;
+    use crate::op::Op;
+
+    /// Numbers that nobody would guess, the same in every run.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 20) as usize % end
+        }
+    }
+
+    const OPS: [Op; 23] = [
+        Op::Add,
+        Op::Subtract,
+        Op::Multiply,
+        Op::Divide,
+        Op::Maximum,
+        Op::Minimum,
+        Op::Negative,
+        Op::Absolute,
+        Op::Square,
+        Op::Sqrt,
+        Op::Reciprocal,
+        Op::Relu,
+        Op::Floor,
+        Op::Ceil,
+        Op::Round,
+        Op::Trunc,
+        Op::Where,
+        Op::Less,
+        Op::LessEqual,
+        Op::Greater,
+        Op::GreaterEqual,
+        Op::Equal,
+        Op::NotEqual,
+    ];
+
+    /// Numbers of all kinds.
+    fn number(random: &mut Random) -> f64 {
+        const ODD: [f64; 9] =
+            [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-310, 1e-40, 0.5, -1.5];
+        match random.below(3) {
+            0 => ODD[random.below(ODD.len())],
+            _ => random.below(2000) as f64 / 16.0 - 60.0,
+        }
+    }
+
+    fn bytes(dtype: DType, value: f64) -> Bytes {
+        if dtype == DType::F32 {
+            Bytes::of((value as f32).to_ne_bytes())
+        } else {
+            Bytes::of(value.to_ne_bytes())
+        }
+    }
+
+    /// Some steps on that many leaves: no fewer than the operations that are given, each in its turn.
+    fn steps(random: &mut Random, dtype: DType, leaves: usize, ops: &[Op]) -> Vec<(Flat, DType)> {
+        let mut steps: Vec<(Flat, DType)> = (0..leaves).map(|n| (Flat::Leaf(n), dtype)).collect();
+        steps.push((Flat::Constant(bytes(dtype, number(random))), dtype));
+        for &op in ops {
+            let of = |steps: &[(Flat, DType)], dtype: DType, random: &mut Random| {
+                let fit: Vec<usize> = (0..steps.len()).filter(|&n| steps[n].1 == dtype).collect();
+                // The latest ones mostly, so that chains are long.
+                let last = fit.len() - 1;
+                if random.below(2) == 0 { fit[last] } else { fit[random.below(fit.len())] }
+            };
+            if op == Op::Where && !steps.iter().any(|step| step.1 == DType::Bool) {
+                continue;
+            }
+            let chosen = if op == Op::Where { DType::Bool } else { dtype };
+            let first = of(&steps, chosen, random);
+            let args = [first, of(&steps, dtype, random), of(&steps, dtype, random)];
+            let made = kernels::result_of(op, dtype);
+            steps.push((Flat::Apply(op, dtype, args), made));
+        }
+        // The result is a number, of all that was made.
+        let last = steps.iter().rposition(|step| step.1 == dtype).unwrap_or(0);
+        steps.push((Flat::Apply(Op::Add, dtype, [last, 0, 0]), dtype));
+        steps
+    }
+
+    fn same(dtype: DType, got: &[u8], expected: &[u8]) -> bool {
+        got.chunks(dtype.size()).zip(expected.chunks(dtype.size())).all(|(got, expected)| {
+            let nan = |bytes: &[u8]| match dtype {
+                DType::F32 => f32::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+                _ => f64::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+            };
+            got == expected || nan(got) && nan(expected)
+        })
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3050]
+    #[test]
+    fn a_chain_is_its_steps_one_after_the_other() {
+        let Some(level) = Level::avx2() else { return };
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let (mut used, mut turned) = (0, 0);
+        for case in 0..4000 {
+            let dtype = if case % 2 == 0 { DType::F32 } else { DType::F64 };
+            let size = dtype.size();
+            let count = 1 + random.below(8);
+            let ops: Vec<Op> = (0..count).map(|_| OPS[random.below(OPS.len())]).collect();
+            let leaves = 1 + random.below(4);
+            let steps = steps(&mut random, dtype, leaves, &ops);
+            let types = vec![dtype; leaves];
+            let Some(chain) = Chain::new(&steps, leaves, level) else { continue };
+            let plain = Code::new(&steps, &types, true, Level::BASELINE).unwrap();
+            assert!(plain.chain.is_none());
+            let (len, splat) = (random.below(300), random.below(1 << leaves));
+            let (over, after) = (random.below(16) * size, 64);
+            let data: Vec<Vec<u8>> = (0..leaves)
+                .map(|leaf| {
+                    let own = if splat >> leaf & 1 == 1 { 1 } else { len };
+                    (0..own)
+                        .flat_map(|_| bytes(dtype, number(&mut random)).0[..size].to_vec())
+                        .collect()
+                })
+                .collect();
+            // Aligned as elements are, and no further: what is read beyond an end is another's.
+            let mut ins = [std::ptr::NonNull::<u64>::dangling().as_ptr().cast_const().cast(); 4];
+            let kept: Vec<Vec<u64>> = data
+                .iter()
+                .map(|bytes| {
+                    let words = bytes.chunks(8).map(|chunk| {
+                        let mut word = [0; 8];
+                        word[..chunk.len()].copy_from_slice(chunk);
+                        u64::from_ne_bytes(word)
+                    });
+                    words.collect()
+                })
+                .collect();
+            for (place, words) in ins.iter_mut().zip(&kept) {
+                *place = words.as_ptr().cast();
+            }
+            let mut expected = vec![0_u64; len.max(1)];
+            let mut got = vec![Block([7; BLOCK]); (over + len * size + after).div_ceil(BLOCK) + 1];
+            let (out, mut prepared) = (got.as_mut_ptr().cast::<u8>(), Prepared::new());
+            // SAFETY: as many elements as the pattern says, and room for as many results.
+            unsafe {
+                Interpreter::<4>::new(&plain).dense(expected.as_mut_ptr().cast(), ins, splat, len);
+                run(&chain, &mut prepared, out.add(over), &ins, splat, len, (1 << leaves) - 1);
+                drop(stream::Fence);
+                let all = std::slice::from_raw_parts(out, got.len() * BLOCK);
+                let expected = std::slice::from_raw_parts(expected.as_ptr().cast(), len * size);
+                let (made, end) = (&all[over..over + len * size], over + len * size);
+                assert!(same(dtype, made, expected), "{steps:?} {splat:b} {len} {over}");
+                assert!(all[..over].iter().chain(&all[end..]).all(|&byte| byte == 7));
+            }
+            used += 1;
+            turned += usize::from(prepared.each.iter().any(|step| step.act.turned() != step.act));
+        }
+        assert!(used > 3000 && turned > 500, "{used} chains, {turned} of them turned");
+    }
+
+    #[test]
+    fn what_is_no_light_step_on_one_type_of_float_is_no_chain() {
+        let level = Level::avx2().unwrap_or(Level::BASELINE);
+        let leaf = |dtype| (Flat::Leaf(0), dtype);
+        let apply = |op, dtype, made| (Flat::Apply(op, dtype, [0; 3]), made);
+        let (f32, f64, bool) = (DType::F32, DType::F64, DType::Bool);
+        for steps in [
+            vec![leaf(f32), apply(Op::Exp, f32, f32)],
+            vec![leaf(DType::I32), apply(Op::Add, DType::I32, DType::I32)],
+            vec![leaf(f32), (Flat::Cast(0), f64)],
+            vec![leaf(f32), apply(Op::Less, f32, bool)],
+            vec![leaf(f32)],
+        ] {
+            assert!(Chain::new(&steps, 1, level).is_none(), "{steps:?}");
+        }
+    }
+}
