@@ -293,13 +293,37 @@ pub(crate) unsafe fn copy<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes:
     unsafe {
         // Mostly there is neither head nor tail, and a call for nothing costs as much as lines.
         if head > 0 {
-            ptr::copy_nonoverlapping(src, dst, head);
+            edge(dst, src, head);
         }
         lines::<u8, WIDE>(dst.add(head), src.add(head), done - head);
         if done < bytes {
-            ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
+            edge(dst.add(done), src.add(done), bytes - done);
         }
     }
+}
+
+/// Moves less than a line past the caches, where it is whole words: what is before or after it in its line mostly
+/// comes next, and makes it whole. An ordinary store would wait for the line to be read, and all that follow would
+/// wait for it.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline(always)]
+pub(crate) unsafe fn edge(dst: *mut u8, src: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if (dst.addr() | bytes).is_multiple_of(4) {
+        for at in (0..bytes).step_by(4) {
+            // SAFETY: both have that many bytes, and `dst` is aligned.
+            unsafe {
+                let word = src.add(at).cast::<i32>().read_unaligned();
+                std::arch::x86_64::_mm_stream_si32(dst.add(at).cast(), word);
+            }
+        }
+        return;
+    }
+    // SAFETY: the caller keeps the invariant.
+    unsafe { ptr::copy_nonoverlapping(src, dst, bytes) };
 }
 
 /// Orders streaming stores before whatever follows its drop, a panic's unwinding included.

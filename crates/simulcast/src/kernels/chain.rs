@@ -182,9 +182,8 @@ mod x86 {
         unsafe fn load(from: *const u8) -> Self;
         unsafe fn store(self, to: *mut u8);
         unsafe fn stream(self, to: *mut u8);
-        /// The same of some elements alone, those that are ones; the others are 0.
+        /// Some elements alone, those that are ones; the others are 0.
         unsafe fn load_some(from: *const u8, some: __m256i) -> Self;
-        unsafe fn store_some(self, to: *mut u8, some: __m256i);
         unsafe fn add(self, other: Self) -> Self;
         unsafe fn sub(self, other: Self) -> Self;
         unsafe fn mul(self, other: Self) -> Self;
@@ -250,7 +249,7 @@ mod x86 {
     /// Writes a vector's functions.
     macro_rules! vector {
         ($vector:ident of $element:ty: $all:ident $load:ident $store:ident $stream:ident
-            $bits:ident $of_bits:ident $compare:ident $round:ident $choose:ident
+            $of_bits:ident $compare:ident $round:ident $choose:ident
             $($own:ident($($other:ident)?) = $instruction:ident;)*) => {
             #[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]
             impl Vector for $vector {
@@ -278,11 +277,6 @@ mod x86 {
                 unsafe fn store(self, to: *mut u8) {
                     // SAFETY: as above.
                     unsafe { $store(to.cast(), self) }
-                }
-                #[inline(always)]
-                unsafe fn store_some(self, to: *mut u8, some: __m256i) {
-                    // SAFETY: as above.
-                    unsafe { _mm256_maskstore_epi32(to.cast(), some, $bits(self)) }
                 }
                 #[inline(always)]
                 unsafe fn stream(self, to: *mut u8) {
@@ -316,7 +310,7 @@ mod x86 {
     }
 
     vector! { __m256 of f32: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps
-    _mm256_castps_si256 _mm256_castsi256_ps _mm256_cmp_ps _mm256_round_ps _mm256_blendv_ps
+    _mm256_castsi256_ps _mm256_cmp_ps _mm256_round_ps _mm256_blendv_ps
         add(other) = _mm256_add_ps;
         sub(other) = _mm256_sub_ps;
         mul(other) = _mm256_mul_ps;
@@ -328,7 +322,7 @@ mod x86 {
     }
 
     vector! { __m256d of f64: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd
-    _mm256_castpd_si256 _mm256_castsi256_pd _mm256_cmp_pd _mm256_round_pd _mm256_blendv_pd
+    _mm256_castsi256_pd _mm256_cmp_pd _mm256_round_pd _mm256_blendv_pd
         add(other) = _mm256_add_pd;
         sub(other) = _mm256_sub_pd;
         mul(other) = _mm256_mul_pd;
@@ -381,15 +375,16 @@ mod x86 {
             unsafe {
                 let some = masks(&wanted);
                 for (k, vector) in block::<V, true>(steps, at, &some, asks).into_iter().enumerate() {
-                    let own = k * size_of::<V>()..(k + 1) * size_of::<V>();
-                    let place = out.wrapping_add(at).wrapping_add(k * size_of::<V>());
-                    let line = own.start / stream::LINE * stream::LINE;
-                    if wanted.start <= line && line + stream::LINE <= wanted.end {
-                        vector.stream(place);
-                    } else if wanted.start <= own.start && own.end <= wanted.end {
-                        vector.store(place);
-                    } else if wanted.start < own.end && own.start < wanted.end {
-                        vector.store_some(place, some[k]);
+                    let first = k * size_of::<V>();
+                    let (from, to) = (wanted.start.max(first), wanted.end.min(first + size_of::<V>()));
+                    let place = out.wrapping_add(at);
+                    if to == from + size_of::<V>() {
+                        vector.stream(place.wrapping_add(first));
+                    } else if from < to {
+                        let mut bytes = [0_u8; size_of::<__m256>()];
+                        vector.store(bytes.as_mut_ptr());
+                        let own = bytes.as_ptr().wrapping_add(from - first);
+                        stream::edge(place.wrapping_add(from), own, to - from);
                     }
                 }
             }
