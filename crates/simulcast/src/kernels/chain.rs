@@ -109,19 +109,6 @@ impl Act {
             same => same,
         }
     }
-
-    /// Whether it makes ones and zeros, not numbers.
-    pub(crate) const fn asks(self) -> bool {
-        matches!(
-            self,
-            Self::Less
-                | Self::LessEqual
-                | Self::Greater
-                | Self::GreaterEqual
-                | Self::Equal
-                | Self::NotEqual
-        )
-    }
 }
 
 /// An operand of a step: it moves with the results, or stays.

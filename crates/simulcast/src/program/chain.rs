@@ -17,7 +17,7 @@
 
 use std::cell::Cell;
 
-use super::code::{Flat, LEAVES, leaf};
+use super::code::{Args, Flat, From, LEAVES, Slot};
 use super::graph::Bytes;
 use crate::dtype::DType;
 use crate::kernels::{self, Act, BLOCK, Chains, Place, Step};
@@ -27,27 +27,13 @@ use crate::stream;
 /// The most values, and the most leaves and constants: so many blocks are a part of a first-level cache.
 const MOST: usize = 24;
 
-/// Where a step reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum From {
-    Leaf(usize),
-    Constant(usize),
-    /// What another step made.
-    Made(usize),
-}
-
 /// What a step does; the first argument is the accumulator's, where nothing is turned.
 #[derive(Clone, Copy, Debug)]
 struct Apply {
     act: Act,
-    args: [From; 3],
-    count: usize,
-}
-
-impl Apply {
-    fn args(&self) -> impl Iterator<Item = From> {
-        self.args.into_iter().take(self.count)
-    }
+    args: Args,
+    /// How often others read what it makes.
+    readers: usize,
 }
 
 /// Steps, each after those that it reads; the last is the result.
@@ -68,16 +54,17 @@ impl Chain {
         let &(_, dtype) = steps.last()?;
         let loops = loops(dtype, level)?;
         let mut places: Vec<(From, bool)> = Vec::with_capacity(steps.len());
-        let (mut applies, mut constants) = (Vec::new(), Vec::new());
-        for (step, own) in steps {
-            let asks = *own == DType::Bool;
+        let (mut applies, mut constants): (Vec<Apply>, Vec<Bytes>) = (Vec::new(), Vec::new());
+        for &(ref step, own) in steps {
             let place = match *step {
-                Flat::Leaf(_) if *own == dtype => From::Leaf(leaf(step)),
-                Flat::Constant(bytes) if *own == dtype => {
+                Flat::Leaf(leaf) if own == dtype => From::Leaf(leaf),
+                Flat::Constant(bytes) if own == dtype => {
                     constants.push(bytes);
                     From::Constant(constants.len() - 1)
                 }
-                Flat::Apply(op, compute, args) if compute == dtype => {
+                Flat::Apply(op, compute, args)
+                    if compute == dtype && own == kernels::result_of(op, dtype) =>
+                {
                     let act = Act::of(op)?;
                     let mut from = [From::Leaf(0); 3];
                     for (number, (from, arg)) in
@@ -88,17 +75,17 @@ impl Chain {
                         if asked != (act == Act::Choose && number == 0) {
                             return None;
                         }
+                        if let From::Made(made) = place {
+                            applies[made].readers += 1;
+                        }
                         *from = place;
                     }
-                    if act.asks() != asks {
-                        return None;
-                    }
-                    applies.push(Apply { act, args: from, count: op.arity() });
+                    applies.push(Apply { act, args: Args { from, count: op.arity() }, readers: 0 });
                     From::Made(applies.len() - 1)
                 }
                 _ => return None,
             };
-            places.push((place, asks));
+            places.push((place, own == DType::Bool));
         }
         let few = applies.len() <= MOST && constants.len() + leaves <= MOST;
         let last = matches!(places.last()?.0, From::Made(_));
@@ -124,14 +111,6 @@ fn loops(dtype: DType, level: Level) -> Option<Chains> {
 #[repr(C, align(64))]
 struct Block([u8; BLOCK]);
 
-/// Which operand of which step is a leaf that moves.
-#[derive(Clone, Copy)]
-struct Slot {
-    step: usize,
-    place: usize,
-    leaf: usize,
-}
-
 /// A chain with its pointers, for one pattern of leaves that repeat.
 pub(super) struct Prepared {
     /// The pattern, once there is one.
@@ -141,9 +120,9 @@ pub(super) struct Prepared {
     /// The steps that repeat, and all others.
     once: Vec<Step>,
     each: Vec<Step>,
+    /// The leaves that move, among those others.
     slots: Vec<Slot>,
-    /// Of each value, how many read it, and whether it repeats.
-    readers: Vec<usize>,
+    /// Whether each value repeats.
     repeats: Vec<bool>,
 }
 
@@ -155,7 +134,6 @@ impl Prepared {
             once: Vec::new(),
             each: Vec::new(),
             slots: Vec::new(),
-            readers: Vec::new(),
             repeats: Vec::new(),
         }
     }
@@ -172,6 +150,11 @@ impl Prepared {
     /// The block of a leaf.
     fn leaf(&mut self, chain: &Chain, leaf: usize) -> *mut u8 {
         self.block(chain.applies.len() + leaf)
+    }
+
+    /// The block of a constant.
+    fn constant(&mut self, chain: &Chain, constant: usize) -> *mut u8 {
+        self.block(chain.applies.len() + chain.leaves + constant)
     }
 
     fn block(&mut self, number: usize) -> *mut u8 {
@@ -193,25 +176,17 @@ impl Prepared {
             self.blocks.resize(count, Block([0; BLOCK]));
         }
         for (number, bytes) in constants.iter().enumerate() {
-            let block = self.block(applies.len() + chain.leaves + number);
+            let block = self.constant(chain, number);
             // SAFETY: it is a block of the vector's.
             unsafe { (chain.loops.fill)(block, bytes.0.as_ptr()) };
         }
-        self.readers.clear();
-        self.readers.resize(applies.len(), 0);
         self.repeats.clear();
         for apply in applies {
-            let mut all = true;
-            for from in apply.args() {
-                all &= match from {
-                    From::Leaf(leaf) => splat >> leaf & 1 == 1,
-                    From::Constant(_) => true,
-                    From::Made(made) => {
-                        self.readers[made] += 1;
-                        self.repeats[made]
-                    }
-                };
-            }
+            let all = apply.args.iter().all(|from| match from {
+                From::Leaf(leaf) => splat >> leaf & 1 == 1,
+                From::Constant(_) => true,
+                From::Made(made) => self.repeats[made],
+            });
             self.repeats.push(all);
         }
         self.once.clear();
@@ -232,27 +207,27 @@ impl Prepared {
             if self.repeats[at] != once {
                 continue;
             }
-            let [a, b, c] = apply.args;
+            let Args { from: [a, b, c], count } = apply.args;
             let has = |from: From| accumulator == Some(from);
-            match (apply.count, apply.act) {
+            match (count, apply.act) {
                 (3, _) if !has(a) && has(b) && b != c => self.push(chain, Act::Keep, &[a, c], once),
                 (3, _) if !has(a) && has(c) && b != c => {
                     self.push(chain, Act::Replace, &[a, b], once);
                 }
                 (2, act) if !has(a) && has(b) => self.push(chain, act.turned(), &[a], once),
-                (count, act) => {
+                (_, act) => {
                     if !has(a) {
                         self.push(chain, Act::Load, &[a], once);
                     }
-                    self.push(chain, act, &apply.args[1..count], once);
+                    self.push(chain, act, &apply.args.from[1..count], once);
                 }
             }
             let made = From::Made(at);
             accumulator = Some(made);
             // The next step of these, if it is the only one that reads it, finds it in the accumulator.
             let next = (at + 1..chain.applies.len()).find(|&next| self.repeats[next] == once);
-            let reads = |next: usize| chain.applies[next].args().any(|from| from == made);
-            let stays = self.readers[at] == 1 && next.is_some_and(reads);
+            let reads = |next: usize| chain.applies[next].args.iter().any(|from| from == made);
+            let stays = apply.readers == 1 && next.is_some_and(reads);
             let last = at + 1 == chain.applies.len() && !once;
             if !stays && !last {
                 self.push(chain, Act::Store, &[made], once);
@@ -263,18 +238,16 @@ impl Prepared {
     /// Adds a step with its operands.
     fn push(&mut self, chain: &Chain, act: Act, operands: &[From], once: bool) {
         let splat = self.splat.unwrap_or(0);
-        let step = if once { self.once.len() } else { self.each.len() };
+        let instruction = if once { self.once.len() } else { self.each.len() };
         let mut places = [Place { pointer: std::ptr::null_mut(), moves: false }; 2];
-        for (place, (to, &from)) in places.iter_mut().zip(operands).enumerate() {
+        for (arg, (to, &from)) in places.iter_mut().zip(operands).enumerate() {
             match from {
                 From::Leaf(leaf) if splat >> leaf & 1 == 0 => {
                     to.moves = true;
-                    self.slots.push(Slot { step, place, leaf });
+                    self.slots.push(Slot { instruction, arg, leaf });
                 }
                 From::Leaf(leaf) => to.pointer = self.leaf(chain, leaf),
-                From::Constant(at) => {
-                    to.pointer = self.block(chain.applies.len() + chain.leaves + at);
-                }
+                From::Constant(constant) => to.pointer = self.constant(chain, constant),
                 From::Made(made) => to.pointer = self.block(made),
             }
         }
@@ -314,8 +287,8 @@ pub(super) unsafe fn run(
             unsafe { (loops.fill)(prepared.leaf(chain, leaf), *from) };
         }
     }
-    for &Slot { step, place, leaf } in &prepared.slots {
-        prepared.each[step].places[place].pointer = ins[leaf].cast_mut();
+    for &Slot { instruction, arg, leaf } in &prepared.slots {
+        prepared.each[instruction].places[arg].pointer = ins[leaf].cast_mut();
     }
     let mut asks = [std::ptr::null(); LEAVES];
     let mut count = 0;

@@ -37,7 +37,7 @@ pub(crate) enum Flat {
 }
 
 /// Where an instruction reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
     Leaf(usize),
     Constant(usize),
@@ -106,6 +106,14 @@ impl Args {
     pub(crate) fn iter(&self) -> impl Iterator<Item = From> {
         self.from.into_iter().take(self.count)
     }
+}
+
+/// Which argument of which instruction is a leaf.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) instruction: usize,
+    pub(super) arg: usize,
+    pub(super) leaf: usize,
 }
 
 /// Code for some leaves.
@@ -333,7 +341,6 @@ impl Code {
         let mut code = Self::of(making, result, dtype, leaves);
         if code.instructions.len() > 1 {
             code.chain = Chain::new(steps, leaves.len(), level);
-            code.past |= code.chain.is_some();
         }
         Some(code)
     }
@@ -405,7 +412,7 @@ impl Code {
     }
 }
 
-pub(super) fn leaf(step: &Flat) -> usize {
+fn leaf(step: &Flat) -> usize {
     match *step {
         Flat::Leaf(leaf) => leaf,
         _ => 0,

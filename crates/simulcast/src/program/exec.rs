@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::chain;
-use super::code::{Code, From, ROOM};
+use super::code::{Code, From, ROOM, Slot};
 use crate::kernel::{Body, row_by_row};
 use crate::kernels::Kernel;
 use crate::nest::Loop;
@@ -262,14 +262,6 @@ struct Active {
     out_step: usize,
     ins: [*const u8; 3],
     steps: [usize; 3],
-}
-
-/// Which argument of which instruction is a leaf.
-#[derive(Clone, Copy)]
-struct Slot {
-    instruction: usize,
-    arg: usize,
-    leaf: usize,
 }
 
 /// Memory for registers.
