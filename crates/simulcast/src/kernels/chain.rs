@@ -1,4 +1,4 @@
-//! Chains: many light steps on floating-point numbers as one loop.
+//! Chains: many light steps, and exponentials, on floating-point numbers as one loop.
 //!
 //! A loop for each step writes what it makes into a tile, and the next one reads it there: of five steps,
 //! that is most of the work. Here a block of results stays in vector registers, the accumulator, while one
@@ -62,6 +62,7 @@ pub(crate) enum Act {
     Ceil,
     Round,
     Trunc,
+    Exp,
 }
 
 impl Act {
@@ -91,6 +92,7 @@ impl Act {
             Op::Ceil => Self::Ceil,
             Op::Round => Self::Round,
             Op::Trunc => Self::Trunc,
+            Op::Exp => Self::Exp,
             _ => return None,
         })
     }
@@ -156,14 +158,18 @@ pub(crate) const fn chains(wide: bool) -> Chains {
 mod x86 {
     use std::arch::x86_64::*;
     use std::ops::Range;
+    use std::slice;
 
     use super::{Act, BLOCK, Chains, Place, Step, VECTORS};
     use crate::level::compiled_for_levels;
+    use crate::math::Real;
     use crate::stream;
 
     /// A vector of 32 bytes. Its functions are called where the machine has AVX2, by code that is compiled for
     /// it; comparisons make ones and zeros.
     pub(super) trait Vector: Copy {
+        type Element: Real;
+
         unsafe fn all(value: f32) -> Self;
         unsafe fn every(element: *const u8) -> Self;
         unsafe fn load(from: *const u8) -> Self;
@@ -240,6 +246,8 @@ mod x86 {
             $($own:ident($($other:ident)?) = $instruction:ident;)*) => {
             #[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]
             impl Vector for $vector {
+                type Element = $element;
+
                 #[inline(always)]
                 unsafe fn all(value: f32) -> Self {
                     // SAFETY: the caller keeps the conditions, here and in all that follow.
@@ -517,6 +525,14 @@ mod x86 {
                 Act::Ceil => each!(|is, _k| is.round::<UP>()),
                 Act::Round => each!(|is, _k| is.round::<NEAREST>()),
                 Act::Trunc => each!(|is, _k| is.round::<ZERO>()),
+                Act::Exp => {
+                    let (mut now, count) = (was, BLOCK / size_of::<V::Element>());
+                    let from = slice::from_raw_parts(was.as_ptr().cast::<V::Element>(), count);
+                    let to = slice::from_raw_parts_mut(now.as_mut_ptr().cast(), count);
+                    // Both stay in registers, since the compiler knows how many there are.
+                    V::Element::exp_tile::<true>(from.iter().copied(), to);
+                    now
+                }
             }
         }
     }
