@@ -45,7 +45,9 @@ pub(crate) use cast::cast;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use chain::chains;
 pub(crate) use chain::{Act, BLOCK, Chains, Place, Step};
-pub(crate) use fold::{Abreast, Fold, LEAF, RowFold, Rows, WIDE, abreast, fold};
+pub(crate) use fold::{
+    Abreast, Down, EIGHT, Fold, LEAF, RowFold, Rows, WIDE, abreast, fold, folds,
+};
 pub(crate) use half::half;
 pub(crate) use pair::{choice_by, pair};
 

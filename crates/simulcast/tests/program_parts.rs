@@ -68,9 +68,9 @@ fn in_parts(program: &Program, operands: &[AnyView<'_>], rule: Rule<'_>, step: u
 
 #[test]
 fn parts_have_the_bits_of_the_whole() {
-    // Few rows and many, columns that end within a block or with one left over.
-    let shapes: [&[usize]; 5] =
-        [&[5, 7, 3], &[70, 20, 9], &[3, 2049, 9], &[2, 20, 2049], &[6, 20_000, 1]];
+    // Few rows and many, columns that end within a block or with one left over, and runs of blocks.
+    let shapes: [&[usize]; 6] =
+        [&[5, 7, 3], &[70, 20, 9], &[3, 2049, 9], &[2, 20, 2049], &[6, 20_000, 1], &[37, 11, 700]];
     let texts = [
         "x * 2 + x.mean(axis=1, keepdims=True)",
         "sum(x, axis=0)",

@@ -11,6 +11,7 @@
 //! is fused or reordered by a level, so results are bit-equal at all of them.
 
 mod abreast;
+mod down;
 mod operations;
 mod rows;
 
@@ -18,6 +19,7 @@ use std::marker::PhantomData;
 
 use num_complex::Complex;
 
+use self::down::down;
 use self::rows::{Same, rows};
 use super::complex;
 use super::float::{self, Float};
@@ -26,6 +28,7 @@ use crate::level::Level;
 use crate::{DType, Op};
 
 pub(crate) use abreast::Abreast;
+pub(crate) use down::{Down, EIGHT};
 pub(crate) use operations::abreast;
 pub(crate) use rows::{RowFold, Rows};
 
@@ -53,12 +56,17 @@ const fn long_from<T>() -> usize {
 }
 
 /// The fold of what some operations make of two rows of `dtype`, each operation after the one that it
-/// reads, or of one row where there are none; of `bool` there are the maximum and the minimum alone.
-/// None where there is no such loop, which is never so without operations on other types.
+/// reads, or of one row where there are none. None where there is no such loop.
 pub(crate) fn fold(op: Fold, ops: &[Op], dtype: DType, level: Level) -> Option<RowFold> {
-    if !ops.is_empty() {
-        return operations::along(op, ops, dtype, level);
+    match ops {
+        [] => folds(op, dtype, level).map(|(row, _)| row),
+        _ => operations::along(op, ops, dtype, level),
     }
+}
+
+/// The fold of rows of `dtype`, each into one element, and all into one row; of `bool` there are the maximum
+/// and the minimum alone.
+pub(crate) fn folds(op: Fold, dtype: DType, level: Level) -> Option<(RowFold, Down)> {
     Some(match dtype {
         DType::Bool => match op {
             Fold::Maximum => alone::<Any>(level),
@@ -82,7 +90,7 @@ pub(crate) fn fold(op: Fold, ops: &[Op], dtype: DType, level: Level) -> Option<R
 }
 
 /// Sums and products do not depend on the sign.
-fn of_int<T: Int>(op: Fold, level: Level) -> RowFold {
+fn of_int<T: Int>(op: Fold, level: Level) -> (RowFold, Down) {
     match op {
         Fold::Sum => alone::<IntSum<T::Bits>>(level),
         Fold::Product => alone::<IntProduct<T::Bits>>(level),
@@ -91,7 +99,7 @@ fn of_int<T: Int>(op: Fold, level: Level) -> RowFold {
     }
 }
 
-fn of_float<T: Float>(op: Fold, level: Level) -> RowFold {
+fn of_float<T: Float>(op: Fold, level: Level) -> (RowFold, Down) {
     match op {
         Fold::Sum => alone::<Sum<T>>(level),
         Fold::Product => alone::<Product<T>>(level),
@@ -100,7 +108,7 @@ fn of_float<T: Float>(op: Fold, level: Level) -> RowFold {
     }
 }
 
-fn of_complex<T: Float>(op: Fold, level: Level) -> RowFold {
+fn of_complex<T: Float>(op: Fold, level: Level) -> (RowFold, Down) {
     match op {
         Fold::Sum => alone::<ComplexSum<T>>(level),
         Fold::Product => alone::<ComplexProduct<T>>(level),
@@ -159,7 +167,7 @@ const fn pair<T: Copy>(re: T, im: T) -> Complex<T> {
     Complex { re, im }
 }
 
-/// The fold of rows as they are.
-fn alone<J: Joint>(level: Level) -> RowFold {
-    rows::<Same<J::Value>, J>(level)
+/// The folds of rows as they are.
+fn alone<J: Joint>(level: Level) -> (RowFold, Down) {
+    (rows::<Same<J::Value>, J>(level), down::<J>(level))
 }

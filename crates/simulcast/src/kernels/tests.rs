@@ -480,6 +480,79 @@ fn agree(op: Op, dtype: DType, loops: &[Kernel], operands: &[Bytes], lengths: &[
     }
 }
 
+// [E_BROADCAST_ANY_FUNC_3050]
+#[test]
+fn rows_are_folded_down_in_eights_at_every_level() {
+    /// Numbers whose joints depend on the order, for floats.
+    fn case<T: Copy + crate::Element + std::fmt::Debug + PartialEq>(
+        of: impl Fn(f64) -> T,
+        join: impl Fn(Fold, T, T) -> T,
+    ) {
+        for count in [1, 3, 8, 15, 16, 31, 33, 64, 131, 300] {
+            for rows in [1, 2, 7, 8, 9, 16, 21] {
+                let stride = count + 3;
+                let value = |at: usize| of((at * 7919 % 1009) as f64 / 7.0 - 60.0);
+                let data: Vec<T> = (0..rows * stride).map(value).collect();
+                let places: Vec<*const u8> =
+                    (0..rows).map(|row| data[row * stride..].as_ptr().cast()).collect();
+                for op in [Fold::Sum, Fold::Product, Fold::Maximum, Fold::Minimum] {
+                    let started: Vec<T> = (0..=count).map(|at| value(at + 5)).collect();
+                    for (level, more) in Level::available()
+                        .into_iter()
+                        .flat_map(|level| [(level, false), (level, true)])
+                    {
+                        let (_, down) = folds(op, T::DTYPE, level).unwrap();
+                        let mut out = started.clone();
+                        // SAFETY: the rows lie within the vector, and the result has room for one more.
+                        unsafe { down(out.as_mut_ptr().cast(), &places, count, more, true) };
+                        for column in 0..count {
+                            let mut all = more.then_some(started[column]);
+                            for first in (0..rows).step_by(8) {
+                                let own =
+                                    (first..rows.min(first + 8)).map(|r| data[r * stride + column]);
+                                let eights = rows - first >= 8;
+                                let parts: Vec<T> = if eights {
+                                    own.reduce(|a, b| join(op, a, b)).into_iter().collect()
+                                } else {
+                                    own.collect()
+                                };
+                                for part in parts {
+                                    all = Some(all.map_or(part, |all| join(op, all, part)));
+                                }
+                            }
+                            assert_eq!(
+                                Some(out[column]),
+                                all,
+                                "{op:?} {rows} of {count} {}",
+                                T::DTYPE
+                            );
+                        }
+                        assert_eq!(out[count], started[count], "nothing else is written");
+                    }
+                }
+            }
+        }
+    }
+    macro_rules! cases {
+        ($($type:ident $plus:ident $times:ident)*) => { $(
+            case::<$type>(|x| x as $type, |op, a, b| match op {
+                Fold::Sum => a.$plus(b),
+                Fold::Product => a.$times(b),
+                Fold::Maximum => a.max(b),
+                Fold::Minimum => a.min(b),
+            });
+        )* };
+    }
+    use std::ops::{Add as _, Mul as _};
+    cases!(f32 add mul f64 add mul);
+    if !cfg!(miri) {
+        cases! {
+            i8 wrapping_add wrapping_mul u16 wrapping_add wrapping_mul
+            i32 wrapping_add wrapping_mul u64 wrapping_add wrapping_mul
+        }
+    }
+}
+
 #[test]
 fn folds_of_rows_are_bit_equal_at_every_level_and_right() {
     /// Small whole numbers, so that sums and products of floats are exact in any order.

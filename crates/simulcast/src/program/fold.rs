@@ -4,14 +4,16 @@
 //! axes     outer (kept) · inner (reduced) · columns (kept, after the last reduced axis)
 //! along    without columns: rows of the reduced axes, folded one by one; those of a leaf, of a
 //!          product or of a distance as they are made, and many abreast where they cross
-//! across   with columns: a block of rows, folded in pairs, pairs in pairs
+//! across   with columns: a block of rows, folded eight at a time, one after the other; short rows
+//!          several side by side, and those of a leaf where they lie
 //! block    what is computed at once, into memory that stays in the second-level cache
-//! group    a row of the result that is folded from many blocks: in pairs again, in their order
-//! part     where there are few groups, the blocks of each are cut into parts of equal size
+//! run      blocks whose rows are folded one after the other, some hundred of them
+//! group    a row of the result that is folded from many runs: in pairs, pairs in pairs, in their order
+//! part     where there are few groups, the runs of each are cut into parts of equal size
 //! ```
 //!
-//! How the work is cut up depends on the shape alone, so that the result has the same bits on any
-//! number of threads. The error of a sum grows with the logarithm of the number of terms.
+//! How the work is cut up depends on the shape and the strides alone, so that the result has the same
+//! bits on any number of threads. The error of a sum grows with the logarithm of the number of terms.
 
 mod cross;
 mod cuts;

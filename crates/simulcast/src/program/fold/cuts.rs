@@ -68,8 +68,12 @@ impl<const N: usize> Cuts<N> {
     pub(super) fn wide(&self) -> (Cut, usize) {
         let columns = self.columns();
         let wide = self.cut(columns.clone(), COLUMNS);
-        let whole = self.is_whole(&columns, wide);
-        (wide, if whole { wide.whole } else { wide.steps * wide.whole })
+        (wide, self.most(&columns, wide))
+    }
+
+    /// The most elements of a block.
+    pub(super) fn most(&self, axes: &Range<usize>, cut: Cut) -> usize {
+        if self.is_whole(axes, cut) { cut.whole } else { cut.steps * cut.whole }
     }
 
     /// Cuts axes into rectangles of at most `most` elements, where one step has as many at most.

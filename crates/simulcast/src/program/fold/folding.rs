@@ -1,7 +1,7 @@
 //! What folds: two elements or many into one, and what is done to what was folded.
 
 use crate::dtype::{DType, Kind, Scalar};
-use crate::kernels::{self, Kernel, RowFold};
+use crate::kernels::{self, Down, Kernel, RowFold};
 use crate::level::Level;
 use crate::line::{Line, room};
 use crate::op::Op;
@@ -12,8 +12,9 @@ use crate::program::graph::{Bytes, Fold, Value};
 pub(super) struct Folding {
     /// How.
     pub(super) kind: kernels::Fold,
-    /// A row into one element.
+    /// A row into one element, and rows into one.
     pub(super) row: RowFold,
+    pub(super) down: Down,
     /// Two stretches into one.
     pub(super) pair: Kernel,
     /// What the fold of nothing is.
@@ -41,7 +42,7 @@ impl Folding {
             Fold::Maximum => (kernels::Fold::Maximum, Op::Maximum, 0),
             Fold::Minimum => (kernels::Fold::Minimum, Op::Minimum, 0),
         };
-        let row = kernels::fold(kind, &[], dtype, level)?;
+        let (row, down) = kernels::folds(kind, dtype, level)?;
         let pair = *kernels::kernels(op, dtype, level)?.first()?;
         let number = |number: i128| {
             let number = match dtype.kind() {
@@ -73,6 +74,7 @@ impl Folding {
         Some(Self {
             kind,
             row,
+            down,
             pair,
             identity,
             over,

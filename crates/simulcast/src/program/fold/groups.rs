@@ -1,14 +1,22 @@
 //! Folds of many blocks each: down columns, or along rows that no block holds.
 
-use super::cuts::moved;
-use super::folding::Spare;
+use super::cuts::{Axis, merged, moved};
+use super::folding::{Folding, Spare};
+use super::operation::Arg;
 use super::pile::Pile;
 use super::task::{BLOCK, FoldTask, Shared};
-use crate::line;
+use crate::kernels::EIGHT;
+use crate::line::{Line, room};
 use crate::run::share;
 
 /// The parts that there should be at least, whoever does them.
 const PARTS: usize = 64;
+/// The rows that are folded one after the other, at least.
+const DEEP: usize = 128;
+/// Rows of fewer neighbours than half of this are folded several side by side.
+const NARROW: usize = 512;
+/// Leaves of as many bytes come from memory.
+const FAR: usize = 4 << 20;
 
 impl<const N: usize> FoldTask<'_, N> {
     /// Groups of neighbouring results, each folded from many blocks.
@@ -18,12 +26,21 @@ impl<const N: usize> FoldTask<'_, N> {
         let units = cuts.product(outer.clone());
         let (wide, widest) = cuts.wide();
         let groups = units * wide.blocks;
-        let (deep, parts) = {
+        let (deep, side, run, parts) = {
             let (wide, widest) = self.whole.wide();
             let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
+            let side = if columns.is_empty() { 1 } else { (NARROW / widest).max(1) };
+            let run =
+                if columns.is_empty() || side > 1 { 1 } else { DEEP / cuts.most(&inner, deep) };
+            let run = run.clamp(1, deep.blocks);
             let groups = self.whole.product(outer.clone()) * wide.blocks;
-            (deep, if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(deep.blocks) })
+            let most = deep.blocks.div_ceil(run);
+            let parts = if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(most) };
+            (deep, side, run, parts)
         };
+        let runs = deep.blocks.div_ceil(run);
+        let bare = self.bare();
+        let far = cuts.results().saturating_mul(cuts.reduced()).saturating_mul(size) >= FAR;
         let mut partial = Vec::new();
         if parts > 1 {
             partial.resize((groups * parts * widest * size).div_ceil(16), [0_u64; 2]);
@@ -41,10 +58,8 @@ impl<const N: usize> FoldTask<'_, N> {
         };
         Self::each(groups * parts, parallel, limit, |tasks| {
             let out = shared.get();
-            let depth =
-                if cuts.is_whole(&inner, deep) { deep.whole } else { deep.steps * deep.whole };
-            let mut room = line::room(depth * widest * size);
-            let mut other = line::room(depth.div_ceil(2) * widest * size);
+            let mut rows = Rows::new(folding, side, widest);
+            let mut made = room(cuts.most(&inner, deep) * widest * size);
             let mut folded = Spare::new(folding, widest);
             let mut pile = Pile::new(widest * size);
             for task in tasks {
@@ -55,28 +70,24 @@ impl<const N: usize> FoldTask<'_, N> {
                 at.iter_mut().zip(more).for_each(|(at, more)| *at += more);
                 let across = cuts.within(&columns, wide, steps);
                 let (first, count) = place(group);
-                let blocks = share(deep.blocks, part, parts)..share(deep.blocks, part + 1, parts);
-                for block in blocks {
-                    let (more, steps) = cuts.block(inner.clone(), deep, block);
-                    let mut start = at;
-                    start.iter_mut().zip(more).for_each(|(at, more)| *at += more);
-                    let mut axes = cuts.within(&inner, deep, steps);
-                    let rows = axes.iter().map(|(size, _)| size).product::<usize>();
-                    let room = room.as_mut_ptr().cast::<u8>();
-                    let other = other.as_mut_ptr().cast::<u8>();
-                    // SAFETY: the room holds a block of `rows * count` elements, and the other half
-                    // as many.
-                    unsafe {
-                        let row = if columns.is_empty() {
-                            this.fold_rows(&[], &axes, start, room, other);
-                            other
-                        } else {
-                            axes.extend_from_slice(&across);
-                            this.compute(&axes, start, room);
-                            this.down(room, other, rows, count)
-                        };
-                        pile.push(row, count, size, folding.pair);
+                for own in share(runs, part, parts)..share(runs, part + 1, parts) {
+                    for block in own * run..deep.blocks.min((own + 1) * run) {
+                        let (more, steps) = cuts.block(inner.clone(), deep, block);
+                        let mut start = at;
+                        start.iter_mut().zip(more).for_each(|(at, more)| *at += more);
+                        let axes = cuts.within(&inner, deep, steps);
+                        let made = made.as_mut_ptr().cast::<u8>();
+                        // SAFETY: the room holds a block of all axes.
+                        unsafe {
+                            if columns.is_empty() {
+                                this.fold_rows(&[], &axes, start, made, rows.to());
+                            } else {
+                                this.fold_down(bare, &axes, &across, start, made, &mut rows, far);
+                            }
+                        }
                     }
+                    // SAFETY: there was a block, and a row has `count` elements.
+                    unsafe { pile.push(rows.taken(count, far), count, size, folding.pair) };
                 }
                 // SAFETY: every task has a place of its own, with room for `count` elements.
                 unsafe {
@@ -113,30 +124,151 @@ impl<const N: usize> FoldTask<'_, N> {
         }
     }
 
-    /// Folds `rows` rows of `count` elements into one, in pairs, pairs in pairs; says where it is.
+    /// The leaf that is all there is to fold, where neighbouring columns of it are neighbours.
+    fn bare(&self) -> Option<usize> {
+        let operation = self.operation.filter(|operation| operation.ops.is_empty())?;
+        let Arg::Leaf(leaf) = operation.args[0] else { return None };
+        let columns = merged(&self.cuts.axes[self.cuts.columns()]);
+        matches!(columns[..], [(_, strides)] if strides[leaf] == 1).then_some(leaf)
+    }
+
+    /// Folds a block, of the rows of some axes, onto what was folded of a run: a bare leaf is read where it lies,
+    /// and all else is made in the room first.
     ///
     /// # Safety
     ///
-    /// The room holds that many elements, and the other half as many, rounded up.
-    unsafe fn down(&self, room: *mut u8, other: *mut u8, rows: usize, count: usize) -> *mut u8 {
-        let size = self.code.dtype.size();
-        let (mut from, mut to, mut rows) = (room, other, rows);
-        while rows > 1 {
-            let half = rows / 2;
-            // SAFETY: the second half of the rows with the first; the last of an odd number goes
-            // along to the next round. What is written fits in the half that is not read.
-            unsafe {
-                let second = from.add(half * count * size).cast_const();
-                (self.folding.pair)(to, [from, second, std::ptr::null()], half * count);
-                if rows % 2 == 1 {
-                    let last = from.add((rows - 1) * count * size);
-                    let place = to.add(half * count * size);
-                    std::ptr::copy_nonoverlapping(last, place, count * size);
+    /// As [`Self::compute`], of all axes together; a row is no wider than `rows` says.
+    #[expect(clippy::too_many_arguments, reason = "what is folded, and where")]
+    unsafe fn fold_down(
+        &self,
+        bare: Option<usize>,
+        down: &[Axis<N>],
+        across: &[Axis<N>],
+        at: [isize; N],
+        made: *mut u8,
+        rows: &mut Rows<'_>,
+        far: bool,
+    ) {
+        let [high, count] =
+            [down, across].map(|axes| axes.iter().map(|(size, _)| size).product::<usize>());
+        let axes = [down, across].concat();
+        // SAFETY: the caller keeps the conditions; the room is not written again before its rows are folded.
+        unsafe {
+            if let Some(leaf) = bare {
+                if matches!(merged(&axes)[..], [(_, strides)] if strides[leaf] == 1) {
+                    return rows.close(self.leaf(leaf, at[leaf]), high, count, far);
+                }
+                if rows.side(high) == 1 {
+                    let place = |row| self.leaf(leaf, at[leaf] + moved(down, row)[leaf]);
+                    return rows.apart((0..high).map(place), count, far);
                 }
             }
-            rows -= half;
-            std::mem::swap(&mut from, &mut to);
+            self.compute(&axes, at, made);
+            rows.close(made, high, count, false);
+            rows.settle(count, false);
         }
-        from
+    }
+}
+
+/// What folds the rows of a run into one.
+struct Rows<'f> {
+    folding: &'f Folding,
+    /// How many rows are taken side by side as one, at most.
+    side: usize,
+    /// Where rows begin that are yet to be folded.
+    places: Vec<*const u8>,
+    /// The fold of rows that were side by side.
+    sides: Vec<Line>,
+    /// The fold of all rows before, where there were any.
+    folded: Vec<Line>,
+    more: bool,
+}
+
+impl<'f> Rows<'f> {
+    /// Rows of at most that many neighbours.
+    fn new(folding: &'f Folding, side: usize, widest: usize) -> Self {
+        let bytes = widest * folding.size;
+        let sides = room(if side > 1 { side * bytes } else { 0 });
+        Self { folding, side, places: Vec::new(), sides, folded: room(bytes), more: false }
+    }
+
+    /// How many of so many rows are taken side by side.
+    fn side(&self, rows: usize) -> usize {
+        self.side.min(rows / EIGHT).max(1)
+    }
+
+    /// Where the fold of all is.
+    fn to(&mut self) -> *mut u8 {
+        self.folded.as_mut_ptr().cast()
+    }
+
+    /// Folds rows that begin at some places: now, or with those that follow, where that is the same.
+    ///
+    /// # Safety
+    ///
+    /// There are `count` elements at each of them, no more than in the widest row, and as many as in all others
+    /// of the run; they stay there until it was taken, or settled.
+    unsafe fn apart(&mut self, places: impl Iterator<Item = *const u8>, count: usize, far: bool) {
+        self.places.extend(places);
+        if self.places.len() % EIGHT != 0 {
+            // SAFETY: by the conditions of this function.
+            unsafe { self.settle(count, far) };
+        }
+    }
+
+    /// Folds rows that follow each other.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::apart`].
+    unsafe fn close(&mut self, first: *const u8, rows: usize, count: usize, far: bool) {
+        let (bytes, side) = (count * self.folding.size, self.side(rows));
+        let places = |first: *const u8, rows, bytes| {
+            (0..rows).map(move |row: usize| first.wrapping_add(row * bytes))
+        };
+        // SAFETY: the rows are there, and there is room for so many side by side.
+        unsafe {
+            if side == 1 {
+                return self.apart(places(first, rows, bytes), count, far);
+            }
+            let to = self.sides.as_mut_ptr().cast();
+            self.places.extend(places(first, rows / side, side * bytes));
+            (self.folding.down)(to, &self.places, side * count, false, far);
+            self.places.clear();
+            let over = rows % side;
+            if over > 0 {
+                let last = first.wrapping_add((rows - over) * bytes);
+                (self.folding.down)(to, &[last], over * count, true, false);
+            }
+            self.apart(places(to, side, bytes), count, false);
+            self.settle(count, false);
+        }
+    }
+
+    /// Folds what is yet to be folded.
+    ///
+    /// # Safety
+    ///
+    /// Its rows have `count` elements.
+    unsafe fn settle(&mut self, count: usize, far: bool) {
+        if !self.places.is_empty() {
+            let to = self.to();
+            // SAFETY: by the condition of this function, and there is room.
+            unsafe { (self.folding.down)(to, &self.places, count, self.more, far) };
+            self.places.clear();
+            self.more = true;
+        }
+    }
+
+    /// The fold of a run, of which there is a row; the next row begins another.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::settle`].
+    unsafe fn taken(&mut self, count: usize, far: bool) -> *const u8 {
+        // SAFETY: by the condition of this function.
+        unsafe { self.settle(count, far) };
+        self.more = false;
+        self.to()
     }
 }

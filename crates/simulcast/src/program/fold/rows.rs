@@ -11,6 +11,11 @@ use crate::line::room;
 const ROWS: usize = 131_072;
 /// Fewer rows, or rows of fewer elements, are made in a room before they are folded.
 const FEW: usize = 8;
+/// Pieces of as many elements are folded by themselves.
+const PIECE: usize = 64;
+
+/// A loop for rows, and its operands with their steps.
+type Straight = (RowFold, [(Arg, usize); 2]);
 
 impl<const N: usize> FoldTask<'_, N> {
     /// Rows of the reduced axes that fit in a block: several at a time.
@@ -44,7 +49,8 @@ impl<const N: usize> FoldTask<'_, N> {
     }
 
     /// Folds rows over the inner axes, one for each step of those that are kept: as they are made,
-    /// where there is a loop for that and they are straight, or made in the room first.
+    /// where there is a loop for that and they are straight, or are long pieces that are; or made in the
+    /// room first.
     ///
     /// # Safety
     ///
@@ -57,43 +63,78 @@ impl<const N: usize> FoldTask<'_, N> {
         room: *mut u8,
         to: *mut u8,
     ) {
-        let len = inner.iter().map(|(size, _)| size).product();
+        let size = self.folding.size;
+        let rows = kept.iter().map(|(size, _)| size).product();
+        let len = inner.iter().map(|(size, _)| size).product::<usize>();
+        let mut pieces = merged(inner);
+        let last = pieces.pop().unwrap_or((1, [0; N]));
+        let straight = self.straight(last);
         // SAFETY: the caller keeps the conditions.
         unsafe {
-            let mut merged = merged(kept);
-            let (rows, strides) = merged.pop().unwrap_or((1, [0; N]));
-            // A few rows at a time cost more than they save.
-            if let Some((fold, args)) = self.straight(inner)
-                && (rows >= FEW || merged.is_empty())
-            {
-                let before = merged.iter().map(|(size, _)| size).product::<usize>();
-                for index in 0..before {
-                    let more = moved(&merged, index);
-                    let ins = args.each_ref().map(|(arg, step)| match arg {
-                        Arg::Leaf(leaf) => Rows {
-                            first: self.leaf(*leaf, at[*leaf] + more[*leaf]),
-                            stride: strides[*leaf],
-                            step: *step,
-                        },
-                        Arg::Constant(bytes) => {
-                            Rows { first: (&raw const *bytes).cast(), stride: 0, step: 0 }
-                        }
-                    });
-                    fold(to.add(index * rows * self.folding.size), ins, rows, len);
+            match straight {
+                Some(straight) if pieces.is_empty() && self.are_many(kept) => {
+                    return self.fold_straight(&straight, kept, at, last.0, to);
                 }
-                return;
+                Some(straight) if !pieces.is_empty() && last.0 >= PIECE => {
+                    let own = Rows { first: room, stride: 0, step: 1 };
+                    for row in 0..rows {
+                        let mut at = at;
+                        at.iter_mut().zip(moved(kept, row)).for_each(|(at, more)| *at += more);
+                        self.fold_straight(&straight, &pieces, at, last.0, room);
+                        (self.folding.row)(to.add(row * size), [own; 2], 1, len / last.0);
+                    }
+                    return;
+                }
+                _ => {}
             }
             self.compute(&[kept, inner].concat(), at, room);
             let own = Rows { first: room, stride: len.cast_signed(), step: 1 };
-            let rows = kept.iter().map(|(size, _)| size).product();
             (self.folding.row)(to, [own; 2], rows, len);
         }
     }
 
+    /// Whether rows are so many at a time that it is worth it.
+    fn are_many(&self, kept: &[Axis<N>]) -> bool {
+        let merged = merged(kept);
+        merged.len() <= 1 || merged.last().is_some_and(|(rows, _)| *rows >= FEW)
+    }
+
+    /// Folds straight rows as they are made, one for each step of those axes.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::fold_rows`].
+    unsafe fn fold_straight(
+        &self,
+        (fold, args): &Straight,
+        kept: &[Axis<N>],
+        at: [isize; N],
+        len: usize,
+        to: *mut u8,
+    ) {
+        let mut merged = merged(kept);
+        let (rows, strides) = merged.pop().unwrap_or((1, [0; N]));
+        let before = merged.iter().map(|(size, _)| size).product::<usize>();
+        for index in 0..before {
+            let more = moved(&merged, index);
+            let ins = args.each_ref().map(|(arg, step)| match arg {
+                Arg::Leaf(leaf) => Rows {
+                    first: self.leaf(*leaf, at[*leaf] + more[*leaf]),
+                    stride: strides[*leaf],
+                    step: *step,
+                },
+                Arg::Constant(bytes) => {
+                    Rows { first: (&raw const *bytes).cast(), stride: 0, step: 0 }
+                }
+            });
+            // SAFETY: the caller keeps the conditions.
+            unsafe { fold(to.add(index * rows * self.folding.size), ins, rows, len) };
+        }
+    }
+
     /// The loop for rows as they are made, with the operands' steps, where those are 1 or 0.
-    fn straight(&self, inner: &[Axis<N>]) -> Option<(RowFold, [(Arg, usize); 2])> {
+    fn straight(&self, (len, strides): Axis<N>) -> Option<Straight> {
         let operation = self.operation?;
-        let [(len, strides)] = merged(inner)[..] else { return None };
         let alone = operation.ops.is_empty();
         // Short rows have no vectors, which an operation by itself has.
         if len < FEW && !alone {
