@@ -32,8 +32,12 @@ pub trait Addend: Copy + Send + Sync {
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn widen_all<const WIDE: bool, const N: usize>(from: *const Self) -> [Self::Sum; N] {
-        // SAFETY: by the condition of this function.
-        unsafe { from.cast::<[Self; N]>().read() }.map(Self::widen)
+        let mut sums = [Self::NEUTRAL; N];
+        for (at, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: by the condition of this function.
+            *sum = unsafe { from.add(at).read() }.widen();
+        }
+        sums
     }
 
     /// The sum of two sums.
@@ -113,8 +117,12 @@ impl Addend for f16 {
             }
             return sums;
         }
-        // SAFETY: by the condition of this function.
-        unsafe { from.cast::<[Self; N]>().read() }.map(Self::widen)
+        let mut sums = [0.0; N];
+        for (at, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: by the condition of this function.
+            *sum = unsafe { from.add(at).read() }.widen();
+        }
+        sums
     }
 
     #[inline(always)]

@@ -74,8 +74,8 @@ fn halves<T: Addend, const N: usize, const HALF: usize>(sums: [T::Sum; N]) -> [T
 
 #[inline(always)]
 fn add<T: Addend, const N: usize>(sums: &mut [T::Sum; N], more: [T::Sum; N]) {
-    for (sum, more) in sums.iter_mut().zip(more) {
-        *sum = T::plus(*sum, more);
+    for (sum, more) in sums.iter_mut().zip(&more) {
+        *sum = T::plus(*sum, *more);
     }
 }
 
