@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::laid::Laid;
 
 /// The columns of a block.
-const COLUMNS: usize = 2048;
+const COLUMNS: usize = 4096;
 
 /// An axis: its size, and the stride of each operand.
 pub(super) type Axis<const N: usize> = (usize, [isize; N]);

@@ -15,6 +15,8 @@ const PARTS: usize = 64;
 const DEEP: usize = 128;
 /// Rows of fewer neighbours than half of this are folded several side by side.
 const NARROW: usize = 512;
+/// The elements of a block of such rows: what was folded side by side is to be little beside it.
+const SIDES: usize = 4 * BLOCK;
 /// Leaves of as many bytes come from memory.
 const FAR: usize = 4 << 20;
 
@@ -28,10 +30,11 @@ impl<const N: usize> FoldTask<'_, N> {
         let groups = units * wide.blocks;
         let (deep, side, run, parts) = {
             let (wide, widest) = self.whole.wide();
-            let deep = cuts.cut(inner.clone(), (BLOCK / widest).max(1));
             let side = if columns.is_empty() { 1 } else { (NARROW / widest).max(1) };
-            let run =
-                if columns.is_empty() || side > 1 { 1 } else { DEEP / cuts.most(&inner, deep) };
+            let most = if side > 1 { SIDES } else { BLOCK };
+            let deep = cuts.cut(inner.clone(), (most / widest).max(EIGHT));
+            let run = DEEP / cuts.most(&inner, deep);
+            let run = if columns.is_empty() || side > 1 { 1 } else { run };
             let run = run.clamp(1, deep.blocks);
             let groups = self.whole.product(outer.clone()) * wide.blocks;
             let most = deep.blocks.div_ceil(run);
