@@ -213,7 +213,7 @@ impl<'f> Rows<'f> {
     /// of the run; they stay there until it was taken, or settled.
     unsafe fn apart(&mut self, places: impl Iterator<Item = *const u8>, count: usize, far: bool) {
         self.places.extend(places);
-        if self.places.len() % EIGHT != 0 {
+        if !self.places.len().is_multiple_of(EIGHT) {
             // SAFETY: by the conditions of this function.
             unsafe { self.settle(count, far) };
         }
