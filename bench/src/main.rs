@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::Case;
-use measure::{Measured, measure};
+use measure::{Measured, cores, measure};
 use peers::{Answer, Peer};
 use report::{Line, Row, time};
 
@@ -170,7 +170,9 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
     };
     let mut entrants: Vec<Entrant> = engines.iter().map(entrant).collect();
     let seconds = options.seconds / TURNS as f64;
+    let mut had = Vec::new();
     for turn in 0..TURNS {
+        had.push(cores(all));
         for (task, entrant) in tasks.iter_mut().zip(&mut entrants) {
             entrant.turns.push(measure(seconds, task));
         }
@@ -188,6 +190,7 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
             }
         }
     }
+    had.sort_by(f64::total_cmp);
     let floors: Vec<f64> =
         entrants.iter().filter(|one| is_floor(&one.engine)).map(median).collect();
     let lines = entrants.iter().map(|entrant| {
@@ -204,6 +207,7 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
             median,
             floor: floors.get(usize::from(huge)).copied(),
             bytes: case.bytes(),
+            cores: Some(had[had.len() / 2]),
             machine: machine(),
         }
     });

@@ -1,5 +1,7 @@
 //! Measuring: as often as fits in the time, the best and the median.
 
+use std::sync::Barrier;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// What is measured: one call is one run of the case.
@@ -39,4 +41,35 @@ pub(crate) fn measure(seconds: f64, task: &mut Task) -> Measured {
     }
     times.sort_by(f64::total_cmp);
     Measured { best: times[0], median: times[times.len() / 2] }
+}
+
+/// How many cores that many threads have at the moment: two of them on one core share its divider. On machines that
+/// are shared, this changes within seconds, and with it what speed there is to be had.
+pub(crate) fn cores(threads: usize) -> f64 {
+    const ROUNDS: usize = 20_000;
+    let divide = || {
+        let start = Instant::now();
+        let mut quotients = [1.1_f64; 8];
+        for _ in 0..ROUNDS {
+            for quotient in &mut quotients {
+                *quotient = 3.7 / *quotient;
+            }
+            std::hint::black_box(&mut quotients);
+        }
+        start.elapsed().as_secs_f64()
+    };
+    let slowest = |threads: usize| {
+        let begin = Barrier::new(threads);
+        let one = || {
+            begin.wait();
+            divide()
+        };
+        thread::scope(|scope| {
+            let all: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+            all.into_iter().filter_map(|one| one.join().ok()).fold(0.0, f64::max)
+        })
+    };
+    // The best of some, since others come between.
+    let best = |threads| (0..5).map(|_| slowest(threads)).fold(f64::INFINITY, f64::min);
+    (threads as f64 * best(1) / best(threads)).min(threads as f64)
 }

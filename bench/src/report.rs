@@ -23,6 +23,9 @@ pub(crate) struct Line {
     pub(crate) floor: Option<f64>,
     /// What must move.
     pub(crate) bytes: usize,
+    /// How many cores all threads had, half of the time.
+    #[serde(default)]
+    pub(crate) cores: Option<f64>,
     pub(crate) machine: String,
 }
 
@@ -106,14 +109,17 @@ pub(crate) fn time(seconds: f64) -> String {
 pub(crate) fn table(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
         "Medians of each engine, all in turn, in one run on {machine}. The floor is what must move, moved as fast\n\
-         as the machine moves it. Arrays of Python lie in huge pages, those of Rust do not: each side has its floor.\n\n\
-         | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n"
+         as the machine moves it. Arrays of Python lie in huge pages, those of Rust do not: each side has its floor.\n\
+         The cores are those that all threads had, by how fast they divide side by side.\n\n\
+         | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it | cores |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let [rust, python] = [RUST, PYTHON].map(|side| cells(row, side));
         let by_hand = row.best(Whose::ByHand, RUST).map_or("-".into(), |line| time(line.median));
-        let _ = writeln!(text, "| {} | {rust} | {by_hand} | {python} |", row.case);
+        let cores = row.lines.iter().find_map(|line| line.cores);
+        let cores = cores.map_or("-".into(), |cores| format!("{cores:.1}"));
+        let _ = writeln!(text, "| {} | {rust} | {by_hand} | {python} | {cores} |", row.case);
     }
     text
 }
@@ -202,6 +208,7 @@ mod tests {
             median: best,
             floor: Some(if outside { 0.7e-3 } else { 1e-3 }),
             bytes: 1,
+            cores: Some(1.96),
             machine: "this".into(),
         };
         let lines = vec![
@@ -222,7 +229,7 @@ mod tests {
     fn the_table_takes_the_best_of_ours_and_of_the_peers() {
         let text = table(&[row()], "this machine");
         let expected = "| row | 1.00 ms | program 2.00 ms | 50% | candle 3.00 ms | 1.50x | 5.00 ms \
-                        | 700.0 us | simulcast-python 3.50 ms | 20% | numpy 7.00 ms | 2.00x |\n";
+                        | 700.0 us | simulcast-python 3.50 ms | 20% | numpy 7.00 ms | 2.00x | 2.0 |\n";
         assert!(text.ends_with(expected), "{text}");
     }
 
