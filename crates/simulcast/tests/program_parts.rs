@@ -219,8 +219,10 @@ fn memory_is_what_was_announced() {
     const KB: usize = 1024;
     let (a, b) = (Array1::<f64>::ones(64 * KB), Array2::<f32>::ones((512, 256)));
     let c = a.mapv(|x| x as f32).into_shape_with_order(Ix3(64, 32, 32)).unwrap();
-    let views = [AnyView::from(&a), AnyView::from(&b), AnyView::from(&c)];
-    let types = [("a", DType::F64), ("b", DType::F32), ("c", DType::F32)];
+    let d = Array2::<f64>::ones((20_000, 8));
+    let views: [AnyView<'_>; 4] = [(&a).into(), (&b).into(), (&c).into(), (&d).into()];
+    let types = ["a", "b", "c", "d"].into_iter().zip(views.iter().map(AnyView::dtype));
+    let types: Vec<(&str, DType)> = types.collect();
     let (whole, halved) = (usize::MAX, 256);
     let cases = [
         ("a * 2 + 1", whole, 0),
@@ -231,6 +233,8 @@ fn memory_is_what_was_announced() {
         // One after the other: the first is gone when the third is made.
         ("(((a + 1).T * 2).T * 3).T * 4", whole, 2 * 512 * KB),
         ("((((a + 1).T * 2).T * 3).T * 4).T * 5", whole, 2 * 512 * KB),
+        // Narrow columns.
+        ("sum(d + 1, axis=0)", whole, 2 * 8 * 8),
         // Of half of the rows, half of the room.
         ("sum(c + 1, axis=2)", whole, 2 * 64 * 32 * 4),
         ("sum(b.T + b.T, axis=1)", 128, 2 * 128 * 4),

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::laid::Laid;
 
-/// The columns of a block.
-const COLUMNS: usize = 4096;
+/// The bytes of the columns of a block.
+const COLUMNS: usize = 16384;
 
 /// An axis: its size, and the stride of each operand.
 pub(super) type Axis<const N: usize> = (usize, [isize; N]);
@@ -27,6 +27,13 @@ pub(super) struct Cut {
     pub(super) blocks: usize,
     /// The elements of one step.
     pub(super) whole: usize,
+}
+
+impl Cut {
+    /// The most elements of a block.
+    pub(super) fn most(self) -> usize {
+        self.steps * self.whole
+    }
 }
 
 impl<const N: usize> Cuts<N> {
@@ -64,16 +71,9 @@ impl<const N: usize> Cuts<N> {
         self.product(0..self.inner.start) * self.product(self.columns())
     }
 
-    /// The columns that are folded at once, and how many they are at most.
-    pub(super) fn wide(&self) -> (Cut, usize) {
-        let columns = self.columns();
-        let wide = self.cut(columns.clone(), COLUMNS);
-        (wide, self.most(&columns, wide))
-    }
-
-    /// The most elements of a block.
-    pub(super) fn most(&self, axes: &Range<usize>, cut: Cut) -> usize {
-        if self.is_whole(axes, cut) { cut.whole } else { cut.steps * cut.whole }
+    /// The columns that are folded at once, of elements of so many bytes.
+    pub(super) fn wide(&self, size: usize) -> Cut {
+        self.cut(self.columns(), COLUMNS / size)
     }
 
     /// Cuts axes into rectangles of at most `most` elements, where one step has as many at most.
@@ -90,15 +90,12 @@ impl<const N: usize> Cuts<N> {
         let size = self.axes[axis].0;
         let steps = (most / whole).clamp(1, size);
         let blocks = self.product(axes.start..axis) * size.div_ceil(steps);
-        // Equal blocks, rather than a short one at the end.
         Cut { axis, steps, blocks, whole }
     }
 
     /// Where a block begins, for each operand, and how many steps it takes.
     pub(super) fn block(&self, axes: Range<usize>, cut: Cut, block: usize) -> ([isize; N], usize) {
-        if cut.axis >= axes.end
-            || cut.blocks <= 1 && cut.axis == axes.start && cut.whole >= self.product(axes.clone())
-        {
+        if self.is_whole(&axes, cut) {
             return ([0; N], 1);
         }
         let (size, strides) = self.axes[cut.axis];

@@ -13,10 +13,10 @@ use crate::run::share;
 const PARTS: usize = 64;
 /// The rows that are folded one after the other, at least.
 const DEEP: usize = 128;
-/// Rows of fewer neighbours than half of this are folded several side by side.
+/// Rows of at most half as many neighbours are folded several side by side.
 const NARROW: usize = 512;
-/// The elements of a block of such rows: what was folded side by side is to be little beside it.
-const SIDES: usize = 4 * BLOCK;
+/// The bytes of a block of such rows: what was folded side by side is to be little beside it.
+const SIDES: usize = 1 << 18;
 /// Leaves of as many bytes come from memory.
 const FAR: usize = 4 << 20;
 
@@ -26,14 +26,16 @@ impl<const N: usize> FoldTask<'_, N> {
         let (cuts, folding, size) = (self.cuts, self.folding, self.folding.size);
         let (outer, inner, columns) = (0..cuts.inner.start, cuts.inner.clone(), cuts.columns());
         let units = cuts.product(outer.clone());
-        let (wide, widest) = cuts.wide();
+        let wide = cuts.wide(size);
+        let widest = wide.most();
         let groups = units * wide.blocks;
         let (deep, side, run, parts) = {
-            let (wide, widest) = self.whole.wide();
+            let wide = self.whole.wide(size);
+            let widest = wide.most();
             let side = if columns.is_empty() { 1 } else { (NARROW / widest).max(1) };
-            let most = if side > 1 { SIDES } else { BLOCK };
+            let most = if side > 1 { SIDES / size } else { BLOCK };
             let deep = cuts.cut(inner.clone(), (most / widest).max(EIGHT));
-            let run = DEEP / cuts.most(&inner, deep);
+            let run = DEEP / deep.most();
             let run = if columns.is_empty() || side > 1 { 1 } else { run };
             let run = run.clamp(1, deep.blocks);
             let groups = self.whole.product(outer.clone()) * wide.blocks;
@@ -55,14 +57,13 @@ impl<const N: usize> FoldTask<'_, N> {
         let place = |group: usize| {
             let (unit, block) = (group / wide.blocks, group % wide.blocks);
             let (_, steps) = cuts.block(columns.clone(), wide, block);
-            let count = if cuts.is_whole(&columns, wide) { wide.whole } else { steps * wide.whole };
             let first = cuts.first(&columns, wide, block);
-            (unit * all_columns + first, count)
+            (unit * all_columns + first, steps * wide.whole)
         };
         Self::each(groups * parts, parallel, limit, |tasks| {
             let out = shared.get();
             let mut rows = Rows::new(folding, side, widest);
-            let mut made = room(cuts.most(&inner, deep) * widest * size);
+            let mut made = Made { room: Vec::new(), bytes: deep.most() * widest * size };
             let mut folded = Spare::new(folding, widest);
             let mut pile = Pile::new(widest * size);
             for task in tasks {
@@ -79,12 +80,12 @@ impl<const N: usize> FoldTask<'_, N> {
                         let mut start = at;
                         start.iter_mut().zip(more).for_each(|(at, more)| *at += more);
                         let axes = cuts.within(&inner, deep, steps);
-                        let made = made.as_mut_ptr().cast::<u8>();
                         // SAFETY: the room holds a block of all axes.
                         unsafe {
                             if columns.is_empty() {
-                                this.fold_rows(&[], &axes, start, made, rows.to());
+                                this.fold_rows(&[], &axes, start, made.to(), rows.to());
                             } else {
+                                let made = &mut made;
                                 this.fold_down(bare, &axes, &across, start, made, &mut rows, far);
                             }
                         }
@@ -148,7 +149,7 @@ impl<const N: usize> FoldTask<'_, N> {
         down: &[Axis<N>],
         across: &[Axis<N>],
         at: [isize; N],
-        made: *mut u8,
+        made: &mut Made,
         rows: &mut Rows<'_>,
         far: bool,
     ) {
@@ -166,10 +167,25 @@ impl<const N: usize> FoldTask<'_, N> {
                     return rows.apart((0..high).map(place), count, far);
                 }
             }
-            self.compute(&axes, at, made);
-            rows.close(made, high, count, false);
+            self.compute(&axes, at, made.to());
+            rows.close(made.to(), high, count, false);
             rows.settle(count, false);
         }
+    }
+}
+
+/// Room for a block that is made, from when one is.
+struct Made {
+    room: Vec<Line>,
+    bytes: usize,
+}
+
+impl Made {
+    fn to(&mut self) -> *mut u8 {
+        if self.room.capacity() == 0 {
+            self.room = room(self.bytes);
+        }
+        self.room.as_mut_ptr().cast()
     }
 }
 
@@ -243,7 +259,7 @@ impl<'f> Rows<'f> {
                 let last = first.wrapping_add((rows - over) * bytes);
                 (self.folding.down)(to, &[last], over * count, true, false);
             }
-            self.apart(places(to, side, bytes), count, false);
+            self.places.extend(places(to, side, bytes));
             self.settle(count, false);
         }
     }

@@ -63,27 +63,23 @@ impl<const N: usize> FoldTask<'_, N> {
         room: *mut u8,
         to: *mut u8,
     ) {
-        let size = self.folding.size;
         let rows = kept.iter().map(|(size, _)| size).product();
         let len = inner.iter().map(|(size, _)| size).product::<usize>();
         let mut pieces = merged(inner);
         let last = pieces.pop().unwrap_or((1, [0; N]));
         let straight = self.straight(last);
-        // SAFETY: the caller keeps the conditions.
+        // SAFETY: the caller keeps the conditions; there are no more pieces than elements.
         unsafe {
             match straight {
-                Some(straight) if pieces.is_empty() && self.are_many(kept) => {
+                Some(straight) if pieces.is_empty() && are_many(kept) => {
                     return self.fold_straight(&straight, kept, at, last.0, to);
                 }
                 Some(straight) if !pieces.is_empty() && last.0 >= PIECE => {
-                    let own = Rows { first: room, stride: 0, step: 1 };
-                    for row in 0..rows {
-                        let mut at = at;
-                        at.iter_mut().zip(moved(kept, row)).for_each(|(at, more)| *at += more);
-                        self.fold_straight(&straight, &pieces, at, last.0, room);
-                        (self.folding.row)(to.add(row * size), [own; 2], 1, len / last.0);
-                    }
-                    return;
+                    let each = len / last.0;
+                    let all = [kept, &pieces].concat();
+                    self.fold_straight(&straight, &all, at, last.0, room);
+                    let own = Rows { first: room, stride: each.cast_signed(), step: 1 };
+                    return (self.folding.row)(to, [own; 2], rows, each);
                 }
                 _ => {}
             }
@@ -91,12 +87,6 @@ impl<const N: usize> FoldTask<'_, N> {
             let own = Rows { first: room, stride: len.cast_signed(), step: 1 };
             (self.folding.row)(to, [own; 2], rows, len);
         }
-    }
-
-    /// Whether rows are so many at a time that it is worth it.
-    fn are_many(&self, kept: &[Axis<N>]) -> bool {
-        let merged = merged(kept);
-        merged.len() <= 1 || merged.last().is_some_and(|(rows, _)| *rows >= FEW)
     }
 
     /// Folds straight rows as they are made, one for each step of those axes.
@@ -148,4 +138,10 @@ impl<const N: usize> FoldTask<'_, N> {
         };
         Some((operation.row?, [step(operation.args[0])?, step(operation.args[1])?]))
     }
+}
+
+/// Whether rows are so many at a time that it is worth it.
+fn are_many<const N: usize>(kept: &[Axis<N>]) -> bool {
+    let merged = merged(kept);
+    merged.len() <= 1 || merged.last().is_some_and(|(rows, _)| *rows >= FEW)
 }
