@@ -32,12 +32,8 @@ pub trait Addend: Copy + Send + Sync {
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn widen_all<const WIDE: bool, const N: usize>(from: *const Self) -> [Self::Sum; N] {
-        let mut sums = [Self::NEUTRAL; N];
-        for (at, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: by the condition of this function.
-            *sum = unsafe { from.add(at).read() }.widen();
-        }
-        sums
+        // SAFETY: by the condition of this function.
+        unsafe { widen_each(from) }
     }
 
     /// The sum of two sums.
@@ -47,6 +43,22 @@ pub trait Addend: Copy + Send + Sync {
     /// The sum as an element.
     #[must_use]
     fn narrow(sum: Self::Sum) -> Self;
+}
+
+/// Neighbours as sums, one by one. A loop: `map` of an array stays a call in crates that are compiled without
+/// `lto`, and nothing around it vectorises.
+///
+/// # Safety
+///
+/// `from` reaches that many elements.
+#[inline(always)]
+unsafe fn widen_each<T: Addend, const N: usize>(from: *const T) -> [T::Sum; N] {
+    let mut sums = [T::NEUTRAL; N];
+    for (at, sum) in sums.iter_mut().enumerate() {
+        // SAFETY: by the condition of this function.
+        *sum = unsafe { from.add(at).read() }.widen();
+    }
+    sums
 }
 
 macro_rules! addend {
@@ -117,12 +129,8 @@ impl Addend for f16 {
             }
             return sums;
         }
-        let mut sums = [0.0; N];
-        for (at, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: by the condition of this function.
-            *sum = unsafe { from.add(at).read() }.widen();
-        }
-        sums
+        // SAFETY: by the condition of this function.
+        unsafe { widen_each(from) }
     }
 
     #[inline(always)]

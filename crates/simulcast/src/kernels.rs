@@ -10,7 +10,7 @@
 //!         vectors; operands that repeat or end are copied into one, which costs little beside the body
 //! heavy   a body that calls a function or branches: one loop for all levels and patterns, since the
 //!         loop is not what takes the time; it is bit-equal at every level
-//! chain   many light steps as one loop, which looks up what each of them is
+//! chain   many light steps, and exponentials, as one loop, which looks up what each of them is
 //! ```
 //!
 //! Signed and unsigned integers of one width share what is the same for both, and what only moves

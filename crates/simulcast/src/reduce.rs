@@ -24,9 +24,10 @@ mod loops;
 
 use std::ops::Range;
 
-use self::loops::{EIGHT, ROWS, RUN, across, run};
+use self::loops::{ROWS, RUN, across, run};
 use crate::Addend;
 use crate::inline::Inline;
+use crate::kernels::EIGHT;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
 use crate::run::share;

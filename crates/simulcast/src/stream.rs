@@ -164,6 +164,10 @@ pub(crate) fn part(left: usize, about: usize) -> usize {
     if left <= about.saturating_add(about / 4) { left } else { about }
 }
 
+/// Rows of as many bytes, together, are asked for before they are folded. The rows that follow those of a task are
+/// another's, and asking for them is worse than nothing where they lie in a cache of its own.
+pub(crate) const FAR: usize = 4 << 20;
+
 /// How far ahead [`ask_ahead`] asks, in bytes.
 const AHEAD: usize = 16384;
 

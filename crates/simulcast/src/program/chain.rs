@@ -49,7 +49,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The steps as a chain; none where some step is of another type, or not light.
+    /// The steps as a chain; none where some step is of another type, or chains have none for it.
     pub(super) fn new(steps: &[(Flat, DType)], leaves: usize, level: Level) -> Option<Self> {
         let &(_, dtype) = steps.last()?;
         let loops = loops(dtype, level)?;

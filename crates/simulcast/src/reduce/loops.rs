@@ -5,21 +5,17 @@
 
 use super::{Reduction, count, offsets};
 use crate::Addend;
+use crate::kernels::EIGHT;
 use crate::nest::Loop;
-use crate::stream::{LINE, prefetch};
+use crate::stream::{FAR, LINE, prefetch};
 
 /// The elements of a run that a leaf along sums, and how many of them at a time.
 pub(super) const RUN: usize = 16 * BLOCK;
 const BLOCK: usize = 2048;
 /// The rows of a leaf across.
 pub(super) const ROWS: usize = 128;
-/// The rows that are added at a time: with more of them, lines that are a power of two apart would push
-/// each other out of the first-level cache.
-pub(super) const EIGHT: usize = 8;
-/// How far ahead rows are asked for, in bytes, and of how many bytes: the rows that follow those of a
-/// task are another's, and asking for them is worse than nothing where they lie in a cache of its own.
+/// How far ahead rows are asked for, in bytes.
 const AHEAD: usize = 32 << 10;
-const FAR: usize = 4 << 20;
 
 /// The neighbours that are added at a time, and the sums side by side in a block along; the neighbours
 /// at a time where there are no more of those.

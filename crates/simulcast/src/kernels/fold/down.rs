@@ -1,14 +1,14 @@
 //! Folds down: rows of neighbours into one row.
 //!
 //! Eight rows are joined one after the other, in registers, and then with what all rows before them gave;
-//! rows that are left over follow one by one. So what was folded is read and written once for eight rows,
-//! and lines that are a power of two apart have room in the first-level cache.
+//! rows that are left over follow one by one. So what was folded is read and written once for eight rows.
 
 use super::{Joint, WIDE};
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::stream::{LINE, prefetch};
 
-/// The rows that are joined at a time.
+/// The rows that are joined at a time: with more of them, lines that are a power of two apart would push each
+/// other out of the first-level cache.
 pub(crate) const EIGHT: usize = 8;
 
 /// `to[c]` becomes the fold of element `c` of every row: `count` of them, of rows that begin at these places,

@@ -8,6 +8,7 @@ use super::task::{BLOCK, FoldTask, Shared};
 use crate::kernels::EIGHT;
 use crate::line::{Line, room};
 use crate::run::share;
+use crate::stream::FAR;
 
 /// The parts that there should be at least, whoever does them.
 const PARTS: usize = 64;
@@ -17,8 +18,6 @@ const DEEP: usize = 128;
 const NARROW: usize = 512;
 /// The bytes of a block of such rows: what was folded side by side is to be little beside it.
 const SIDES: usize = 1 << 18;
-/// Leaves of as many bytes come from memory.
-const FAR: usize = 4 << 20;
 
 impl<const N: usize> FoldTask<'_, N> {
     /// Groups of neighbouring results, each folded from many blocks.
@@ -29,23 +28,22 @@ impl<const N: usize> FoldTask<'_, N> {
         let wide = cuts.wide(size);
         let widest = wide.most();
         let groups = units * wide.blocks;
-        let (deep, side, run, parts) = {
+        let (deep, side, run, runs, parts) = {
             let wide = self.whole.wide(size);
             let widest = wide.most();
             let side = if columns.is_empty() { 1 } else { (NARROW / widest).max(1) };
             let most = if side > 1 { SIDES / size } else { BLOCK };
             let deep = cuts.cut(inner.clone(), (most / widest).max(EIGHT));
-            let run = DEEP / deep.most();
-            let run = if columns.is_empty() || side > 1 { 1 } else { run };
-            let run = run.clamp(1, deep.blocks);
+            let alone = columns.is_empty() || side > 1;
+            let run = if alone { 1 } else { (DEEP / deep.most()).clamp(1, deep.blocks) };
+            let runs = deep.blocks.div_ceil(run);
             let groups = self.whole.product(outer.clone()) * wide.blocks;
-            let most = deep.blocks.div_ceil(run);
-            let parts = if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(most) };
-            (deep, side, run, parts)
+            let parts = if groups >= PARTS { 1 } else { PARTS.div_ceil(groups).min(runs) };
+            (deep, side, run, runs, parts)
         };
-        let runs = deep.blocks.div_ceil(run);
         let bare = self.bare();
-        let far = cuts.results().saturating_mul(cuts.reduced()).saturating_mul(size) >= FAR;
+        let bytes = cuts.results().saturating_mul(cuts.reduced()).saturating_mul(size);
+        let far = bare.is_some() && bytes >= FAR;
         let mut partial = Vec::new();
         if parts > 1 {
             partial.resize((groups * parts * widest * size).div_ceil(16), [0_u64; 2]);
@@ -62,7 +60,7 @@ impl<const N: usize> FoldTask<'_, N> {
         };
         Self::each(groups * parts, parallel, limit, |tasks| {
             let out = shared.get();
-            let mut rows = Rows::new(folding, side, widest);
+            let mut rows = Rows::new(folding, side, widest, far);
             let mut made = Made { room: Vec::new(), bytes: deep.most() * widest * size };
             let mut folded = Spare::new(folding, widest);
             let mut pile = Pile::new(widest * size);
@@ -85,13 +83,12 @@ impl<const N: usize> FoldTask<'_, N> {
                             if columns.is_empty() {
                                 this.fold_rows(&[], &axes, start, made.to(), rows.to());
                             } else {
-                                let made = &mut made;
-                                this.fold_down(bare, &axes, &across, start, made, &mut rows, far);
+                                this.fold_down(bare, &axes, &across, start, &mut made, &mut rows);
                             }
                         }
                     }
                     // SAFETY: there was a block, and a row has `count` elements.
-                    unsafe { pile.push(rows.taken(count, far), count, size, folding.pair) };
+                    unsafe { pile.push(rows.taken(count), count, size, folding.pair) };
                 }
                 // SAFETY: every task has a place of its own, with room for `count` elements.
                 unsafe {
@@ -142,7 +139,6 @@ impl<const N: usize> FoldTask<'_, N> {
     /// # Safety
     ///
     /// As [`Self::compute`], of all axes together; a row is no wider than `rows` says.
-    #[expect(clippy::too_many_arguments, reason = "what is folded, and where")]
     unsafe fn fold_down(
         &self,
         bare: Option<usize>,
@@ -151,7 +147,6 @@ impl<const N: usize> FoldTask<'_, N> {
         at: [isize; N],
         made: &mut Made,
         rows: &mut Rows<'_>,
-        far: bool,
     ) {
         let [high, count] =
             [down, across].map(|axes| axes.iter().map(|(size, _)| size).product::<usize>());
@@ -160,16 +155,16 @@ impl<const N: usize> FoldTask<'_, N> {
         unsafe {
             if let Some(leaf) = bare {
                 if matches!(merged(&axes)[..], [(_, strides)] if strides[leaf] == 1) {
-                    return rows.close(self.leaf(leaf, at[leaf]), high, count, far);
+                    return rows.close(self.leaf(leaf, at[leaf]), high, count);
                 }
                 if rows.side(high) == 1 {
                     let place = |row| self.leaf(leaf, at[leaf] + moved(down, row)[leaf]);
-                    return rows.apart((0..high).map(place), count, far);
+                    return rows.apart((0..high).map(place), count);
                 }
             }
             self.compute(&axes, at, made.to());
-            rows.close(made.to(), high, count, false);
-            rows.settle(count, false);
+            rows.close(made.to(), high, count);
+            rows.settle(count);
         }
     }
 }
@@ -194,6 +189,8 @@ struct Rows<'f> {
     folding: &'f Folding,
     /// How many rows are taken side by side as one, at most.
     side: usize,
+    /// Whether they come from memory, and those to come are asked for.
+    far: bool,
     /// Where rows begin that are yet to be folded.
     places: Vec<*const u8>,
     /// The fold of rows that were side by side.
@@ -205,10 +202,11 @@ struct Rows<'f> {
 
 impl<'f> Rows<'f> {
     /// Rows of at most that many neighbours.
-    fn new(folding: &'f Folding, side: usize, widest: usize) -> Self {
+    fn new(folding: &'f Folding, side: usize, widest: usize, far: bool) -> Self {
         let bytes = widest * folding.size;
         let sides = room(if side > 1 { side * bytes } else { 0 });
-        Self { folding, side, places: Vec::new(), sides, folded: room(bytes), more: false }
+        let (places, folded) = (Vec::new(), room(bytes));
+        Self { folding, side, far, places, sides, folded, more: false }
     }
 
     /// How many of so many rows are taken side by side.
@@ -227,11 +225,11 @@ impl<'f> Rows<'f> {
     ///
     /// There are `count` elements at each of them, no more than in the widest row, and as many as in all others
     /// of the run; they stay there until it was taken, or settled.
-    unsafe fn apart(&mut self, places: impl Iterator<Item = *const u8>, count: usize, far: bool) {
+    unsafe fn apart(&mut self, places: impl Iterator<Item = *const u8>, count: usize) {
         self.places.extend(places);
         if !self.places.len().is_multiple_of(EIGHT) {
             // SAFETY: by the conditions of this function.
-            unsafe { self.settle(count, far) };
+            unsafe { self.settle(count) };
         }
     }
 
@@ -240,7 +238,7 @@ impl<'f> Rows<'f> {
     /// # Safety
     ///
     /// As [`Self::apart`].
-    unsafe fn close(&mut self, first: *const u8, rows: usize, count: usize, far: bool) {
+    unsafe fn close(&mut self, first: *const u8, rows: usize, count: usize) {
         let (bytes, side) = (count * self.folding.size, self.side(rows));
         let places = |first: *const u8, rows, bytes| {
             (0..rows).map(move |row: usize| first.wrapping_add(row * bytes))
@@ -248,11 +246,11 @@ impl<'f> Rows<'f> {
         // SAFETY: the rows are there, and there is room for so many side by side.
         unsafe {
             if side == 1 {
-                return self.apart(places(first, rows, bytes), count, far);
+                return self.apart(places(first, rows, bytes), count);
             }
             let to = self.sides.as_mut_ptr().cast();
             self.places.extend(places(first, rows / side, side * bytes));
-            (self.folding.down)(to, &self.places, side * count, false, far);
+            (self.folding.down)(to, &self.places, side * count, false, self.far);
             self.places.clear();
             let over = rows % side;
             if over > 0 {
@@ -260,7 +258,7 @@ impl<'f> Rows<'f> {
                 (self.folding.down)(to, &[last], over * count, true, false);
             }
             self.places.extend(places(to, side, bytes));
-            self.settle(count, false);
+            self.settle(count);
         }
     }
 
@@ -269,11 +267,11 @@ impl<'f> Rows<'f> {
     /// # Safety
     ///
     /// Its rows have `count` elements.
-    unsafe fn settle(&mut self, count: usize, far: bool) {
+    unsafe fn settle(&mut self, count: usize) {
         if !self.places.is_empty() {
             let to = self.to();
             // SAFETY: by the condition of this function, and there is room.
-            unsafe { (self.folding.down)(to, &self.places, count, self.more, far) };
+            unsafe { (self.folding.down)(to, &self.places, count, self.more, self.far) };
             self.places.clear();
             self.more = true;
         }
@@ -284,9 +282,9 @@ impl<'f> Rows<'f> {
     /// # Safety
     ///
     /// As [`Self::settle`].
-    unsafe fn taken(&mut self, count: usize, far: bool) -> *const u8 {
+    unsafe fn taken(&mut self, count: usize) -> *const u8 {
         // SAFETY: by the condition of this function.
-        unsafe { self.settle(count, far) };
+        unsafe { self.settle(count) };
         self.more = false;
         self.to()
     }
