@@ -134,7 +134,7 @@ fn par_clone_from<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
     let each = out.len_of(axis).div_ceil(parts);
     let pairs = out.axis_chunks_iter_mut(axis, each).zip(shown.axis_chunks_iter(axis, each));
     let pairs: Vec<_> = pairs.map(|pair| Mutex::new(Some(pair))).collect();
-    threads::each(pairs.len(), |part| {
+    threads::each(pairs.len(), None, |part| {
         let pair = pairs[part].lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((mut out, shown)) = pair {
             out.assign(&shown);

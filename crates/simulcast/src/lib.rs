@@ -55,6 +55,7 @@ mod op;
 mod operand;
 pub mod ops;
 mod pack;
+mod parts;
 mod plain;
 pub mod program;
 mod raw;

@@ -30,7 +30,7 @@ use crate::inline::Inline;
 use crate::kernels::EIGHT;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
-use crate::run::share;
+use crate::parts::share;
 use crate::threads;
 
 /// The neighbours of a unit across, and along.
@@ -200,7 +200,7 @@ impl<G, R> Shared<G, R> {
     }
 }
 
-/// Sums the gradient into the result.
+/// Sums the gradient into the result, on at most `limit` threads if that is said.
 ///
 /// # Safety
 ///
@@ -210,12 +210,10 @@ pub(crate) unsafe fn reduce<T: Addend>(
     reduction: &Reduction,
     grad: *const T,
     result: &mut [T],
-    parallel: bool,
+    limit: Option<usize>,
 ) {
     let shared = Shared(grad, result.as_mut_ptr());
-    let run = |tasks: usize, task: &(dyn Fn(usize) + Sync)| {
-        if parallel { threads::each(tasks, task) } else { (0..tasks).for_each(task) }
-    };
+    let run = |tasks: usize, task: &(dyn Fn(usize) + Sync)| threads::each(tasks, limit, task);
     let Reduction { units, leaves, parts, .. } = *reduction;
     if parts == 1 {
         let tasks = units.min(4 * PARTS);
@@ -404,17 +402,17 @@ mod tests {
                 all *= shape[axis].cast_signed();
             }
             let reduction = Reduction::new(&shape, &strides, &result);
-            let run = |level, parallel| {
+            let run = |level, limit| {
                 let mut sums = vec![0.0_f32; all.unsigned_abs()];
                 // SAFETY: the strides are row-major in vectors of these sizes.
-                unsafe { reduce(level, &reduction, grad.as_ptr(), &mut sums, parallel) };
+                unsafe { reduce(level, &reduction, grad.as_ptr(), &mut sums, limit) };
                 sums.into_iter().map(f32::to_bits).collect::<Vec<_>>()
             };
-            let once = run(Level::BASELINE, false);
+            let once = run(Level::BASELINE, Some(1));
             for level in Level::available() {
                 // Not under Miri: the queues of rayon's threads break its rules for references.
-                for parallel in [false, !cfg!(miri)] {
-                    assert_eq!(run(level, parallel), once, "{} {parallel} {kept:b}", level.name());
+                for limit in [Some(1), if cfg!(miri) { Some(1) } else { None }] {
+                    assert_eq!(run(level, limit), once, "{} {limit:?} {kept:b}", level.name());
                 }
             }
         }
@@ -434,13 +432,13 @@ mod tests {
             let reduction = Reduction::new(&shape, &strides, &result);
             let mut expected = vec![0.0_f32; all];
             // SAFETY: the strides are row-major in vectors of these sizes.
-            unsafe { reduce(Level::BASELINE, &reduction, floats.as_ptr(), &mut expected, false) };
+            unsafe { reduce(Level::BASELINE, &reduction, floats.as_ptr(), &mut expected, Some(1)) };
             let expected: Vec<f16> = expected.into_iter().map(f16::from_f32).collect();
             assert!(expected.iter().all(|sum| sum.is_finite()));
             for level in Level::available() {
                 let mut sums = vec![f16::ZERO; all];
                 // SAFETY: as above.
-                unsafe { reduce(level, &reduction, halves.as_ptr(), &mut sums, false) };
+                unsafe { reduce(level, &reduction, halves.as_ptr(), &mut sums, Some(1)) };
                 assert_eq!(sums, expected, "{}", level.name());
             }
         }

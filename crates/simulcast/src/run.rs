@@ -21,8 +21,9 @@ use crate::kernel::Body;
 use crate::laid::{Laid, same};
 use crate::level::Level;
 use crate::nest::{Loop, Nest};
+use crate::parts::Parts;
 use crate::plain::is_plain;
-use crate::stream::Streams;
+use crate::stream::{self, Streams};
 use crate::threads;
 
 /// Results of at most that many elements are not worth a nest, or a level.
@@ -222,16 +223,16 @@ impl<'z, const N: usize> Source<'z, N> {
             Work::Parts(make, limit) => {
                 let shared = Shared { out, ins: self.ins };
                 let level = self.level;
-                let parts = threads::parts(self.len, limit);
-                let (at, cuts) = cuts(&nest, parts, any_order);
-                if cuts.len() <= 2 {
+                let before = before(&nest, out);
+                let parts = Parts::new(&nest, threads::parts(self.len, limit), before, any_order);
+                if parts.count() == 1 {
                     let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };
                     // SAFETY: as above.
                     unsafe { recorded(level, make(), &job, ledger) };
                     return;
                 }
-                threads::each(cuts.len() - 1, |part| {
-                    let part = nest.part(at, cuts[part]..cuts[part + 1]);
+                threads::each(parts.count(), limit, |part| {
+                    let part = parts.part(&nest, part);
                     let Shared { out, ins } = *shared.get();
                     let job = Job { nest: &part, out, ins, stream, any_order };
                     // SAFETY: as above; the parts write distinct elements of the output.
@@ -277,41 +278,10 @@ unsafe fn small<B: Body<N>, const N: usize>(
     true
 }
 
-/// `len * part / parts`, without the overflow; at most `len`, since no part is beyond the last.
-pub(crate) fn share(len: usize, part: usize, parts: usize) -> usize {
-    let share = len as u128 * part as u128 / parts.max(1) as u128;
-    usize::try_from(share).map_or(len, |share| share.min(len))
-}
-
-/// Which loop to cut, and where: from 0 to its length.
-fn cuts<const N: usize>(nest: &Nest<N>, parts: usize, any_order: bool) -> (usize, Vec<usize>) {
-    let loops = &nest.loops;
-    let long = loops.iter().position(|one| one.len >= parts);
-    let longest = (0..loops.len()).max_by_key(|&at| loops[at].len);
-    // Along the innermost, where an operand is transposed: then a part reads rows of it that are its
-    // own, and whole pages.
-    let turned = loops.split_last().and_then(|(inner, outer)| {
-        let far = |one: &Loop<N>, n: usize| one.ins[n].unsigned_abs();
-        let turned =
-            |n: usize| far(inner, n) > 1 && outer.iter().all(|one| far(one, n) < far(inner, n));
-        // Where there are other loops, parts of those are apart already.
-        let alone = outer.len() == 1 && inner.len >= parts * 64;
-        (alone && (0..N).any(turned)).then_some(outer.len())
-    });
-    // In order, only the outermost: then a part is a stretch of the output.
-    let at = if any_order { turned.or(long).or(longest).unwrap_or(0) } else { 0 };
-    let len = loops.get(at).map_or(1, |one| one.len);
-    let parts = parts.clamp(1, len);
-    // Whole lines of elements, or whole squares, where there are enough.
-    let grain = match len / parts {
-        64.. if at + 1 == loops.len() => 64,
-        32.. => 32,
-        _ => 1,
-    };
-    let mut cuts: Vec<usize> =
-        (0..parts).map(|part| share(len, part, parts) / grain * grain).chain([len]).collect();
-    cuts.dedup();
-    (at, cuts)
+/// How many results would fit before the first one, in its line.
+fn before<R, const N: usize>(nest: &Nest<N>, out: *mut R) -> usize {
+    let step = nest.loops.last().map_or(1, |one| one.out.unsigned_abs());
+    out.wrapping_offset(nest.out).addr() % stream::LINE / (size_of::<R>() * step).max(1)
 }
 
 /// Pointers that cross threads.

@@ -171,10 +171,10 @@ fn summed<A: Operand<Elem: Addend>, D: Dimension>(
     if elements > 0 {
         let along = plan.strides(operand, &strides)?;
         let reduction = Reduction::new(plan.shape(), grad.steps(), &along);
-        let parallel = threads::parts(elements, limit) > 1;
+        let limit = if threads::parts(elements, limit) > 1 { limit } else { Some(1) };
         // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape; the
         // result's strides are row-major in a vector of its size, and 0 where the operand repeats.
-        unsafe { reduce(Level::best(), &reduction, grad.pointer(), &mut sums, parallel) };
+        unsafe { reduce(Level::best(), &reduction, grad.pointer(), &mut sums, limit) };
     }
     // Never an error: there are as many sums as the shape has elements.
     Array::from_shape_vec(dim, sums).map_err(|_| Refusal::Overflow)

@@ -18,6 +18,9 @@ const WRITTEN: usize = 512;
 /// The bytes of a strip's side: two lines, so that what is written goes to few pages at a time.
 const STRIP: usize = 2 * stream::LINE;
 
+/// Fewer columns than this are written with those before them.
+const FEW: usize = 32;
+
 /// Squares go right after this many rows, so that the pages of the output stay known.
 const BAND: usize = 1024;
 
@@ -25,6 +28,13 @@ const BAND: usize = 1024;
 #[inline(always)]
 fn end(at: usize, before: usize, step: usize, len: usize) -> usize {
     (((at + before) / step + 1) * step - before).min(len)
+}
+
+/// [`end`] of columns: a few that are left at the end are no stretch of their own.
+#[inline(always)]
+fn right(at: usize, before: usize, step: usize, len: usize) -> usize {
+    let end = end(at, before, step, len);
+    if len - end < FEW { len } else { end }
 }
 
 /// How an operand that runs along the side is asked for.
@@ -106,7 +116,11 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     let columns = (WRITTEN / widest).clamp(64, 128);
     let (strip, rows) = ((STRIP / widest).max(16), (RUN / widest).max(32));
     let mut rooms: [_; N] = std::array::from_fn(|n| {
-        room(if packed[n] { strip.min(side.len) * columns.min(inner.len) * sizes[n] } else { 0 })
+        room(if packed[n] {
+            strip.min(side.len) * (columns + FEW).min(inner.len) * sizes[n]
+        } else {
+            0
+        })
     });
     // Columns end at lines of the output.
     let left =
@@ -137,7 +151,7 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
             let bottom = end(top, above, BAND, side.len);
             let mut column = 0;
             while column < inner.len {
-                let right = end(column, left, columns, inner.len);
+                let right = right(column, left, columns, inner.len);
                 let wide = right - column;
                 let mut row = top;
                 while row < bottom {
@@ -146,8 +160,11 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                         at(below, column)
                     } else if right < inner.len {
                         at(top, right)
-                    } else {
+                    } else if bottom < side.len {
                         at(bottom, 0)
+                    } else {
+                        // Most likely another part, and this thread's.
+                        at(top, right)
                     };
                     let mut ask = Ask::new(&next, below - row, wide);
                     while row < below {

@@ -159,6 +159,13 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             // SAFETY: as above; the code has as many leaves as the chain.
             return unsafe { chain::run(chain, prepared, out, &ins, splat, len, far.operands) };
         }
+        if self.code.past
+            && far.only().is_none()
+            && let Some((kernel, pointers)) = lone(self.code, &ins, splat, true)
+        {
+            // SAFETY: as above, and the pattern says what repeats.
+            return unsafe { kernel(out, pointers, len) };
+        }
         let mut room = Room([MaybeUninit::uninit(); EACH]);
         let made = room.0.as_mut_ptr().cast::<u8>();
         if repeats {
@@ -167,13 +174,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         }
         let (loops, past) = (self.code.instructions.len(), self.code.past);
         let ask = if past && (loops >= LONG || far.only().is_some()) { far.operands } else { 0 };
-        let whole = match (loops, ask) {
-            _ if !past => EACH / size,
-            // One loop does the whole run.
-            (1, 0) => usize::MAX,
-            (1, _) => EACH / size,
-            _ => STREAMED / size,
-        };
+        let whole = if past && loops > 1 { STREAMED / size } else { EACH / size };
         // The first results end at a line, so that all others are whole lines.
         let mut count = whole - out.addr() % stream::LINE / size;
         let mut done = 0;

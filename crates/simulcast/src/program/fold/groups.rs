@@ -7,7 +7,7 @@ use super::pile::Pile;
 use super::task::{BLOCK, FoldTask, Shared};
 use crate::kernels::EIGHT;
 use crate::line::{Line, room};
-use crate::run::share;
+use crate::parts::share;
 use crate::stream::FAR;
 
 /// The parts that there should be at least, whoever does them.

@@ -11,9 +11,10 @@ use super::operation::Operation;
 use crate::inline::Inline;
 use crate::laid::Laid;
 use crate::level::Level;
+use crate::parts::share;
 use crate::program::code::Code;
 use crate::program::exec::Interpreter;
-use crate::run::{Never, Source, Work, share};
+use crate::run::{Never, Source, Work};
 use crate::threads;
 
 /// The elements of a block.
@@ -75,15 +76,9 @@ impl<const N: usize> FoldTask<'_, N> {
         limit: Option<usize>,
         work: impl Fn(Range<usize>) + Sync,
     ) {
-        let parts = match (parallel, limit) {
-            (0 | 1, _) => 1,
-            (_, Some(limit)) => limit.min(tasks),
-            (parallel, None) => parallel.min(tasks),
-        };
-        if parts <= 1 {
-            return work(0..tasks);
-        }
-        threads::each(parts, |part| work(share(tasks, part, parts)..share(tasks, part + 1, parts)));
+        let parts = parallel.min(tasks);
+        let part = |part| work(share(tasks, part, parts)..share(tasks, part + 1, parts));
+        threads::each(parts, limit, part);
     }
 
     /// Where a leaf is, so many elements from its first.
