@@ -231,10 +231,12 @@ unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N
     let sizes = body.sizes();
     let Some((inner, outer)) = job.nest.loops.split_last() else { return };
     let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner.ins[n] == 0) << n);
+    let one = Loop { len: 1, out: 0, ins: [0; N] };
+    let (rows, outer) = outer.split_last().unwrap_or((&one, &[]));
     let mut walk = Walk::new(outer, At::start(job, sizes));
     loop {
         // SAFETY: the nest stays within the arrays; `choose` saw strides of 0 and 1 alone.
-        unsafe { body.dense(walk.at.out, walk.at.ins, splat, inner.len) };
+        unsafe { body.rows(walk.at.out, walk.at.ins, splat, inner.len, rows) };
         if !walk.step(sizes) {
             return;
         }

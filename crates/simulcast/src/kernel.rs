@@ -292,11 +292,20 @@ macro_rules! body {
                     splat: usize,
                     len: usize,
                 ) {
-                    // SAFETY: the caller keeps the conditions.
-                    unsafe {
-                        match splat {
-                            $($pattern => self.pattern::<$pattern>(out, ins, len),)*
-                            _ => {}
+                    let head = stream::head(out, len);
+                    for (from, to) in [(0, head), (head, len)] {
+                        if from == to {
+                            continue;
+                        }
+                        let skip = |n: usize, size: usize| if splat >> n & 1 == 1 { 0 } else { from * size };
+                        // SAFETY: the caller keeps the conditions.
+                        unsafe {
+                            let ins = [$(ins[$index].add(skip($index, size_of::<$name>()))),*];
+                            let (out, len) = (out.add(from), to - from);
+                            match splat {
+                                $($pattern => self.pattern::<$pattern>(out, ins, len),)*
+                                _ => {}
+                            }
                         }
                     }
                 }

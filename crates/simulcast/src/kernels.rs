@@ -447,7 +447,13 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
         }
     };
     if PATTERN & PAST == 0 {
-        some(out.cast(), 0, len);
+        let out = out.cast::<B::Out>();
+        let head = stream::head(out, len);
+        for (from, to) in [(0, head), (head, len)] {
+            if from < to {
+                some(out.wrapping_add(from), from, to - from);
+            }
+        }
     } else {
         // SAFETY: the result has `len` elements, all of them numbers; levels with fused multiply-add
         // have AVX.

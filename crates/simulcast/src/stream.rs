@@ -69,8 +69,8 @@ pub(crate) struct Streams {
 impl Streams {
     pub(crate) const NONE: Self = Self { kept: 1 << 32 };
 
-    /// For so many bytes; what is read is asked for where that matters. It goes through the cache too, and
-    /// leaves less room in it.
+    /// For so many bytes; what is read is asked for where that matters. It goes through the cache too, and what it
+    /// finds there of the last call is worth more than results that are: those are never waited for.
     #[inline(always)]
     pub(crate) fn of(written: usize, read: impl FnOnce() -> usize) -> Self {
         // Few are not worth it, whatever there is of caches.
@@ -81,7 +81,7 @@ impl Streams {
         if written.saturating_add(read) <= cache {
             return Self::NONE;
         }
-        let room = kept(cache).saturating_sub(read / 3 * 2).min(written) as u64;
+        let room = kept(cache).saturating_sub(read.saturating_mul(2)).min(written) as u64;
         // No overflow: there is less room than a cache has.
         Self { kept: (room << 32) / written as u64 }
     }
@@ -110,6 +110,15 @@ impl Streams {
 
 /// The bytes of a line: what a streaming store should fill.
 pub(crate) const LINE: usize = 64;
+
+/// How many of some results come before the first that begins a vector: stores that cross lines take twice as long.
+/// None where all are few.
+#[inline(always)]
+pub(crate) fn head<R>(out: *const R, len: usize) -> usize {
+    const VECTOR: usize = 32;
+    const FEW: usize = 1024;
+    if len.saturating_mul(size_of::<R>()) < FEW { 0 } else { out.align_offset(VECTOR).min(len) }
+}
 
 /// Asks for a line, into a near cache; any address will do.
 #[inline(always)]
