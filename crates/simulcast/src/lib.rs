@@ -18,6 +18,7 @@
 //! | several arrays shown in their common shape | [`broadcast_views`], [`broadcast_all`] |
 //! | an array written out in another shape | [`copy_to`], [`copy_into`] |
 //! | a closure over one to eight arrays | [`zip`], then `map`, `map_into`, `fold`, `par_map` … |
+//! | a function that vectorises in such a closure | [`math`] |
 //! | an operator by its name | [`ops`]; on arrays whose type is known when it runs, [`Op::apply`], [`dynamic`] |
 //! | the gradient of an operand | [`sum_to`], [`sum_to_shape`]; of an operation, [`vjp`] |
 //! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
@@ -49,7 +50,7 @@ mod laid;
 mod level;
 mod line;
 #[allow(dead_code, reason = "kernels convert bfloat16 in loops of their own, not by slices")]
-mod math;
+pub mod math;
 mod nest;
 mod op;
 mod operand;

@@ -1,25 +1,38 @@
 //! Elementary functions of `f32` and `f64`, fast in loops, with a stated bound of error.
 //!
+//! The functions here are for closures: `f32::exp` is a call for every element, [`exp`](exp()) becomes part of the loop
+//! that a [zip](crate::zip()) makes of the closure, many elements at a time.
+//!
+//! ```
+//! use ndarray::array;
+//! use simulcast::{math, zip};
+//!
+//! let (x, most, sum) = (array![[1.0, 2.0], [3.0, 1.0]], array![[2.0], [3.0]], array![[1.5], [1.25]]);
+//! let softmax = zip((&x, &most, &sum)).map(|x, most, sum| math::exp(x - most) / sum);
+//! assert_eq!(softmax[[0, 1]], 1.0 / 1.5);
+//! ```
+//!
 //! | functions | `f32` within | `f64` within | vectorise |
 //! |---|---|---|---|
-//! | `pow` | 0.51 ULP | 1 ULP | yes |
+//! | `power` | 0.51 ULP | 1 ULP | yes |
 //! | `exp`, `log` | 1 | 1 | yes |
 //! | `exp2`, `log2`, `log10`, `log1p`, `erf` | 1.5 | 1.5 | yes |
 //! | `expm1`, `tanh`, `sigmoid`, `sin`, `cos` | 2 | 2 | yes |
 //! | `hypot` | 0.51 | 1 | yes |
 //! | `cbrt`, `tan` | 0.51 | 1.5 | yes |
-//! | `sinh`, `cosh`, `atan` | 0.51 | 2 | yes |
-//! | `asinh`, `acosh`, `atanh`, `atan2` | 0.51 | 2.5 | yes |
-//! | `asin`, `acos` | 0.51 | 2 | no |
+//! | `sinh`, `cosh`, `arctan` | 0.51 | 2 | yes |
+//! | `arcsinh`, `arccosh`, `arctanh`, `arctan2` | 0.51 | 2.5 | yes |
+//! | `arcsin`, `arccos` | 0.51 | 2 | no |
 //!
 //! The functions that vectorise are plain Rust without branches, inlined into the loop of the
-//! caller, which is compiled once for each level. `FMA` says whether that level has fused
-//! multiply-add; results at two levels may differ within the bound. Those named `_tile` take
-//! [a few elements together](tile). Special values are those of
-//! C99: signed zeros, infinities, NaN, subnormal numbers in and out, and the whole table of `pow`.
+//! caller, which is compiled once for each level. Those of [programs](crate::program) use fused multiply-add where
+//! the level has it, and take a few elements together; results at two levels may differ within the bound, and so may
+//! those of closures, which are the same at every level. Special values are those of
+//! C99: signed zeros, infinities, NaN, subnormal numbers in and out, and the whole table of `power`.
 //!
 //! The bounds are asserted against correctly rounded answers (`conformance/functions.jsonl`), at
-//! every level of the machine that runs the tests.
+//! every level of the machine that runs the tests. What is not here is for programs alone: in the loop of a closure, the
+//! compiler would not take many elements at a time.
 
 mod angle;
 mod erf;
@@ -30,6 +43,7 @@ mod lane;
 mod library;
 mod log;
 mod pow;
+mod real;
 mod root;
 #[cfg(test)]
 mod tests;
@@ -37,143 +51,43 @@ mod tile;
 mod trig;
 mod wild;
 
-use std::mem::MaybeUninit;
+pub(crate) use real::Real;
 
-/// A float with its functions.
-pub(crate) trait Real: Copy + PartialOrd {
-    fn exp2<const FMA: bool>(self) -> Self;
-    fn expm1<const FMA: bool>(self) -> Self;
-    fn log<const FMA: bool>(self) -> Self;
-    fn log2<const FMA: bool>(self) -> Self;
-    fn log10<const FMA: bool>(self) -> Self;
-    fn log1p<const FMA: bool>(self) -> Self;
-    fn tanh<const FMA: bool>(self) -> Self;
-    /// `1 / (1 + e^-x)`.
-    fn sigmoid<const FMA: bool>(self) -> Self;
-    fn erf<const FMA: bool>(self) -> Self;
-    fn atan<const FMA: bool>(self) -> Self;
-    fn sinh<const FMA: bool>(self) -> Self;
-    fn cosh<const FMA: bool>(self) -> Self;
-    fn asinh<const FMA: bool>(self) -> Self;
-    fn acosh<const FMA: bool>(self) -> Self;
-    fn atanh<const FMA: bool>(self) -> Self;
-    fn cbrt<const FMA: bool>(self) -> Self;
-    /// The angle of the point `(x, self)`.
-    fn atan2<const FMA: bool>(self, x: Self) -> Self;
-    fn hypot<const FMA: bool>(self, other: Self) -> Self;
-    fn pow<const FMA: bool>(self, exponent: Self) -> Self;
+/// `f32` and `f64`. Sealed.
+pub trait Float: Real {}
 
-    /// `e^x` of the elements of `from`, into `to`, for as long as both last.
-    fn exp_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
-    /// The sines: as [`Self::exp_tile`]. Angles beyond what the fast reduction covers (65,536 for `f32`,
-    /// 2^20 for `f64`) are reduced one by one, which slows down the block of elements that they stand
-    /// in.
-    fn sin_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
-    /// The cosines: as [`Self::sin_tile`].
-    fn cos_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
+impl Float for f32 {}
+impl Float for f64 {}
 
-    /// The tangents: as [`Self::sin_tile`].
-    fn tan_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
-
-    fn asin(self) -> Self;
-    fn acos(self) -> Self;
-}
-
-macro_rules! real {
-    (
-        $type:ident: $($name:ident $module:ident)*;
-        $($wide:ident $of:ident)*; $($pair:ident $pair_of:ident)*; $($library:ident)*
-    ) => {
-        impl Real for $type {
-            $(
-                #[inline(always)]
-                fn $name<const FMA: bool>(self) -> Self {
-                    $module::$name::<Self, FMA>(self)
-                }
-            )*
-
-            #[inline(always)]
-            fn pow<const FMA: bool>(self, exponent: Self) -> Self {
-                pow::pow::<Self, FMA>(self, exponent)
-            }
-
-            #[inline(always)]
-            fn exp_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
-                to: &mut [MaybeUninit<Self>],
-            ) {
-                exp::exp_tile::<Self, FMA>(from, to);
-            }
-
-            #[inline(always)]
-            fn sin_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
-                to: &mut [MaybeUninit<Self>],
-            ) {
-                trig::tile(from, to, trig::sin::<Self, FMA>, wild::sin);
-            }
-
-            #[inline(always)]
-            fn cos_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
-                to: &mut [MaybeUninit<Self>],
-            ) {
-                trig::tile(from, to, trig::cos::<Self, FMA>, wild::cos);
-            }
-
-            #[inline(always)]
-            fn tan_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
-                to: &mut [MaybeUninit<Self>],
-            ) {
-                trig::tile(from, to, trig::tan::<Self, FMA>, wild::tan);
-            }
-
-            $(
-                #[inline(always)]
-                fn $wide<const FMA: bool>(self) -> Self {
-                    library::via(self, $of::$wide::<FMA>)
-                }
-            )*
-
-            $(
-                #[inline(always)]
-                fn $pair<const FMA: bool>(self, other: Self) -> Self {
-                    library::via_pair(self, other, $pair_of::$pair::<FMA>)
-                }
-            )*
-
-            $(
-                #[inline]
-                fn $library(self) -> Self {
-                    library::via(self, f64::$library)
-                }
-            )*
-        }
-    };
-    ($($type:ident)*) => { $(
-        real! {
-            $type:
-            exp2 exp expm1 exp tanh exp sigmoid exp erf erf
-            log log log2 log log10 log log1p log;
-            atan angle sinh hyperbolic cosh hyperbolic asinh hyperbolic acosh hyperbolic
-            atanh hyperbolic cbrt root;
-            atan2 angle hypot root;
-            asin acos
+/// Writes functions for closures.
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident)*) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        #[must_use]
+        pub fn $name<T: Float>(x: T) -> T {
+            x.$name::<false>()
         }
     )* };
 }
 
-real!(f32 f64);
+functions! {
+    /// e to the power of `x`.
+    exp
+    /// 2 to the power of `x`.
+    exp2
+    /// [`exp`](exp()) less 1, exact near 0.
+    expm1
+    /// The natural logarithm.
+    log
+    /// The logarithm to the base 2.
+    log2
+    /// The logarithm to the base 10.
+    log10
+    /// [`log`](log()) of `1 + x`, exact near 0.
+    log1p
+    /// The hyperbolic tangent.
+    tanh
+    /// `1 / (1 + e^-x)`.
+    sigmoid
+}

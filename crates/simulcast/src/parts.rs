@@ -15,8 +15,9 @@ use crate::nest::{Loop, Nest};
 /// The elements of a block: with what is beside them, they stay in a cache of one thread.
 const BLOCK: usize = 1 << 16;
 
-/// The steps of a band along the rows of the output, and at least along its columns.
+/// The rows of a band, and its columns; fewer where bands would be few, but no fewer than that.
 const BAND: (usize, usize) = (1024, 512);
+const NARROW: usize = 128;
 
 /// `len * part / parts`, without the overflow; at most `len`, since no part is beyond the last.
 pub(crate) fn share(len: usize, part: usize, parts: usize) -> usize {
@@ -49,7 +50,7 @@ impl Parts {
         }
         if let Some((rows, columns)) = bands(loops, about).filter(|_| any_order) {
             pieces.copy_from_slice(&[rows, columns]);
-        } else if let Some((at, elements)) = again(loops).filter(|_| any_order) {
+        } else if let Some((at, elements)) = again(loops, about).filter(|_| any_order) {
             pieces[at] = about.max(elements / BLOCK).min(loops[at].len);
         } else {
             let mut left = about;
@@ -95,14 +96,15 @@ fn bands<const N: usize>(loops: &[Loop<N>], about: usize) -> Option<(usize, usiz
     let far = |one: &Loop<N>, n: usize| one.ins[n].unsigned_abs();
     let turned = |n: usize| far(columns, n) > 1 && far(rows, n) < far(columns, n);
     let high = (rows.len / BAND.0).clamp(1, about);
-    let wide = about.div_ceil(high).min(columns.len / BAND.1).max(1);
+    let few = (about / 4 / high).min(columns.len / NARROW);
+    let wide = (columns.len / BAND.1).max(few).clamp(1, about.div_ceil(high));
     ((0..N).any(turned) && high * wide > 1).then_some((high, wide))
 }
 
-/// A loop within others along which an operand repeats, and the elements of that operand from there on,
-/// where they are many.
-fn again<const N: usize>(loops: &[Loop<N>]) -> Option<(usize, usize)> {
-    (1..loops.len()).find_map(|at| {
+/// A loop of enough steps within others along which an operand repeats, and the elements of that operand from there
+/// on, where they are many.
+fn again<const N: usize>(loops: &[Loop<N>], about: usize) -> Option<(usize, usize)> {
+    (1..loops.len()).filter(|&at| loops[at].len >= about).find_map(|at| {
         let (outer, inner) = loops.split_at(at);
         let elements = |n: usize| {
             let repeats = outer.iter().all(|one| one.ins[n] == 0) && inner[0].ins[n] != 0;

@@ -145,13 +145,16 @@ pub(super) fn exp_tile<T: Exponential, const FMA: bool>(
         let (sum, r) = reduced::<T, FMA>(x, T::MAGIC);
         grown::<T, FMA>(r).raised(sum)
     };
-    let any = |x: T| {
-        let x = between(x, T::LEAST, T::MOST);
-        let (sum, r) = reduced::<T, FMA>(x, T::MAGIC + T::BIAS + T::BIAS);
-        let (first, rest) = sum.powers();
-        grown::<T, FMA>(r) * first * rest
-    };
-    tile(from, to, |x| x.abs() <= T::USUAL, usual, any);
+    tile(from, to, |x| x.abs() <= T::USUAL, usual, exp::<T, FMA>);
+}
+
+/// `e^x`, within 1 ULP: of any number, with the bits of [`exp_tile`].
+#[inline(always)]
+pub(super) fn exp<T: Exponential, const FMA: bool>(x: T) -> T {
+    let x = between(x, T::LEAST, T::MOST);
+    let (sum, r) = reduced::<T, FMA>(x, T::MAGIC + T::BIAS + T::BIAS);
+    let (first, rest) = sum.powers();
+    grown::<T, FMA>(r) * first * rest
 }
 
 /// `2^x`, within 1.5 ULP: as `e^x`, but x less its nearest integer is exact.

@@ -7,7 +7,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::{Real, angle, erf, exp, hyperbolic, library, log, pow, root, trig};
+use super::{Real, angle, exp, hyperbolic, library, log, pow, root, trig};
 use crate::level::{Kind, Level, compiled_for_levels};
 
 /// A float whose results are compared.
@@ -55,7 +55,8 @@ tested!(f32 u32 i32 0 f64 u64 i64 1);
 
 /// Every function with its bounds.
 fn bounds() -> Vec<(&'static str, [f64; 2])> {
-    let most = [&exp::ULP[..], &log::ULP, &trig::ULP, &erf::ULP, &pow::ULP, &library::ULP].concat();
+    let most =
+        [&exp::ULP[..], &log::ULP, &trig::ULP, &super::erf::ULP, &pow::ULP, &library::ULP].concat();
     [&most[..], &hyperbolic::ULP, &angle::ULP, &root::ULP].concat()
 }
 
@@ -331,4 +332,42 @@ fn single_precision_is_within_the_bound_everywhere() {
     for (name, exact) in BY_ANOTHER_HAND {
         sweep(name, exact, 1);
     }
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn closures_compute_what_loops_without_fused_products_do() {
+    fn compare<T: Tested + super::Float>(numbers: &[T]) {
+        let mut to = numbers.to_vec();
+        macro_rules! same {
+            ($($name:ident)*) => { $(
+                each::<T, false>(stringify!($name), numbers, numbers, &mut to);
+                for (&x, &y) in numbers.iter().zip(&to) {
+                    let own = super::$name(x);
+                    let same = own.place() == y.place() || own.is_nan() && y.is_nan();
+                    assert!(same, "{} of {x:?}", stringify!($name));
+                }
+            )* };
+        }
+        same!(exp exp2 expm1 log log2 log10 log1p tanh sigmoid);
+    }
+    let odd = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        87.5,
+        -103.9,
+        709.5,
+        -745.0,
+        1e-310,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+    let numbers: Vec<f64> =
+        odd.into_iter().chain((0..5000).map(|n| f64::from(n) / 13.0 - 200.0)).collect();
+    compare(&numbers);
+    compare(&numbers.iter().map(|&x| x as f32).collect::<Vec<_>>());
 }
