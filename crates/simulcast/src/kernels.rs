@@ -138,6 +138,8 @@ pub(crate) const fn result_of(op: Op, dtype: DType) -> DType {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Weight {
     Light,
+    /// Light, but long enough for a processor to see few lines of memory ahead, so that those are asked for.
+    Busy,
     Tiled,
     Heavy,
 }
@@ -217,6 +219,7 @@ macro_rules! bodies {
 /// The inside of a [`Body`] whose operands are all of one type.
 macro_rules! body {
     (light, $($rest:tt)*) => { $crate::kernels::body!(Light; $($rest)*); };
+    (busy, $($rest:tt)*) => { $crate::kernels::body!(Busy; $($rest)*); };
     (tiled, $($rest:tt)*) => { $crate::kernels::body!(Tiled; $($rest)*); };
     (heavy, $($rest:tt)*) => { $crate::kernels::body!(Heavy; $($rest)*); };
     ($weight:ident; $T:ident ($a:ident) -> $out:ty { $value:expr }) => {
@@ -287,16 +290,16 @@ fn table<B: Body>(level: Level) -> Loops {
     }
     let (each, past) = match (B::WEIGHT, level.kind()) {
         (Weight::Heavy, _) => slow!(heavy<B>),
-        (Weight::Light, Kind::Baseline) => light!(light<B; false>),
+        (Weight::Light | Weight::Busy, Kind::Baseline) => light!(light<B; false>),
         (Weight::Tiled, Kind::Baseline) => slow!(tiled_baseline<B>),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Light, Kind::Avx2 | Kind::Avx512) => light!(light_avx2<B>),
+        (Weight::Light | Weight::Busy, Kind::Avx2 | Kind::Avx512) => light!(light_avx2<B>),
         #[cfg(target_arch = "x86_64")]
         (Weight::Tiled, Kind::Avx2) => slow!(tiled_avx2<B>),
         #[cfg(target_arch = "x86_64")]
         (Weight::Tiled, Kind::Avx512) => slow!(tiled_avx512<B>),
     };
-    Loops { each, past, slow: B::WEIGHT != Weight::Light }
+    Loops { each, past, slow: !matches!(B::WEIGHT, Weight::Light | Weight::Busy) }
 }
 
 compiled_for_levels! {
@@ -419,9 +422,10 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
     let repeats = |number: usize| PATTERN >> number & 1 == 1;
     let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
     // As [`stream::Far::only_or_wide`]; of two operands, the first is mostly the larger one.
-    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>() && !repeats(0);
+    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>();
+    let asks = (wide || matches!(B::WEIGHT, Weight::Busy)) && !repeats(0);
     let some = |out: *mut B::Out, from: usize, len: usize| {
-        if PATTERN & PAST != 0 && wide {
+        if PATTERN & PAST != 0 && asks {
             stream::ask_ahead(a.wrapping_add(from).cast(), len * size_of::<B::A>());
         }
         let count = |number: usize| if repeats(number) { 1 } else { len };

@@ -134,7 +134,7 @@ bodies! {
     light Isfinite(_a) -> u8 { 1 }
     light Add(a, b) -> T { a.plus(b) }
     light Subtract(a, b) -> T { a.minus(b) }
-    light Multiply(a, b) -> T { a.times(b) }
+    busy Multiply(a, b) -> T { a.times(b) }
     light LogicalAnd(a, b) -> u8 { u8::from(a != T::ZERO) & u8::from(b != T::ZERO) }
     light LogicalOr(a, b) -> u8 { u8::from(a.or(b) != T::ZERO) }
     light LogicalXor(a, b) -> u8 { u8::from(a != T::ZERO) ^ u8::from(b != T::ZERO) }
@@ -146,7 +146,7 @@ bodies! {
     }
     light Equal(a, b) -> u8 { u8::from(a == b) }
     light NotEqual(a, b) -> u8 { u8::from(a != b) }
-    light MultiplyAdd(a, b, c) -> T { a.times(b).plus(c) }
+    busy MultiplyAdd(a, b, c) -> T { a.times(b).plus(c) }
 }
 
 bodies! {
