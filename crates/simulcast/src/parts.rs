@@ -8,14 +8,19 @@
 //! bands      an operand is transposed: both loops are cut, so that a part reads whole pages of that
 //!            operand, and writes to no more pages than the processor knows its way to
 //! ```
+//!
+//! Pieces of the innermost loop begin at lines of the output, where they are not short and rows are whole lines.
 
 use crate::inline::Inline;
 use crate::nest::{Loop, Nest};
 
-/// The elements of a block: with what is beside them, they stay in a cache of one thread.
+/// The elements of a block: with what is beside them, they stay in a cache of one thread. Four times as many would not.
 const BLOCK: usize = 1 << 16;
 
-/// The rows of a band, and its columns; fewer where bands would be few, but no fewer than that.
+/// The least results of a block in a row.
+const ROW: usize = 1024;
+
+/// The rows of a band, and its columns; where bands would be few, as few columns as that.
 const BAND: (usize, usize) = (1024, 512);
 const NARROW: usize = 128;
 
@@ -96,15 +101,19 @@ fn bands<const N: usize>(loops: &[Loop<N>], about: usize) -> Option<(usize, usiz
     let far = |one: &Loop<N>, n: usize| one.ins[n].unsigned_abs();
     let turned = |n: usize| far(columns, n) > 1 && far(rows, n) < far(columns, n);
     let high = (rows.len / BAND.0).clamp(1, about);
-    let few = (about / 4 / high).min(columns.len / NARROW);
-    let wide = (columns.len / BAND.1).max(few).clamp(1, about.div_ceil(high));
+    let most = about.div_ceil(high);
+    let wide = (columns.len / BAND.1).clamp(1, most);
+    let wide =
+        if high * wide * 4 < about { most.min(columns.len / NARROW).max(wide) } else { wide };
     ((0..N).any(turned) && high * wide > 1).then_some((high, wide))
 }
 
 /// A loop of enough steps within others along which an operand repeats, and the elements of that operand from there
 /// on, where they are many.
 fn again<const N: usize>(loops: &[Loop<N>], about: usize) -> Option<(usize, usize)> {
-    (1..loops.len()).filter(|&at| loops[at].len >= about).find_map(|at| {
+    let least = |at: usize| if at + 1 == loops.len() { ROW } else { 1 };
+    let long = |&at: &usize| loops[at].len / least(at) >= about;
+    (1..loops.len()).filter(long).find_map(|at| {
         let (outer, inner) = loops.split_at(at);
         let elements = |n: usize| {
             let repeats = outer.iter().all(|one| one.ins[n] == 0) && inner[0].ins[n] != 0;
@@ -112,7 +121,7 @@ fn again<const N: usize>(loops: &[Loop<N>], about: usize) -> Option<(usize, usiz
             repeats.then(|| moves.map(|one| one.len).product::<usize>())
         };
         let most = (0..N).filter_map(elements).max()?;
-        (most > BLOCK).then_some((at, most))
+        (most > 4 * BLOCK).then_some((at, most))
     })
 }
 
@@ -150,8 +159,14 @@ mod tests {
         // The row is long, and read again for each of few: pieces of it, all rows of each.
         let again = nest(&[4, 1 << 22], [&[1 << 22, 1], &[0, 1]]);
         assert_eq!((pieces(&again, true), pieces(&again, false)), (vec![1, 64], vec![4, 8]));
+        // It is not long enough for so many pieces.
+        let again = nest(&[1000, 300_000], [&[300_000, 1], &[0, 1]]);
+        assert_eq!(Parts::new(&again, 1024, 0, true).pieces.to_vec(), [1000, 2]);
         let turned = nest(&[4096, 4096], [&[1, 4096], &[0, 1]]);
         assert_eq!((pieces(&turned, true), pieces(&turned, false)), (vec![4, 8], vec![32, 1]));
+        // Few are cut into narrower ones.
+        let small = nest(&[1024, 1024], [&[1, 1024], &[0, 1]]);
+        assert_eq!(Parts::new(&small, 16, 0, true).pieces.to_vec(), [1, 8]);
         // Neither, and nothing to cut.
         assert_eq!(pieces(&nest(&[4096, 4096], [&[4096, 1], &[0, 1]]), true), [32, 1]);
         assert_eq!(Parts::new(&bias, 1, 0, true).count(), 1);

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use super::{angle, erf, exp, hyperbolic, library, log, pow, root, trig, wild};
 
 /// A float with its functions.
-pub trait Real: Copy + PartialOrd {
+pub(crate) trait Real: Copy + PartialOrd {
     /// `e^x`, as [`Self::exp_tile`] of one that is not usual.
     fn exp<const FMA: bool>(self) -> Self;
     fn exp2<const FMA: bool>(self) -> Self;
