@@ -23,6 +23,7 @@ mod walk;
 
 use std::mem::needs_drop;
 
+pub(crate) use squares::BAND;
 use squares::squares;
 use tiles::{STRETCH, tiles};
 use walk::{At, Walk};
@@ -231,7 +232,7 @@ unsafe fn rows<B: Body<N>, const N: usize>(body: &mut B, job: &Job<'_, B::Out, N
     let sizes = body.sizes();
     let Some((inner, outer)) = job.nest.loops.split_last() else { return };
     let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner.ins[n] == 0) << n);
-    let one = Loop { len: 1, out: 0, ins: [0; N] };
+    let one = Loop::default();
     let (rows, outer) = outer.split_last().unwrap_or((&one, &[]));
     let mut walk = Walk::new(outer, At::start(job, sizes));
     loop {

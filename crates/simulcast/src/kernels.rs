@@ -6,6 +6,7 @@
 //! light   a body of a few instructions: one loop for each pattern and each level but AVX-512, whose
 //!         vectors of a whole line mostly lie across two, in two variants: results that stay in the
 //!         caches, and results that go past them
+//! busy    the same, of a few instructions more: beside results that go past the caches, memory is asked for ahead
 //! tiled   a body of many instructions that vectorise: one loop for each level, over tiles of whole
 //!         vectors; operands that repeat or end are copied into one, which costs little beside the body
 //! heavy   a body that calls a function or branches: one loop for all levels and patterns, since the

@@ -11,6 +11,7 @@
 //!
 //! Pieces of the innermost loop begin at lines of the output, where they are not short and rows are whole lines.
 
+use crate::drive::BAND;
 use crate::inline::Inline;
 use crate::nest::{Loop, Nest};
 
@@ -20,8 +21,8 @@ const BLOCK: usize = 1 << 16;
 /// The least results of a block in a row.
 const ROW: usize = 1024;
 
-/// The rows of a band, and its columns; where bands would be few, as few columns as that.
-const BAND: (usize, usize) = (1024, 512);
+/// The columns of a band, and the fewest, where bands would be few; its rows are those after which squares go right.
+const WIDE: usize = 512;
 const NARROW: usize = 128;
 
 /// `len * part / parts`, without the overflow; at most `len`, since no part is beyond the last.
@@ -100,9 +101,9 @@ fn bands<const N: usize>(loops: &[Loop<N>], about: usize) -> Option<(usize, usiz
     let [rows, columns] = loops else { return None };
     let far = |one: &Loop<N>, n: usize| one.ins[n].unsigned_abs();
     let turned = |n: usize| far(columns, n) > 1 && far(rows, n) < far(columns, n);
-    let high = (rows.len / BAND.0).clamp(1, about);
+    let high = (rows.len / BAND).clamp(1, about);
     let most = about.div_ceil(high);
-    let wide = (columns.len / BAND.1).clamp(1, most);
+    let wide = (columns.len / WIDE).clamp(1, most);
     let wide =
         if high * wide * 4 < about { most.min(columns.len / NARROW).max(wide) } else { wide };
     ((0..N).any(turned) && high * wide > 1).then_some((high, wide))

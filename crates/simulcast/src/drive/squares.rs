@@ -22,7 +22,7 @@ const STRIP: usize = 2 * stream::LINE;
 const FEW: usize = 32;
 
 /// Squares go right after this many rows, so that the pages of the output stay known.
-const BAND: usize = 1024;
+pub(crate) const BAND: usize = 1024;
 
 /// Where the stretch of `step` that `at` is in ends, if the first one began `before` earlier.
 #[inline(always)]
@@ -158,12 +158,10 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                     let below = end(row, above, rows, bottom);
                     let next = if below < bottom {
                         at(below, column)
-                    } else if right < inner.len {
-                        at(top, right)
-                    } else if bottom < side.len {
+                    } else if right == inner.len && bottom < side.len {
                         at(bottom, 0)
                     } else {
-                        // Most likely another part, and this thread's.
+                        // To the right; beyond the last column is most likely another part, and this thread's.
                         at(top, right)
                     };
                     let mut ask = Ask::new(&next, below - row, wide);

@@ -334,7 +334,6 @@ fn single_precision_is_within_the_bound_everywhere() {
     }
 }
 
-// [E_BROADCAST_ANY_FUNC_3030]
 #[test]
 fn closures_compute_what_loops_without_fused_products_do() {
     fn compare<T: Tested + super::Float>(numbers: &[T]) {
