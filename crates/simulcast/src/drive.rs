@@ -76,13 +76,13 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
         match (way, level.kind()) {
             (Way::Rows, Kind::Baseline) => rows(body, job),
             (Way::Tiles(from), Kind::Baseline) => tiles::<B, N, false>(body, job, from),
-            (Way::Squares(with), Kind::Baseline) => squares::<B, N, false>(body, job, with),
+            (Way::Squares(with), Kind::Baseline) => squares::<B, N, false>(body, job, with, level),
             #[cfg(target_arch = "x86_64")]
             (Way::Rows, Kind::Avx2) => rows_avx2(body, job),
             #[cfg(target_arch = "x86_64")]
             (Way::Tiles(from), Kind::Avx2) => tiles_avx2(body, job, from),
             #[cfg(target_arch = "x86_64")]
-            (Way::Squares(with), Kind::Avx2) => squares_avx2(body, job, with),
+            (Way::Squares(with), Kind::Avx2) => squares_avx2(body, job, with, level),
             #[cfg(target_arch = "x86_64")]
             (Way::Rows, Kind::Avx512) if B::OWN_LEVELS => rows_avx2(body, job),
             #[cfg(target_arch = "x86_64")]
@@ -92,9 +92,11 @@ pub(crate) unsafe fn drive<B: Body<N>, const N: usize>(
             #[cfg(target_arch = "x86_64")]
             (Way::Tiles(from), Kind::Avx512) => tiles_avx512(body, job, from),
             #[cfg(target_arch = "x86_64")]
-            (Way::Squares(with), Kind::Avx512) if B::OWN_LEVELS => squares_avx2(body, job, with),
+            (Way::Squares(with), Kind::Avx512) if B::OWN_LEVELS => {
+                squares_avx2(body, job, with, level);
+            }
             #[cfg(target_arch = "x86_64")]
-            (Way::Squares(with), Kind::Avx512) => squares_avx512(body, job, with),
+            (Way::Squares(with), Kind::Avx512) => squares_avx512(body, job, with, level),
             (Way::Strided, _) => strided(body, job),
         }
     }
@@ -216,9 +218,10 @@ compiled_for_levels! {
         body: &mut B,
         job: &Job<'_, B::Out, N>,
         with: usize,
+        level: Level,
     ) {
         // SAFETY: the caller keeps the conditions.
-        unsafe { squares::<B, N, true>(body, job, with) }
+        unsafe { squares::<B, N, true>(body, job, with, level) }
     }
 }
 

@@ -15,7 +15,7 @@ use std::slice;
 
 use crate::nest::Loop;
 use crate::plain::is_plain;
-use crate::stream::{self, Far};
+use crate::stream::{self, Ask, Far, Strip};
 
 /// Work on runs of `N` operands.
 pub(crate) trait Body<const N: usize> {
@@ -96,6 +96,48 @@ pub(crate) trait Body<const N: usize> {
         far: Far,
     );
 
+    /// Some rows, each as [`Body::streamed`], of operands that are in a cache; what to `ask` for is asked for before
+    /// each.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn streamed_rows<const WIDE: bool>(
+        &mut self,
+        out: *mut Self::Out,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        rows: &Loop<N>,
+        ask: Ask,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe {
+            streamed_row_by_row::<Self, N, WIDE>(self, out, ins, splat, len, rows, ask);
+        }
+    }
+
+    /// Whether results are the elements of the only operand.
+    fn copies(&self) -> bool;
+
+    /// Whether one loop makes a strip.
+    fn strips(&self) -> bool;
+
+    /// As [`Body::streamed`], for operands that are in a cache and results that lie as a strip says.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the results fit the strip.
+    unsafe fn strip<const WIDE: bool>(
+        &mut self,
+        out: *mut Self::Out,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        strip: &Strip,
+    );
+
     /// A run with any strides, in elements.
     ///
     /// # Safety
@@ -109,6 +151,12 @@ pub(crate) trait Body<const N: usize> {
         steps: [isize; N],
         len: usize,
     );
+}
+
+/// How far apart the rows of each operand are, in bytes.
+#[inline(always)]
+fn bytes<const N: usize>(rows: &Loop<N>, sizes: [usize; N]) -> [isize; N] {
+    std::array::from_fn(|n| rows.ins[n].wrapping_mul(sizes[n].cast_signed()))
 }
 
 /// A run for each of some rows.
@@ -125,14 +173,40 @@ pub(crate) unsafe fn row_by_row<B: Body<N> + ?Sized, const N: usize>(
     len: usize,
     rows: &Loop<N>,
 ) {
-    let sizes = body.sizes();
+    let steps = bytes(rows, body.sizes());
     for _ in 0..rows.len {
         // SAFETY: the caller keeps the conditions.
         unsafe { body.dense(out, ins, splat, len) };
         out = out.wrapping_offset(rows.out);
-        for (operand, place) in ins.iter_mut().enumerate() {
-            let bytes = rows.ins[operand].wrapping_mul(sizes[operand].cast_signed());
-            *place = place.wrapping_byte_offset(bytes);
+        for (place, step) in ins.iter_mut().zip(steps) {
+            *place = place.wrapping_offset(step);
+        }
+    }
+}
+
+/// A run for each of some rows, past the caches.
+///
+/// # Safety
+///
+/// As [`Body::streamed_rows`].
+#[inline(always)]
+pub(crate) unsafe fn streamed_row_by_row<B: Body<N> + ?Sized, const N: usize, const WIDE: bool>(
+    body: &mut B,
+    mut out: *mut B::Out,
+    mut ins: [*const u8; N],
+    splat: usize,
+    len: usize,
+    rows: &Loop<N>,
+    mut ask: Ask,
+) {
+    let steps = bytes(rows, body.sizes());
+    for _ in 0..rows.len {
+        ask.some();
+        // SAFETY: the caller keeps the conditions.
+        unsafe { body.streamed::<WIDE>(out, ins, splat, len, Far::NONE) };
+        out = out.wrapping_offset(rows.out);
+        for (place, step) in ins.iter_mut().zip(steps) {
+            *place = place.wrapping_offset(step);
         }
     }
 }
@@ -245,12 +319,13 @@ macro_rules! body {
                     out: *mut R,
                     ins: [*const u8; $count],
                     len: usize,
+                    strip: &Strip,
                     ahead: Option<usize>,
                 ) {
                     let sizes = self.sizes();
                     // SAFETY: the caller keeps the conditions, and results are asked for within `len`.
                     unsafe {
-                        stream::results::<R, WIDE>(out, len, |to, from, count| {
+                        stream::results::<R, WIDE>(out, len, strip, |to, from, count| {
                             if let Some(operand) = ahead {
                                 let size = sizes[operand];
                                 stream::ask_ahead(ins[operand].wrapping_add(from * size), count * size);
@@ -324,11 +399,39 @@ macro_rules! body {
                     // SAFETY: the caller keeps the conditions; a closure that clones its only
                     // operand makes results of its type.
                     unsafe {
-                        if $count == 1 && self.moves && splat == 0 {
+                        if self.copies() && splat == 0 {
                             return stream::copy::<WIDE>(out.cast(), ins[0], bytes);
                         }
                         match splat {
-                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, ahead),)*
+                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, &Strip::NONE, ahead),)*
+                            _ => {}
+                        }
+                    }
+                }
+
+                #[inline(always)]
+                fn copies(&self) -> bool {
+                    $count == 1 && self.moves
+                }
+
+                #[inline(always)]
+                fn strips(&self) -> bool {
+                    true
+                }
+
+                #[inline(always)]
+                unsafe fn strip<const WIDE: bool>(
+                    &mut self,
+                    out: *mut R,
+                    ins: [*const u8; $count],
+                    splat: usize,
+                    len: usize,
+                    strip: &Strip,
+                ) {
+                    // SAFETY: the caller keeps the conditions.
+                    unsafe {
+                        match splat {
+                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, strip, None),)*
                             _ => {}
                         }
                     }

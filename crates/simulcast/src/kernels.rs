@@ -39,7 +39,7 @@ mod tests;
 use std::mem::MaybeUninit;
 
 use crate::level::{Kind, Level, compiled_for_levels};
-use crate::stream;
+use crate::stream::{self, Strip};
 use crate::{DType, Op};
 
 pub(crate) use cast::cast;
@@ -56,12 +56,39 @@ pub(crate) use pair::{choice_by, pair};
 /// pattern is one element. It is called under the invariant of this module.
 pub(crate) type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize);
 
+/// The same, with results that go past the caches, and lie as a strip says, which they fit: before anybody reads them,
+/// a [`stream::Fence`] must follow.
+pub(crate) type Past = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize, strip: &Strip);
+
+/// A loop, with results that stay in the caches or go past them.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    Stay(Kernel),
+    Past(Past),
+}
+
+impl Call {
+    /// # Safety
+    ///
+    /// As [`Kernel`].
+    #[inline(always)]
+    pub(crate) unsafe fn run(self, out: *mut u8, ins: [*const u8; 3], len: usize) {
+        // SAFETY: the caller keeps the invariant.
+        unsafe {
+            match self {
+                Self::Stay(kernel) => kernel(out, ins, len),
+                Self::Past(past) => past(out, ins, len, &Strip::NONE),
+            }
+        }
+    }
+}
+
 /// The loops of an operation, one for each pattern of repeated operands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loops {
     each: &'static [Kernel],
     /// The same loops, with results that go past the caches, or none.
-    past: &'static [Kernel],
+    past: &'static [Past],
     /// Whether an element takes longer than memory takes to bring it.
     pub(crate) slow: bool,
 }
@@ -78,7 +105,7 @@ impl std::ops::Deref for Loops {
 impl Loops {
     /// The loop for a pattern whose results go past the caches, where there is one.
     #[inline]
-    pub(crate) fn past(&self, pattern: usize) -> Option<Kernel> {
+    pub(crate) fn past(&self, pattern: usize) -> Option<Past> {
         self.past.get(pattern).copied()
     }
 }
@@ -144,10 +171,6 @@ enum Weight {
     Tiled,
     Heavy,
 }
-
-/// The flag beside a pattern: results stay in the caches, or go past them.
-const STAY: usize = 0;
-const PAST: usize = 8;
 
 /// The most elements of a tile. A loop over fewer would be unrolled to its end, and its constants
 /// read again and again.
@@ -249,26 +272,25 @@ macro_rules! body {
 
 use {bodies, body};
 
-/// The loops of one shim, one a pattern: of an operation with so many operands, with a flag beside
-/// each pattern.
+/// The loops of one shim, one a pattern: of an operation with so many operands.
 macro_rules! patterns {
-    ($arity:expr, $flag:expr, $shim:ident<$($type:ty),+ $(; $wide:literal)?>) => {
+    ($arity:expr, $shim:ident<$($type:ty),+ $(; $wide:literal)?> as $Kernel:ident) => {
         const {
             match $arity {
-                1 => &[$shim::<$($type,)+ { $flag } $(, $wide)?> as Kernel] as &[Kernel],
+                1 => &[$shim::<$($type,)+ 0 $(, $wide)?> as $Kernel] as &[$Kernel],
                 2 => &[
-                    $shim::<$($type,)+ { $flag } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 1 } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 2 } $(, $wide)?>,
+                    $shim::<$($type,)+ 0 $(, $wide)?>,
+                    $shim::<$($type,)+ 1 $(, $wide)?>,
+                    $shim::<$($type,)+ 2 $(, $wide)?>,
                 ],
                 _ => &[
-                    $shim::<$($type,)+ { $flag } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 1 } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 2 } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 3 } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 4 } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 5 } $(, $wide)?>,
-                    $shim::<$($type,)+ { $flag | 6 } $(, $wide)?>,
+                    $shim::<$($type,)+ 0 $(, $wide)?>,
+                    $shim::<$($type,)+ 1 $(, $wide)?>,
+                    $shim::<$($type,)+ 2 $(, $wide)?>,
+                    $shim::<$($type,)+ 3 $(, $wide)?>,
+                    $shim::<$($type,)+ 4 $(, $wide)?>,
+                    $shim::<$($type,)+ 5 $(, $wide)?>,
+                    $shim::<$($type,)+ 6 $(, $wide)?>,
                 ],
             }
         }
@@ -279,22 +301,23 @@ use patterns;
 
 /// The loops of a body.
 fn table<B: Body>(level: Level) -> Loops {
-    macro_rules! light {
-        ($($shim:tt)+) => {
-            (patterns!(B::ARITY, STAY, $($shim)+), patterns!(B::ARITY, PAST, $($shim)+))
-        };
-    }
     macro_rules! slow {
         ($($shim:tt)+) => {
-            (patterns!(B::ARITY, STAY, $($shim)+), &[] as &[Kernel])
+            (patterns!(B::ARITY, $($shim)+ as Kernel), &[] as &[Past])
         };
     }
     let (each, past) = match (B::WEIGHT, level.kind()) {
         (Weight::Heavy, _) => slow!(heavy<B>),
-        (Weight::Light | Weight::Busy, Kind::Baseline) => light!(light<B; false>),
+        (Weight::Light | Weight::Busy, Kind::Baseline) => (
+            patterns!(B::ARITY, light<B; false> as Kernel),
+            patterns!(B::ARITY, past<B; false> as Past),
+        ),
         (Weight::Tiled, Kind::Baseline) => slow!(tiled_baseline<B>),
         #[cfg(target_arch = "x86_64")]
-        (Weight::Light | Weight::Busy, Kind::Avx2 | Kind::Avx512) => light!(light_avx2<B>),
+        (Weight::Light | Weight::Busy, Kind::Avx2 | Kind::Avx512) => (
+            patterns!(B::ARITY, light_avx2<B> as Kernel),
+            patterns!(B::ARITY, past_avx2<B> as Past),
+        ),
         #[cfg(target_arch = "x86_64")]
         (Weight::Tiled, Kind::Avx2) => slow!(tiled_avx2<B>),
         #[cfg(target_arch = "x86_64")]
@@ -316,6 +339,23 @@ compiled_for_levels! {
     ) {
         // SAFETY: the caller keeps the invariant.
         unsafe { light::<B, PATTERN, true>(out, ins, len) }
+    }
+}
+
+compiled_for_levels! {
+    /// [`past`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn past_avx2<B: Body, const PATTERN: usize>(
+        out: *mut u8,
+        ins: [*const u8; 3],
+        len: usize,
+        strip: &Strip,
+    ) {
+        // SAFETY: the caller keeps the invariant.
+        unsafe { past::<B, PATTERN, true>(out, ins, len, strip) }
     }
 }
 
@@ -386,7 +426,7 @@ const fn steps(pattern: usize) -> [usize; 3] {
     [1 - (pattern & 1), 1 - (pattern >> 1 & 1), 1 - (pattern >> 2 & 1)]
 }
 
-/// The loop of a light body. The slices are references, and so promised not to overlap.
+/// The loop of a light body.
 ///
 /// # Safety
 ///
@@ -395,6 +435,57 @@ const fn steps(pattern: usize) -> [usize; 3] {
 unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
     out: *mut u8,
     ins: [*const u8; 3],
+    len: usize,
+) {
+    let out = out.cast::<B::Out>();
+    let head = stream::head(out, len);
+    for (from, to) in [(0, head), (head, len)] {
+        if from < to {
+            // SAFETY: the caller keeps the invariant.
+            unsafe { some::<B, PATTERN, FMA>(out.wrapping_add(from), ins, from, to - from) };
+        }
+    }
+}
+
+/// The loop of a light body, with results that go past the caches.
+///
+/// # Safety
+///
+/// The invariant of this module, and that of [`Past`].
+#[inline(always)]
+unsafe fn past<B: Body, const PATTERN: usize, const FMA: bool>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    len: usize,
+    strip: &Strip,
+) {
+    // As [`stream::Far::only_or_wide`]; of two operands, the first is mostly the larger one.
+    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>();
+    let asks = strip.is_none() && (wide || matches!(B::WEIGHT, Weight::Busy)) && PATTERN & 1 == 0;
+    let some = |out: *mut B::Out, from: usize, len: usize| {
+        if asks {
+            let size = size_of::<B::A>();
+            stream::ask_ahead(ins[0].wrapping_add(from * size), len * size);
+        }
+        // SAFETY: the caller keeps the invariant.
+        unsafe { some::<B, PATTERN, FMA>(out, ins, from, len) };
+    };
+    // SAFETY: the result has `len` elements, all of them numbers; levels with fused multiply-add
+    // have AVX.
+    unsafe { stream::results::<B::Out, FMA>(out.cast(), len, strip, some) };
+}
+
+/// Some results of a light body, at least one, from one of a run on. The slices are references, and so promised not
+/// to overlap.
+///
+/// # Safety
+///
+/// The invariant of this module, and there are so many; `out` is where they go.
+#[inline(always)]
+unsafe fn some<B: Body, const PATTERN: usize, const FMA: bool>(
+    out: *mut B::Out,
+    ins: [*const u8; 3],
+    from: usize,
     len: usize,
 ) {
     /// # Safety
@@ -417,52 +508,25 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
             out.write(B::at::<FMA>(x, y, z));
         }
     }
-    if len == 0 {
-        return;
-    }
     let repeats = |number: usize| PATTERN >> number & 1 == 1;
-    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
-    // As [`stream::Far::only_or_wide`]; of two operands, the first is mostly the larger one.
-    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>();
-    let asks = (wide || matches!(B::WEIGHT, Weight::Busy)) && !repeats(0);
-    let some = |out: *mut B::Out, from: usize, len: usize| {
-        if PATTERN & PAST != 0 && asks {
-            stream::ask_ahead(a.wrapping_add(from).cast(), len * size_of::<B::A>());
-        }
-        let count = |number: usize| if repeats(number) { 1 } else { len };
-        let skip = |number: usize| if repeats(number) { 0 } else { from };
-        // An operand that is not there has no size: any aligned place will do.
-        let place = |number: usize, pointer: *const u8| {
-            if number < B::ARITY {
-                pointer
-            } else {
-                std::ptr::NonNull::<u64>::dangling().as_ptr().cast()
-            }
-        };
-        let (a, b, c) = (a.wrapping_add(skip(0)), b.wrapping_add(skip(1)), c.wrapping_add(skip(2)));
-        // SAFETY: the invariant gives each operand as many elements as the pattern says, and the
-        // result memory that nobody else sees.
-        unsafe {
-            each::<B, PATTERN, FMA>(
-                std::slice::from_raw_parts_mut(out.cast(), len),
-                std::slice::from_raw_parts(place(0, a.cast()).cast(), count(0)),
-                std::slice::from_raw_parts(place(1, b.cast()).cast(), count(1)),
-                std::slice::from_raw_parts(place(2, c.cast()).cast(), count(2)),
-            );
+    let count = |number: usize| if repeats(number) { 1 } else { len };
+    // An operand that is not there has no size: any aligned place will do.
+    let place = |number: usize, size: usize| {
+        if number < B::ARITY {
+            ins[number].wrapping_add(if repeats(number) { 0 } else { from * size })
+        } else {
+            std::ptr::NonNull::<u64>::dangling().as_ptr().cast_const().cast()
         }
     };
-    if PATTERN & PAST == 0 {
-        let out = out.cast::<B::Out>();
-        let head = stream::head(out, len);
-        for (from, to) in [(0, head), (head, len)] {
-            if from < to {
-                some(out.wrapping_add(from), from, to - from);
-            }
-        }
-    } else {
-        // SAFETY: the result has `len` elements, all of them numbers; levels with fused multiply-add
-        // have AVX.
-        unsafe { stream::results::<B::Out, FMA>(out.cast(), len, some) };
+    // SAFETY: the invariant gives each operand as many elements as the pattern says, and the
+    // result memory that nobody else sees.
+    unsafe {
+        each::<B, PATTERN, FMA>(
+            std::slice::from_raw_parts_mut(out.cast(), len),
+            std::slice::from_raw_parts(place(0, size_of::<B::A>()).cast(), count(0)),
+            std::slice::from_raw_parts(place(1, size_of::<B::B>()).cast(), count(1)),
+            std::slice::from_raw_parts(place(2, size_of::<B::C>()).cast(), count(2)),
+        );
     }
 }
 

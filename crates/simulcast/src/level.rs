@@ -113,6 +113,16 @@ impl Level {
         })
     }
 
+    /// Whether whole lines may be turned over in vectors of AVX-512. That waits for no one to ask: what only moves is
+    /// the same at every level, and mostly faster so. A call that asks for a narrower level gets it.
+    pub(crate) fn turns_lines(self) -> bool {
+        let widest = if self == Self::best() { Self::widest() } else { self };
+        #[cfg(target_arch = "x86_64")]
+        return widest.0 == Kind::Avx512;
+        #[cfg(not(target_arch = "x86_64"))]
+        return widest != Self::BASELINE;
+    }
+
     /// The level of that name, or the usual one where there is none of that name here.
     fn wanted(name: Option<&str>) -> Self {
         let named = Self::available().into_iter().find(|level| Some(level.name()) == name);

@@ -13,7 +13,8 @@ mod turn;
 use std::ops::Range;
 use std::ptr;
 
-use crate::stream;
+use crate::level::Level;
+use crate::stream::{self, Strip};
 
 /// Loops from the outermost to the innermost: how often, and the source's stride in elements.
 pub(crate) type Loops<'a> = &'a [(usize, isize)];
@@ -300,6 +301,41 @@ unsafe fn square<T, const LARGE: bool>(dst: *mut u8, pitch: isize, src: *const u
             (_, true) => turn::four::<16, 1>(dst, pitch, src, step),
         }
     }
+}
+
+/// Turns columns, whose elements lie side by side and which are `step` elements apart, into rows of a strip that go past
+/// the caches; says whether it did.
+///
+/// # Safety
+///
+/// The invariant of this module, with a strip as destination, which the rows fit.
+#[inline(always)]
+pub(crate) unsafe fn turn_past(
+    level: Level,
+    size: usize,
+    dst: *mut u8,
+    strip: &Strip,
+    src: *const u8,
+    step: isize,
+    (rows, columns): (usize, usize),
+) -> bool {
+    let lines = |elements: usize| (elements * size).is_multiple_of(stream::LINE);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if level.turns_lines() && lines(rows) && lines(columns) {
+        let (step, both) = (step * size.cast_signed(), (rows, columns));
+        // SAFETY: the caller keeps the conditions, and the level says that the machine has AVX-512.
+        unsafe {
+            match size {
+                4 => turn::past::<4, 4>(dst, strip, src, step, both),
+                8 => turn::past::<8, 2>(dst, strip, src, step, both),
+                16 => turn::past::<16, 1>(dst, strip, src, step, both),
+                // Too many for the registers.
+                _ => return false,
+            }
+        }
+        return true;
+    }
+    false
 }
 
 /// Repeats the first `one` elements up to `all`.

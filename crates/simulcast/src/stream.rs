@@ -6,6 +6,9 @@
 //! keeps in registers where it can, and moved on with stores that do not read. Reading is mostly left
 //! to the hardware, which does not like to be helped; but see [`Far`].
 //!
+//! Stores take their turn: an ordinary one that follows waits until those before it have gone to memory, and the next
+//! ones wait for it. So rows of two lines are written by one loop that keeps all in registers ([`Strip`]).
+//!
 //! Invariant of every call: source and destination are valid for that many bytes and do not overlap.
 
 use std::mem::MaybeUninit;
@@ -189,8 +192,92 @@ pub(crate) fn ask_ahead(at: *const u8, bytes: usize) {
     }
 }
 
-/// The bytes of results that [`results`] makes at a time: two lines are a few vector registers.
-const BLOCK: usize = 2 * LINE;
+/// Asks for the lines of a square, whose columns lie apart, a few at a time: nobody else would guess where they are,
+/// and many at once would hold up what is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask {
+    /// The column, and how far it is to the next.
+    column: *const u8,
+    apart: isize,
+    /// How far it is from line to line of a column, and how many there are.
+    line: isize,
+    lines: usize,
+    /// How many of them were asked for.
+    asked: usize,
+    /// How many lines are asked for at a time.
+    each: usize,
+}
+
+impl Ask {
+    pub(crate) const NOTHING: Self =
+        Self { column: ptr::null(), apart: 0, line: 0, lines: 0, asked: 0, each: 0 };
+
+    /// For `columns` columns of `lines` lines, in so many times; strides are in bytes.
+    #[inline(always)]
+    pub(crate) fn new(
+        column: *const u8,
+        (columns, apart): (usize, isize),
+        (lines, line): (usize, isize),
+        times: usize,
+    ) -> Self {
+        let each = (columns * lines).div_ceil(times.max(1));
+        Self { column, apart, line, lines, asked: 0, each }
+    }
+
+    /// What is left after so many times.
+    #[inline(always)]
+    pub(crate) fn after(self, times: usize) -> Self {
+        let asked = self.asked + times * self.each;
+        let columns = asked.checked_div(self.lines).unwrap_or(0);
+        let column = self.column.wrapping_offset(columns.cast_signed() * self.apart);
+        Self { column, asked: asked - columns * self.lines, ..self }
+    }
+
+    /// Asks for some.
+    #[inline(always)]
+    pub(crate) fn some(&mut self) {
+        for _ in 0..self.each {
+            prefetch(self.column.wrapping_offset(self.asked.cast_signed() * self.line));
+            self.asked += 1;
+            if self.asked == self.lines {
+                self.asked = 0;
+                self.column = self.column.wrapping_offset(self.apart);
+            }
+        }
+    }
+}
+
+/// The bytes of results that [`results`] makes at a time: half of the vector registers. Loops over fewer elements would
+/// be unrolled before they are vectorised, and vectors put together from pieces.
+const BLOCK: usize = 2 * ROW;
+
+/// The bytes of a row of a strip: memory likes two lines better than one.
+pub(crate) const ROW: usize = 2 * LINE;
+
+/// Where results lie that are made one after the other: in rows.
+pub(crate) struct Strip {
+    /// How far it is from row to row, in bytes.
+    pub(crate) pitch: isize,
+    /// What is asked for before each.
+    pub(crate) ask: Ask,
+}
+
+impl Strip {
+    /// One row after the other, as in any run.
+    pub(crate) const NONE: Self = Self { pitch: ROW.cast_signed(), ask: Ask::NOTHING };
+
+    #[inline(always)]
+    pub(crate) fn is_none(&self) -> bool {
+        self.pitch == Self::NONE.pitch
+    }
+
+    /// Whether results that begin there, so many bytes, are whole blocks at lines.
+    #[inline(always)]
+    pub(crate) fn fits<R>(&self, out: *const R, bytes: usize) -> bool {
+        let lines = (out.addr() | self.pitch.unsigned_abs()).is_multiple_of(LINE);
+        lines && bytes.is_multiple_of(BLOCK)
+    }
+}
 
 /// Room for that many.
 #[repr(C, align(64))]
@@ -201,26 +288,32 @@ struct Block([MaybeUninit<u8>; BLOCK]);
 ///
 /// # Safety
 ///
-/// `out` is valid for `len` results, plain data of at most [`LINE`] bytes each; `make` writes all that
-/// it is asked for, and nothing else; with `WIDE`, the machine has AVX, and the caller is compiled for
-/// it.
+/// `out` is valid for `len` results, plain data of at most [`LINE`] bytes each, that lie as the strip says; they fit,
+/// or it is none; `make` writes all that it is asked for, and nothing else; with `WIDE`, the machine has AVX, and the
+/// caller is compiled for it.
 #[inline(always)]
 pub(crate) unsafe fn results<R, const WIDE: bool>(
     out: *mut R,
     len: usize,
+    strip: &Strip,
     mut make: impl FnMut(*mut R, usize, usize),
 ) {
     let block = BLOCK / size_of::<R>().max(1);
     let head = out.align_offset(LINE).min(len);
     let done = head + (len - head) / block * block;
-    let mut at = head;
+    // All of this stays in registers.
+    let (mut at, mut to, mut ask) = (head, out.wrapping_add(head), strip.ask);
     while at < done {
         let mut room = Block([MaybeUninit::uninit(); BLOCK]);
         let made = room.0.as_mut_ptr();
         make(made.cast(), at, block);
-        // SAFETY: the room is written, by the condition of this function; the place is within `out`,
-        // and at a line.
-        unsafe { lines::<R, WIDE>(out.add(at).cast(), made.cast_const().cast(), BLOCK) };
+        for row in (0..BLOCK).step_by(ROW) {
+            ask.some();
+            // SAFETY: the room is written, by the condition of this function; the place is one of `out`,
+            // and at a line.
+            unsafe { lines::<R, WIDE>(to.cast(), made.add(row).cast_const().cast(), ROW) };
+            to = to.wrapping_byte_offset(strip.pitch);
+        }
         at += block;
     }
     // What is no whole block, at both ends: still only what is no whole line goes through the caches.
@@ -313,6 +406,26 @@ pub(crate) unsafe fn copy<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes:
             edge(dst.add(done), src.add(done), bytes - done);
         }
     }
+}
+
+/// Moves bytes that follow each other past the caches, to where a strip says.
+///
+/// # Safety
+///
+/// As [`results`].
+#[inline(never)]
+pub(crate) unsafe fn copy_strip<const WIDE: bool>(
+    dst: *mut u8,
+    src: *const u8,
+    bytes: usize,
+    strip: &Strip,
+) {
+    let make = |to: *mut u32, from: usize, count: usize| {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { to.cast::<u8>().copy_from_nonoverlapping(src.add(4 * from), 4 * count) };
+    };
+    // SAFETY: the caller keeps the conditions; blocks are whole words.
+    unsafe { results::<u32, WIDE>(dst.cast(), bytes / 4, strip, make) };
 }
 
 /// Moves less than a line past the caches, where it is whole words: what is before or after it in its line mostly

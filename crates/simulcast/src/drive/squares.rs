@@ -4,18 +4,21 @@ use super::Job;
 use super::walk::{At, Walk};
 use crate::inline::Inline;
 use crate::kernel::Body;
+use crate::level::{Kind, Level, compiled_for_levels};
 use crate::line::room;
-use crate::pack::pack;
-use crate::stream::{self, Far, prefetch};
+use crate::nest::Loop;
+use crate::pack::{pack, turn_past};
+use crate::stream::{self, Ask, Strip};
 
 /// The bytes that are read in a row from an operand that runs along the other loop. Eight lines are
 /// what memory likes.
 const RUN: usize = 512;
 
-/// The bytes of results that are written in a row.
+/// The bytes of results that are written in a row, where that is not a block: columns of an operand whose size is a
+/// power of two all fall on a few sets of a cache, so the fewer the better, but every row costs.
 const WRITTEN: usize = 512;
 
-/// The bytes of a strip's side: two lines, so that what is written goes to few pages at a time.
+/// The bytes of a strip's side: what is turned over and what is written take turns, and are better short.
 const STRIP: usize = 2 * stream::LINE;
 
 /// Fewer columns than this are written with those before them.
@@ -37,48 +40,6 @@ fn right(at: usize, before: usize, step: usize, len: usize) -> usize {
     if len - end < FEW { len } else { end }
 }
 
-/// How an operand that runs along the side is asked for.
-struct Runs {
-    /// The bytes of an element, or 0 where it does not run along the side.
-    size: usize,
-    /// How far it is from column to column and from line to line, in bytes.
-    apart: isize,
-    line: isize,
-}
-
-/// Asks for the runs of a square, a few for every row of the one before: nobody else would guess where
-/// they are.
-struct Ask<const N: usize> {
-    from: [*const u8; N],
-    /// How many rows and columns there are, and how many columns a row asks for.
-    high: usize,
-    left: usize,
-    each: usize,
-}
-
-impl<const N: usize> Ask<N> {
-    #[inline(always)]
-    fn new<R>(next: &At<R, N>, high: usize, wide: usize) -> Self {
-        Self { from: next.ins, high, left: wide, each: wide.div_ceil(high) }
-    }
-
-    /// Asks for some columns.
-    #[inline(always)]
-    fn some(&mut self, operands: &[Runs; N]) {
-        for _ in 0..self.each.min(self.left) {
-            for (from, runs) in self.from.iter_mut().zip(operands) {
-                let mut at = *from;
-                for _ in 0..(self.high * runs.size).div_ceil(stream::LINE) {
-                    prefetch(at);
-                    at = at.wrapping_offset(runs.line);
-                }
-                *from = from.wrapping_offset(runs.apart);
-            }
-            self.left -= 1;
-        }
-    }
-}
-
 /// Tiles over two loops, for operands that run along the other one: read in runs along it, as they lie
 /// in memory, into the second-level cache, and turned over from there strip by strip.
 ///
@@ -91,6 +52,7 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     body: &mut B,
     job: &Job<'_, B::Out, N>,
     with: usize,
+    level: Level,
 ) {
     let sizes = body.sizes();
     let size = (size_of::<B::Out>() * body.unit()).max(1);
@@ -111,9 +73,19 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
             }
         }
     }
-    // Few columns: those of a transposed operand whose size is a power of two all fall on a few sets
-    // of the cache.
-    let columns = (WRITTEN / widest).clamp(64, 128);
+    // Strips of which every row is a block: what does not run along the side repeats along it, and is laid out once.
+    let pitch = side.out * size_of::<B::Out>().cast_signed();
+    let repeats = |n: usize| side.ins[n] == 0;
+    let row = stream::ROW / size;
+    let narrow = job.stream.all()
+        && pitch.unsigned_abs().is_multiple_of(stream::LINE)
+        && body.strips()
+        && stream::ROW.is_multiple_of(size)
+        && (0..N).all(|n| packed[n] || repeats(n));
+    if narrow {
+        packed = std::array::from_fn(|n| packed[n] || splat >> n & 1 == 0);
+    }
+    let columns = if narrow { row } else { (WRITTEN / widest).clamp(64, 128) };
     let (strip, rows) = ((STRIP / widest).max(16), (RUN / widest).max(32));
     let mut rooms: [_; N] = std::array::from_fn(|n| {
         room(if packed[n] {
@@ -122,14 +94,14 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
             0
         })
     });
+    let copies = body.copies() && N == 1 && side.ins[0] == 1;
     // Columns end at lines of the output.
     let left =
         if job.stream.any() { At::start(job, sizes).out.addr() % stream::LINE / size } else { 0 };
-    let runs: [_; N] = std::array::from_fn(|n| Runs {
-        size: if packed[n] && side.ins[n].unsigned_abs() == 1 { sizes[n] } else { 0 },
-        apart: inner.ins[n] * sizes[n].cast_signed(),
-        line: side.ins[n] * stream::LINE.cast_signed(),
-    });
+    // What runs along the side. Mostly that is one operand.
+    let runs = |n: &usize| packed[*n] && side.ins[*n].unsigned_abs() == 1;
+    // What the rooms hold that does not change from row to row: where it comes from, and for how many.
+    let mut held = [(std::ptr::null::<u8>(), 0); N];
     let mut walk = Walk::new(&outer, At::start(job, sizes));
     loop {
         // Rows end at lines of a transposed operand.
@@ -164,47 +136,81 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                         // To the right; beyond the last column is most likely another part, and this thread's.
                         at(top, right)
                     };
-                    let mut ask = Ask::new(&next, below - row, wide);
+                    let high = below - row;
+                    let ask = |n: usize| {
+                        let apart = inner.ins[n] * sizes[n].cast_signed();
+                        let line = side.ins[n] * stream::LINE.cast_signed();
+                        let lines = (high * sizes[n]).div_ceil(stream::LINE);
+                        Ask::new(next.ins[n], (wide, apart), (lines, line), high)
+                    };
+                    let mut asks = (0..N).filter(runs).map(ask);
+                    let mut ask = asks.next().unwrap_or(Ask::NOTHING);
+                    asks.for_each(|mut ask| (0..high).for_each(|_| ask.some()));
                     while row < below {
                         let last = end(row, above, strip, below);
                         let mut line = at(row, column);
+                        let whole = Strip { pitch, ask };
+                        let whole = Some(whole).filter(|whole| {
+                            narrow
+                                && wide == columns
+                                && whole.fits(line.out, wide * (last - row) * size)
+                        });
+                        if copies && let Some(whole) = &whole {
+                            let (out, from) = (line.out.cast(), line.ins[0]);
+                            let both = (last - row, wide);
+                            // SAFETY: the nest stays within the operand and the output, which fits.
+                            if unsafe {
+                                turn_past(level, size, out, whole, from, inner.ins[0], both)
+                            } {
+                                ask = ask.after(last - row);
+                                row = last;
+                                continue;
+                            }
+                        }
+                        let mut down = side;
                         for operand in (0..N).filter(|&operand| packed[operand]) {
-                            let down = (last - row, side.ins[operand]);
-                            let loops = [down, (wide, inner.ins[operand])];
-                            let room = rooms[operand].as_mut_ptr().cast();
+                            let loops =
+                                [(last - row, side.ins[operand]), (wide, inner.ins[operand])];
+                            let room = rooms[operand].as_mut_ptr().cast::<u8>();
+                            let (size, from) = (sizes[operand], line.ins[operand]);
+                            line.ins[operand] = room.cast_const();
+                            down.ins[operand] = wide.cast_signed();
+                            let (before, have) = held[operand];
+                            if repeats(operand) && before == from && have >= last - row {
+                                continue;
+                            }
+                            held[operand] = (from, last - row);
                             // SAFETY: a strip fits in the room, the nest stays within the operand,
                             // and `tileable` saw that it is plain.
-                            unsafe {
-                                pack::<WIDE>(sizes[operand], room, line.ins[operand], &loops);
-                            }
-                            line.ins[operand] = room.cast_const();
+                            unsafe { pack::<WIDE>(size, room, from, &loops) };
                         }
-                        for _ in row..last {
-                            ask.some(&runs);
-                            // SAFETY: a row of `wide` elements, in the rooms or in the arrays.
-                            unsafe {
-                                if job.stream.at(line.out) {
-                                    body.streamed::<WIDE>(
-                                        line.out,
-                                        line.ins,
-                                        splat,
-                                        wide,
-                                        Far::NONE,
-                                    );
-                                } else {
-                                    body.dense(line.out, line.ins, splat, wide);
+                        let At { out, ins } = line;
+                        if let Some(whole) = &whole {
+                            let len = wide * (last - row);
+                            // SAFETY: operands repeat, or lie in rooms, row after row.
+                            unsafe { body.strip::<WIDE>(out, ins, splat, len, whole) };
+                            ask = ask.after(last - row);
+                        } else if job.stream.any() {
+                            // Where only some are streamed, every row goes its own way.
+                            down.len = if job.stream.all() { last - row } else { 1 };
+                            for _ in (row..last).step_by(down.len) {
+                                let At { out, ins } = line;
+                                // SAFETY: rows of `wide` elements, in the rooms or in the arrays.
+                                unsafe {
+                                    if job.stream.at(out) {
+                                        past_rows(level, body, (out, ins, splat, wide), &down, ask);
+                                    } else {
+                                        body.dense(out, ins, splat, wide);
+                                    }
                                 }
+                                line = line.moved(&down, down.len.cast_signed(), sizes);
+                                ask = ask.after(down.len);
                             }
-                            line.out = line.out.wrapping_offset(side.out);
-                            for operand in 0..N {
-                                let down = if packed[operand] {
-                                    wide.cast_signed()
-                                } else {
-                                    side.ins[operand]
-                                };
-                                let bytes = down * sizes[operand].cast_signed();
-                                line.ins[operand] = line.ins[operand].wrapping_offset(bytes);
-                            }
+                        } else {
+                            (row..last).for_each(|_| ask.some());
+                            down.len = last - row;
+                            // SAFETY: as above.
+                            unsafe { body.rows(out, ins, splat, wide, &down) };
                         }
                         row = last;
                     }
@@ -216,5 +222,51 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
         if !walk.step(sizes) {
             return;
         }
+    }
+}
+
+/// [`Body::streamed_rows`] in a function of its own, where all stays in registers.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn past_rows<B: Body<N>, const N: usize>(
+    level: Level,
+    body: &mut B,
+    (out, ins, splat, len): (*mut B::Out, [*const u8; N], usize, usize),
+    rows: &Loop<N>,
+    ask: Ask,
+) {
+    // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
+    unsafe {
+        match level.kind() {
+            Kind::Baseline => body.streamed_rows::<false>(out, ins, splat, len, rows, ask),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 if !B::OWN_LEVELS => rows_avx512(body, out, ins, splat, len, rows, ask),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 | Kind::Avx512 => rows_avx2(body, out, ins, splat, len, rows, ask),
+        }
+    }
+}
+
+compiled_for_levels! {
+    /// [`Body::streamed_rows`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    #[inline(never)]
+    unsafe fn rows_avx2, rows_avx512<B: Body<N>, const N: usize>(
+        body: &mut B,
+        out: *mut B::Out,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        rows: &Loop<N>,
+        ask: Ask,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { body.streamed_rows::<true>(out, ins, splat, len, rows, ask) }
     }
 }

@@ -14,10 +14,10 @@ use std::hint::select_unpredictable;
 use half::{bf16, f16};
 
 use super::float::{maximum, minimum};
-use super::{Kernel, Loops, PAST, STAY, patterns};
+use super::{Kernel, Loops, Past, patterns};
 use crate::level::{Kind, compiled_for_levels};
 use crate::math::half::f16_from_f32;
-use crate::stream::{self, LINE};
+use crate::stream::{self, LINE, ROW, Strip};
 use crate::{Addend, DType, Level, Op};
 
 /// The elements that are done at once: those of a line, in two halves.
@@ -177,15 +177,16 @@ pub(crate) fn half(op: Op, dtype: DType, level: Level) -> Option<Loops> {
 }
 
 fn table<T: Half, E: Each>(level: Level) -> Loops {
-    macro_rules! both {
-        ($($shim:tt)+) => {
-            (patterns!(E::ARITY, STAY, $($shim)+), patterns!(E::ARITY, PAST, $($shim)+))
-        };
-    }
     let (each, past) = match level.kind() {
-        Kind::Baseline => both!(halves<T, E; false>),
+        Kind::Baseline => (
+            patterns!(E::ARITY, halves<T, E; false> as Kernel),
+            patterns!(E::ARITY, past<T, E; false> as Past),
+        ),
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => both!(halves_avx2<T, E>),
+        Kind::Avx2 | Kind::Avx512 => (
+            patterns!(E::ARITY, halves_avx2<T, E> as Kernel),
+            patterns!(E::ARITY, past_avx2<T, E> as Past),
+        ),
     };
     Loops { each, past, slow: false }
 }
@@ -203,6 +204,63 @@ compiled_for_levels! {
     ) {
         // SAFETY: the caller keeps the invariant.
         unsafe { halves::<T, E, PATTERN, true>(out, ins, len) }
+    }
+}
+
+compiled_for_levels! {
+    /// [`past`], compiled for a level.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the machine has the features.
+    unsafe fn past_avx2<T: Half, E: Each, const PATTERN: usize>(
+        out: *mut u8,
+        ins: [*const u8; 3],
+        len: usize,
+        strip: &Strip,
+    ) {
+        // SAFETY: the caller keeps the invariant.
+        unsafe { past::<T, E, PATTERN, true>(out, ins, len, strip) }
+    }
+}
+
+/// # Safety
+///
+/// The invariant of kernels; with `WIDE` the caller is compiled for AVX2 and F16C.
+#[inline(always)]
+unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    len: usize,
+) {
+    // SAFETY: the caller keeps the conditions.
+    unsafe { row::<T, E, PATTERN, WIDE, false>(out, ins, len) };
+}
+
+/// The same, with results that go past the caches.
+///
+/// # Safety
+///
+/// As [`halves`], and that of [`Past`].
+#[inline(always)]
+unsafe fn past<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    len: usize,
+    strip: &Strip,
+) {
+    if strip.is_none() {
+        // SAFETY: the caller keeps the conditions.
+        return unsafe { row::<T, E, PATTERN, WIDE, true>(out, ins, len) };
+    }
+    let (mut to, mut ask) = (out, strip.ask);
+    for at in (0..len * size_of::<T>()).step_by(ROW) {
+        ask.some();
+        let moved = |n: usize| ins[n].wrapping_add(if PATTERN >> n & 1 == 1 { 0 } else { at });
+        let ins = [moved(0), moved(1), ins[2]];
+        // SAFETY: the caller keeps the conditions.
+        unsafe { row::<T, E, PATTERN, WIDE, true>(to, ins, ROW / size_of::<T>()) };
+        to = to.wrapping_offset(strip.pitch);
     }
 }
 
@@ -248,11 +306,13 @@ impl<T: Half, const PATTERN: usize, const NUMBER: usize> Operand<T, PATTERN, NUM
     }
 }
 
+/// A row, whose results go past the caches or not.
+///
 /// # Safety
 ///
-/// The invariant of kernels; with `WIDE` the caller is compiled for AVX2 and F16C.
+/// As [`halves`].
 #[inline(always)]
-unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+unsafe fn row<T: Half, E: Each, const PATTERN: usize, const WIDE: bool, const PAST: bool>(
     out: *mut u8,
     ins: [*const u8; 3],
     len: usize,
@@ -287,9 +347,8 @@ unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
         return;
     }
     let out = out.cast::<T>();
-    let past = PATTERN & PAST != 0;
     // Past the caches go whole lines.
-    let head = if past { out.addr().wrapping_neg() % LINE / size_of::<T>() } else { 0 }.min(len);
+    let head = if PAST { out.addr().wrapping_neg() % LINE / size_of::<T>() } else { 0 }.min(len);
     let done = head + (len - head) / LANES * LANES;
     // SAFETY: operands have `len` elements, or one where they repeat, and the result has `len`.
     unsafe {
@@ -297,7 +356,7 @@ unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
         let b = Operand::<T, PATTERN, 1>::new(ins[1].cast());
         for at in (head..done).step_by(LANES) {
             let line = results::<T, E, PATTERN, WIDE>(&a, &b, at, LANES);
-            if past {
+            if PAST {
                 stream::line::<WIDE>(out.add(at).cast(), &line);
             } else {
                 out.add(at).cast::<Line>().write_unaligned(line);

@@ -282,6 +282,13 @@ fn every_conversion_rounds_once() {
 /// The lengths: none, one, primes, and around the widths of vectors and tiles.
 const LENGTHS: [usize; 18] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 64, 65, 127, 129, 151];
 
+/// The loops of an operation, with results that stay in the caches and that go past them; slow ones do not.
+fn ways(loops: &Loops) -> Vec<Vec<Call>> {
+    let stay = loops.iter().map(|&kernel| Call::Stay(kernel)).collect();
+    let past = loops.past.iter().map(|&past| Call::Past(past)).collect();
+    [stay, past].into_iter().filter(|calls: &Vec<Call>| !calls.is_empty()).collect()
+}
+
 #[test]
 fn patterns_places_and_lengths_do_not_matter() {
     let recorded = recorded();
@@ -291,10 +298,9 @@ fn patterns_places_and_lengths_do_not_matter() {
             for level in Level::available() {
                 for loops in [kernels(op, dtype, level), half(op, dtype, level)].iter().flatten() {
                     let operands = &recorded.operands[&dtype][op.arity() - 1];
-                    agree(op, dtype, loops, operands, lengths);
-                    if !loops.past.is_empty() {
-                        assert_eq!(loops.past.len(), loops.len());
-                        agree(op, dtype, loops.past, operands, lengths);
+                    for calls in ways(loops) {
+                        assert_eq!(calls.len(), loops.len());
+                        agree(op, dtype, &calls, operands, lengths);
                     }
                 }
             }
@@ -322,11 +328,11 @@ fn halves_are_computed_in_single_precision_and_rounded_once() {
             ops.iter().flat_map(|op| Level::available().into_iter().map(move |l| (op, l)))
         {
             let loops = half(*op, dtype, level).unwrap();
-            for kernel in [loops[0], loops.past[0]] {
+            for calls in ways(&loops) {
                 let mut out = vec![0_u16; all.len()];
                 let ins = [all.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
                 // SAFETY: as many elements in all of them.
-                unsafe { kernel(out.as_mut_ptr().cast(), ins, all.len()) };
+                unsafe { calls[0].run(out.as_mut_ptr().cast(), ins, all.len()) };
                 drop(stream::Fence);
                 for ((&a, &b), &ours) in all.iter().zip(&turned).zip(&out) {
                     let expected = narrow(f(wide(a), wide(b)));
@@ -362,24 +368,25 @@ fn pairs_round_as_two_steps_do() {
                 let Some(both) = pair(first, second, place, dtype, level) else { continue };
                 let operands = &recorded.operands[&dtype][2];
                 let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
-                let run = |loops: &[Kernel], ins: [*const u8; 3]| {
+                let run = |call: Call, ins: [*const u8; 3]| {
                     let mut out = Bytes::new(count * size);
                     // SAFETY: as many elements in all of them.
-                    unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins, count) };
+                    unsafe { call.run(out.slice_mut().as_mut_ptr(), ins, count) };
                     out
                 };
                 let [a, b, c] = [0, 1, 2].map(|n| operands[n].slice().as_ptr());
-                let between = run(&kernels(first, dtype, level).unwrap(), [a, b, std::ptr::null()]);
+                let between = run(
+                    Call::Stay(kernels(first, dtype, level).unwrap()[0]),
+                    [a, b, std::ptr::null()],
+                );
                 let between = between.slice().as_ptr();
                 let ins = if place == 0 {
                     [between, c, std::ptr::null()]
                 } else {
                     [c, between, std::ptr::null()]
                 };
-                let apart = run(&kernels(second, dtype, level).unwrap(), ins);
-                // Slow ones do not go past the caches.
-                let ways = [&both[..], both.past].into_iter().filter(|loops| !loops.is_empty());
-                for joined in ways.map(|loops| run(loops, [a, b, c])) {
+                let apart = run(Call::Stay(kernels(second, dtype, level).unwrap()[0]), ins);
+                for joined in ways(&both).iter().map(|calls| run(calls[0], [a, b, c])) {
                     let places = joined.slice().chunks(size).zip(apart.slice().chunks(size));
                     for (ours, theirs) in places {
                         assert!(
@@ -422,7 +429,7 @@ fn choices_by_a_comparison_are_what_it_says() {
 
 /// The element at each place is what a loop over that element alone gives, whatever is repeated,
 /// and wherever the stretch begins.
-fn agree(op: Op, dtype: DType, loops: &[Kernel], operands: &[Bytes], lengths: &[usize]) {
+fn agree(op: Op, dtype: DType, loops: &[Call], operands: &[Bytes], lengths: &[usize]) {
     let result = result_of(op, dtype);
     let sizes: Vec<usize> = (0..op.arity())
         .map(|operand| if op == Op::Where && operand == 0 { 1 } else { dtype.size() })
@@ -442,10 +449,10 @@ fn agree(op: Op, dtype: DType, loops: &[Kernel], operands: &[Bytes], lengths: &[
             .collect();
         let mut out = Bytes::new(result.size());
         // SAFETY: one element of each.
-        unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(&ones), 1) };
+        unsafe { loops[0].run(out.slice_mut().as_mut_ptr(), ins(&ones), 1) };
         out.slice().to_vec()
     };
-    for (pattern, kernel) in loops.iter().enumerate() {
+    for (pattern, call) in loops.iter().enumerate() {
         for &len in lengths {
             // One element off the start, so that vectors are not aligned.
             let stretch = |n: usize| {
@@ -473,7 +480,7 @@ fn agree(op: Op, dtype: DType, loops: &[Kernel], operands: &[Bytes], lengths: &[
             let mut out = Bytes::new((len + 1) * result.size());
             let size = result.size();
             // SAFETY: the stretches begin one element late and have `len` elements, or one.
-            unsafe { kernel(out.slice_mut().as_mut_ptr().add(size), starts, len) };
+            unsafe { call.run(out.slice_mut().as_mut_ptr().add(size), starts, len) };
             check(&out.slice()[size..], "apart");
             assert!(out.slice()[..size].iter().all(|&byte| byte == 0));
         }

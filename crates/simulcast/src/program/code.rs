@@ -17,7 +17,7 @@ use super::build::widened;
 use super::chain::Chain;
 use super::graph::Bytes;
 use crate::dtype::DType;
-use crate::kernels::{self, Kernel, Loops};
+use crate::kernels::{self, Call, Kernel, Loops, Past};
 use crate::level::Level;
 use crate::op::Op;
 
@@ -55,16 +55,6 @@ pub(crate) struct Instruction {
     pub(crate) size: usize,
 }
 
-impl Instruction {
-    /// The loop for a pattern, and for results that go past the caches if those are wanted and there
-    /// is one.
-    #[inline]
-    pub(crate) fn kernel(&self, pattern: usize, past: bool) -> Kernel {
-        let past = if past { self.kernels.past(pattern) } else { None };
-        past.unwrap_or_else(|| self.kernels.of(pattern))
-    }
-}
-
 /// The loops of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kernels {
@@ -84,9 +74,17 @@ impl Kernels {
         }
     }
 
+    /// The loop for a pattern, and for results that go past the caches if those are wanted and there
+    /// is one.
+    #[inline]
+    pub(crate) fn call(self, pattern: usize, past: bool) -> Call {
+        let past = if past { self.past(pattern) } else { None };
+        past.map_or_else(|| Call::Stay(self.of(pattern)), Call::Past)
+    }
+
     /// The loop for a pattern whose results go past the caches, where there is one.
     #[inline]
-    pub(crate) fn past(self, pattern: usize) -> Option<Kernel> {
+    pub(crate) fn past(self, pattern: usize) -> Option<Past> {
         match self {
             Self::Table(table) => table.past(pattern),
             Self::One(_) => None,

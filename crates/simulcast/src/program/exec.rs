@@ -13,12 +13,12 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::chain;
-use super::code::{Code, From, ROOM, Slot};
-use crate::kernel::{Body, row_by_row};
-use crate::kernels::Kernel;
+use super::code::{Code, From, Kernels, ROOM, Slot};
+use crate::kernel::{Body, row_by_row, streamed_row_by_row};
+use crate::kernels::{self, Call};
 use crate::nest::Loop;
 use crate::pack::pack;
-use crate::stream::{self, Far};
+use crate::stream::{self, Ask, Far, Strip};
 
 /// The bytes of results that are made at a time, where they go past the caches: the fewer, the sooner
 /// memory has something to write, and the more often all is set up.
@@ -116,18 +116,11 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             // SAFETY: the caller keeps the invariant, and the rows follow each other.
             return unsafe { pack::<false>(size, out, ins[leaf], &loops) };
         }
-        let Some((kernel, mut pointers)) = lone(code, &ins, splat, false) else {
+        let Some(Lone { kernels, pattern, mut pointers }) = lone(code, &ins, splat) else {
             // SAFETY: the caller keeps the invariant.
             return unsafe { row_by_row(self, out, ins, splat, len, rows) };
         };
-        let step = |from| match from {
-            From::Leaf(leaf) => rows.ins[leaf].wrapping_mul(code.sizes[leaf].cast_signed()),
-            From::Constant(_) | From::Made(_) => 0,
-        };
-        let mut steps = [0; 3];
-        for (place, from) in steps.iter_mut().zip(code.instructions[0].args.iter()) {
-            *place = step(from);
-        }
+        let (kernel, steps) = (kernels.of(pattern), steps(code, rows));
         for _ in 0..rows.len {
             // SAFETY: the caller keeps the invariant.
             unsafe { kernel(out, pointers, len) };
@@ -159,12 +152,11 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             // SAFETY: as above; the code has as many leaves as the chain.
             return unsafe { chain::run(chain, prepared, out, &ins, splat, len, far.operands) };
         }
-        if self.code.past
-            && far.only().is_none()
-            && let Some((kernel, pointers)) = lone(self.code, &ins, splat, true)
+        if far.only().is_none()
+            && let Some((past, pointers)) = lone_past(self.code, &ins, splat)
         {
             // SAFETY: as above, and the pattern says what repeats.
-            return unsafe { kernel(out, pointers, len) };
+            return unsafe { past(out, pointers, len, &Strip::NONE) };
         }
         let mut room = Room([MaybeUninit::uninit(); EACH]);
         let made = room.0.as_mut_ptr().cast::<u8>();
@@ -201,6 +193,71 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             }
             done += count;
             count = whole;
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn streamed_rows<const WIDE: bool>(
+        &mut self,
+        mut out: *mut u8,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        rows: &Loop<N>,
+        mut ask: Ask,
+    ) {
+        let Some((past, mut pointers)) = lone_past(self.code, &ins, splat) else {
+            // SAFETY: the caller keeps the invariant.
+            return unsafe {
+                streamed_row_by_row::<Self, N, WIDE>(self, out, ins, splat, len, rows, ask);
+            };
+        };
+        let steps = steps(self.code, rows);
+        for _ in 0..rows.len {
+            ask.some();
+            // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
+            unsafe { past(out, pointers, len, &Strip::NONE) };
+            out = out.wrapping_offset(rows.out);
+            for (pointer, step) in pointers.iter_mut().zip(steps) {
+                *pointer = pointer.wrapping_offset(step);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn copies(&self) -> bool {
+        N == 1 && matches!(self.code.result, From::Leaf(_))
+    }
+
+    #[inline(always)]
+    fn strips(&self) -> bool {
+        let copies = matches!(self.code.result, From::Leaf(_));
+        copies || self.code.past && self.code.instructions.len() == 1
+    }
+
+    #[inline(always)]
+    unsafe fn strip<const WIDE: bool>(
+        &mut self,
+        out: *mut u8,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        strip: &Strip,
+    ) {
+        // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
+        unsafe {
+            match (lone_past(self.code, &ins, splat), self.code.result) {
+                (Some((past, pointers)), _) => past(out, pointers, len, strip),
+                (None, From::Leaf(leaf)) if splat >> leaf & 1 == 0 => {
+                    stream::copy_strip::<WIDE>(out, ins[leaf], len * self.code.dtype.size(), strip);
+                }
+                // All is one element.
+                _ => {
+                    let each = stream::ROW / self.code.dtype.size();
+                    let rows = Loop { len: len / each, out: strip.pitch, ins: [0; N] };
+                    self.streamed_rows::<WIDE>(out, ins, splat, each, &rows, strip.ask);
+                }
+            }
         }
     }
 
@@ -258,7 +315,7 @@ enum Past {
 /// element.
 #[derive(Clone, Copy)]
 struct Active {
-    kernel: Kernel,
+    call: Call,
     out: *mut u8,
     out_step: usize,
     ins: [*const u8; 3],
@@ -360,24 +417,24 @@ impl Prepared {
                 pattern |= repeat << k;
             }
             let all = pattern + 1 == 1 << one.args.count;
-            let (list, slots, out, out_step, kernel) = if all {
+            let (list, slots, out, out_step, call) = if all {
                 repeats[at] = true;
-                let kernel = one.kernels.of(0);
-                (&mut self.once, &mut self.once_slots, scalar(at), 0, kernel)
+                let call = Call::Stay(one.kernels.of(0));
+                (&mut self.once, &mut self.once_slots, scalar(at), 0, call)
             } else {
                 let register = registers.wrapping_add(one.register * code.stride);
                 // The last one writes the result, wherever that is to be.
                 let last = at + 1 == count;
                 let out_step = if last { code.dtype.size() } else { 0 };
-                let kernel = one.kernel(pattern, past && last);
-                (&mut self.active, &mut self.slots, register, out_step, kernel)
+                let call = one.kernels.call(pattern, past && last);
+                (&mut self.active, &mut self.slots, register, out_step, call)
             };
             for (arg, from) in one.args.iter().enumerate() {
                 if let From::Leaf(leaf) = from {
                     slots.push(Slot { instruction: list.len(), arg, leaf });
                 }
             }
-            list.push(Active { kernel, out, out_step, ins, steps });
+            list.push(Active { call, out, out_step, ins, steps });
         }
         self.whole = match code.result {
             From::Leaf(leaf) => Some((code.result, std::ptr::null(), splat >> leaf & 1 == 1)),
@@ -420,15 +477,16 @@ fn ask_for(leaves: usize, ins: &[*const u8], sizes: &[usize], elements: Range<us
     }
 }
 
-/// The loop of code that is one instruction on leaves and constants, not all of which repeat, and what it
-/// reads: such code needs no tiles at all.
+/// The loops of code that is one instruction on leaves and constants, not all of which repeat, with their pattern, and
+/// what they read: such code needs no tiles at all.
+struct Lone {
+    kernels: Kernels,
+    pattern: usize,
+    pointers: [*const u8; 3],
+}
+
 #[inline(always)]
-fn lone(
-    code: &Code,
-    ins: &[*const u8],
-    splat: usize,
-    past: bool,
-) -> Option<(Kernel, [*const u8; 3])> {
+fn lone(code: &Code, ins: &[*const u8], splat: usize) -> Option<Lone> {
     let [one] = &code.instructions[..] else { return None };
     if matches!(code.result, From::Leaf(_)) {
         return None;
@@ -443,7 +501,30 @@ fn lone(
         pointers[k] = pointer;
         pattern |= repeats << k;
     }
-    (pattern + 1 < 1 << one.args.count).then(|| (one.kernel(pattern, past), pointers))
+    (pattern + 1 < 1 << one.args.count).then_some(Lone { kernels: one.kernels, pattern, pointers })
+}
+
+/// The loop of [`lone`] code whose results go past the caches, where there is one, and what it reads.
+#[inline(always)]
+fn lone_past(
+    code: &Code,
+    ins: &[*const u8],
+    splat: usize,
+) -> Option<(kernels::Past, [*const u8; 3])> {
+    let lone = lone(code, ins, splat)?;
+    Some((lone.kernels.past(lone.pattern)?, lone.pointers))
+}
+
+/// How far what [`lone`] code reads moves from row to row, in bytes.
+#[inline(always)]
+fn steps<const N: usize>(code: &Code, rows: &Loop<N>) -> [isize; 3] {
+    let mut steps = [0; 3];
+    for (place, from) in steps.iter_mut().zip(code.instructions[0].args.iter()) {
+        if let From::Leaf(leaf) = from {
+            *place = rows.ins[leaf].wrapping_mul(code.sizes[leaf].cast_signed());
+        }
+    }
+    steps
 }
 
 /// Code over a run: `splat` says which leaves repeat.
@@ -467,10 +548,10 @@ unsafe fn run(
         Past::No => (false, 0),
         Past::Asking(leaves) => (true, leaves),
     };
-    if let Some((kernel, pointers)) = lone(code, ins, splat, past) {
+    if let Some(Lone { kernels, pattern, pointers }) = lone(code, ins, splat) {
         ask_for(ask, ins, &code.sizes, 0..len);
         // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-        return unsafe { kernel(out, pointers, len) };
+        return unsafe { kernels.call(pattern, past).run(out, pointers, len) };
     }
     if !prepared.ready || (prepared.splat, prepared.past) != (splat, past) {
         prepared.prepare(code, splat, past);
@@ -481,7 +562,7 @@ unsafe fn run(
     }
     for one in &*once {
         // SAFETY: one element of each operand; a value of any type fits in its place.
-        unsafe { (one.kernel)(one.out, one.ins, 1) };
+        unsafe { one.call.run(one.out, one.ins, 1) };
     }
     if let Some((from, pointer, repeats)) = prepared.whole {
         let pointer = if let From::Leaf(leaf) = from { ins[leaf] } else { pointer };
@@ -509,7 +590,7 @@ unsafe fn run(
             }
             // SAFETY: a tile fits in its register; leaves and output advance by what is done,
             // within the run.
-            unsafe { (one.kernel)(one.out, one.ins, part) };
+            unsafe { one.call.run(one.out, one.ins, part) };
             one.out = one.out.wrapping_add(one.out_step * part);
             for (pointer, step) in one.ins.iter_mut().zip(one.steps) {
                 *pointer = pointer.wrapping_add(step * part);
