@@ -143,8 +143,9 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// The turns that every engine takes at a case. A shared machine's memory is half as fast for a
-/// while, and then again as fast: in turns, that happens to all.
-const TURNS: usize = 5;
+/// while, and then again as fast: in turns, that happens to all, and what is compared with the floor is compared turn
+/// by turn.
+const TURNS: usize = 7;
 
 /// An engine at a case.
 struct Entrant {
@@ -191,11 +192,11 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
         }
     }
     had.sort_by(f64::total_cmp);
-    let floors: Vec<f64> =
-        entrants.iter().filter(|one| is_floor(&one.engine)).map(median).collect();
+    let floors: Vec<&Entrant> = entrants.iter().filter(|one| is_floor(&one.engine)).collect();
     let lines = entrants.iter().map(|entrant| {
         let Measured { best, median } = Measured::over(&entrant.turns);
         let huge = entrant.outside || entrant.engine == "floor-huge";
+        let floor = floors.get(usize::from(huge));
         Line {
             case: case.name.clone(),
             engine: entrant.engine.clone(),
@@ -205,7 +206,8 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
             threads: entrant.threads,
             best,
             median,
-            floor: floors.get(usize::from(huge)).copied(),
+            floor: floor.map(|floor| Measured::over(&floor.turns).median),
+            share: floor.map(|floor| share(&floor.turns, &entrant.turns)),
             bytes: case.bytes(),
             cores: Some(had[had.len() / 2]),
             machine: machine(),
@@ -214,8 +216,12 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
     Ok(lines.inspect(|line| show(case, line)).collect())
 }
 
-fn median(entrant: &Entrant) -> f64 {
-    Measured::over(&entrant.turns).median
+/// The share of the floor that half of the turns reach, each of that turn's floor.
+fn share(floor: &[Measured], own: &[Measured]) -> f64 {
+    let mut shares: Vec<f64> =
+        floor.iter().zip(own).map(|(floor, own)| floor.median / own.median).collect();
+    shares.sort_by(f64::total_cmp);
+    shares[shares.len() / 2]
 }
 
 fn show(case: &Case, line: &Line) {
@@ -226,7 +232,7 @@ fn show(case: &Case, line: &Line) {
         line.engine,
         time(line.best),
         time(line.median),
-        line.share().map_or("-".into(), share),
+        line.share.map_or("-".into(), share),
         line.median * 1e9 / case.elements() as f64,
     );
 }

@@ -118,8 +118,8 @@ pub(crate) trait Body<const N: usize> {
         }
     }
 
-    /// Whether results are the elements of the only operand.
-    fn copies(&self) -> bool;
+    /// The operand whose elements are the results, where there is one.
+    fn copies(&self) -> Option<usize>;
 
     /// Whether one loop makes a strip.
     fn strips(&self) -> bool;
@@ -399,7 +399,7 @@ macro_rules! body {
                     // SAFETY: the caller keeps the conditions; a closure that clones its only
                     // operand makes results of its type.
                     unsafe {
-                        if self.copies() && splat == 0 {
+                        if self.copies().is_some() && splat == 0 {
                             return stream::copy::<WIDE>(out.cast(), ins[0], bytes);
                         }
                         match splat {
@@ -410,8 +410,8 @@ macro_rules! body {
                 }
 
                 #[inline(always)]
-                fn copies(&self) -> bool {
-                    $count == 1 && self.moves
+                fn copies(&self) -> Option<usize> {
+                    ($count == 1 && self.moves).then_some(0)
                 }
 
                 #[inline(always)]

@@ -113,14 +113,13 @@ impl Level {
         })
     }
 
-    /// Whether whole lines may be turned over in vectors of AVX-512. That waits for no one to ask: what only moves is
-    /// the same at every level, and mostly faster so. A call that asks for a narrower level gets it.
+    /// Whether whole lines are turned over in vectors of AVX-512. At the usual level that waits for no one to ask: what
+    /// only moves is the same at every level, and faster so.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
     pub(crate) fn turns_lines(self) -> bool {
         let widest = if self == Self::best() { Self::widest() } else { self };
-        #[cfg(target_arch = "x86_64")]
-        return widest.0 == Kind::Avx512;
-        #[cfg(not(target_arch = "x86_64"))]
-        return widest != Self::BASELINE;
+        widest.0 == Kind::Avx512
     }
 
     /// The level of that name, or the usual one where there is none of that name here.

@@ -310,17 +310,20 @@ unsafe fn square<T, const LARGE: bool>(dst: *mut u8, pitch: isize, src: *const u
 ///
 /// The invariant of this module, with a strip as destination, which the rows fit.
 #[inline(always)]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(unused_variables, reason = "there are no such vectors")
+)]
 pub(crate) unsafe fn turn_past(
     level: Level,
     size: usize,
     dst: *mut u8,
     strip: &Strip,
-    src: *const u8,
-    step: isize,
+    (src, step): (*const u8, isize),
     (rows, columns): (usize, usize),
 ) -> bool {
     let lines = |elements: usize| (elements * size).is_multiple_of(stream::LINE);
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(target_arch = "x86_64")]
     if level.turns_lines() && lines(rows) && lines(columns) {
         let (step, both) = (step * size.cast_signed(), (rows, columns));
         // SAFETY: the caller keeps the conditions, and the level says that the machine has AVX-512.

@@ -247,7 +247,7 @@ impl Ask {
     }
 }
 
-/// The bytes of results that [`results`] makes at a time: half of the vector registers. Loops over fewer elements would
+/// The bytes of results that [`results`] makes at a time: half of the vector registers of AVX2. Loops over fewer elements would
 /// be unrolled before they are vectorised, and vectors put together from pieces.
 const BLOCK: usize = 2 * ROW;
 
@@ -266,6 +266,7 @@ impl Strip {
     /// One row after the other, as in any run.
     pub(crate) const NONE: Self = Self { pitch: ROW.cast_signed(), ask: Ask::NOTHING };
 
+    /// Whether rows follow each other.
     #[inline(always)]
     pub(crate) fn is_none(&self) -> bool {
         self.pitch == Self::NONE.pitch
@@ -299,7 +300,21 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
     mut make: impl FnMut(*mut R, usize, usize),
 ) {
     let block = BLOCK / size_of::<R>().max(1);
-    let head = out.align_offset(LINE).min(len);
+    let head = out.align_offset(LINE);
+    if head == usize::MAX {
+        // No result begins at a line: those of complex numbers may lie so.
+        for from in (0..len).step_by(block) {
+            let count = block.min(len - from);
+            let mut room = Block([MaybeUninit::uninit(); BLOCK]);
+            let made = room.0.as_mut_ptr();
+            make(made.cast(), from, count);
+            let bytes = count * size_of::<R>();
+            // SAFETY: the room is written, by the condition of this function; the place is within `out`.
+            unsafe { copy::<WIDE>(out.add(from).cast(), made.cast_const().cast(), bytes) };
+        }
+        return;
+    }
+    let head = head.min(len);
     let done = head + (len - head) / block * block;
     // All of this stays in registers.
     let (mut at, mut to, mut ask) = (head, out.wrapping_add(head), strip.ask);
@@ -412,7 +427,7 @@ pub(crate) unsafe fn copy<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes:
 ///
 /// # Safety
 ///
-/// As [`results`].
+/// As [`results`]; with `WIDE`, the machine has AVX2.
 #[inline(never)]
 pub(crate) unsafe fn copy_strip<const WIDE: bool>(
     dst: *mut u8,
@@ -420,12 +435,32 @@ pub(crate) unsafe fn copy_strip<const WIDE: bool>(
     bytes: usize,
     strip: &Strip,
 ) {
-    let make = |to: *mut u32, from: usize, count: usize| {
+    /// # Safety
+    ///
+    /// As [`copy_strip`]; `WIDE` as in [`results`].
+    #[inline(always)]
+    unsafe fn words<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes: usize, strip: &Strip) {
+        let make = |to: *mut u32, from: usize, count: usize| {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { to.cast::<u8>().copy_from_nonoverlapping(src.add(4 * from), 4 * count) };
+        };
+        // SAFETY: the caller keeps the conditions; blocks are whole words.
+        unsafe { results::<u32, WIDE>(dst.cast(), bytes / 4, strip, make) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn avx2(dst: *mut u8, src: *const u8, bytes: usize, strip: &Strip) {
         // SAFETY: the caller keeps the conditions.
-        unsafe { to.cast::<u8>().copy_from_nonoverlapping(src.add(4 * from), 4 * count) };
-    };
-    // SAFETY: the caller keeps the conditions; blocks are whole words.
-    unsafe { results::<u32, WIDE>(dst.cast(), bytes / 4, strip, make) };
+        unsafe { words::<true>(dst, src, bytes, strip) }
+    }
+    // SAFETY: the caller keeps the conditions.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if WIDE {
+            return avx2(dst, src, bytes, strip);
+        }
+        words::<false>(dst, src, bytes, strip);
+    }
 }
 
 /// Moves less than a line past the caches, where it is whole words: what is before or after it in its line mostly
@@ -496,6 +531,27 @@ mod tests {
         if let Some(largest) = (0..8).filter_map(size).max() {
             assert_eq!(largest_cache(), Some(largest << 10));
         }
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3020]
+    #[test]
+    fn results_that_never_begin_at_a_line_arrive() {
+        // Pairs of words, as complex numbers are, between two places for pairs.
+        let mut words = [0_u32; 1027];
+        let off = words.as_ptr().align_offset(LINE) % 16 + 1;
+        let out = words.as_mut_ptr().wrapping_add(off).cast::<[u32; 2]>();
+        let make = |to: *mut [u32; 2], from: usize, count: usize| {
+            for at in 0..count {
+                // SAFETY: there is room for so many.
+                unsafe { to.add(at).write([(from + at) as u32, 7]) };
+            }
+        };
+        // SAFETY: there are as many results in the array.
+        unsafe { results::<[u32; 2], false>(out, 501, &Strip::NONE, make) };
+        drop(Fence);
+        let pairs = words[off..off + 1002].chunks(2).zip(0..);
+        assert!(pairs.into_iter().all(|(pair, n)| *pair == [n, 7]));
+        assert!(words[..off].iter().chain(&words[off + 1002..]).all(|&word| word == 0));
     }
 
     // [E_BROADCAST_ANY_FUNC_3020]

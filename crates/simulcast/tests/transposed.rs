@@ -2,7 +2,7 @@
 //! not, and neither may show.
 
 use half::f16;
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, arr0, s};
 use num_complex::Complex;
 use simulcast::{AnyArray, AnyView, DType, Expr, Level, Promotion, copy_to, par_copy_into, zip};
 
@@ -72,6 +72,36 @@ fn zips_with_what_repeats_and_what_does_not() {
             let sums = many.par_map(|a, r, b, c| f64::from(a - r) * b + f64::from(*c));
             assert!(sums == all, "at {}", level.name());
         }
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn zips_with_what_is_no_number() {
+    let shape = shapes(4)[0];
+    let a = turned(shape, |n| n as f32);
+    let names = Array1::from_shape_fn(shape.1, |j| "x".repeat(j % 7));
+    let named = expected(shape, |i, j| a[[j, i]] + names[j].len() as f32);
+    assert!(zip((a.t(), &names)).par_map(|a, name| a + name.len() as f32) == named);
+    let colours = Array1::from_shape_fn(shape.1, |j| [j as f32, 1.0, 2.0]);
+    let tinted = expected(shape, |i, j| a[[j, i]] + colours[j][0] + colours[j][2]);
+    assert!(zip((a.t(), &colours)).par_map(|a, c| a + c[0] + c[2]) == tinted);
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn what_is_one_element_is_so_in_every_column() {
+    // Of four operands, one that repeats is laid out: for columns of different widths.
+    let one = arr0(3.0_f32);
+    for shape in [(64, 280), shapes(4)[0], shapes(4)[2]] {
+        let (a, b) = (turned(shape, |n| n as f32), turned(shape, |n| (n % 9) as f32));
+        let row = Array1::from_shape_fn(shape.1, |j| j as f32);
+        let all = expected(shape, |i, j| a[[j, i]] + b[[j, i]] * 3.0 - row[j]);
+        assert!(zip((a.t(), b.t(), &row, &one)).map(|a, b, r, one| a + b * one - r) == all);
+        let mut odd = Array2::zeros((shape.0, shape.1 + 16));
+        let mut out = odd.slice_mut(s![.., 3..shape.1 + 3]);
+        zip((a.t(), b.t(), &row, &one)).map_into(&mut out, |a, b, r, one| a + b * one - r);
+        assert!(out == all);
     }
 }
 

@@ -5,16 +5,16 @@ use super::walk::{At, Walk};
 use crate::inline::Inline;
 use crate::kernel::Body;
 use crate::level::{Kind, Level, compiled_for_levels};
-use crate::line::room;
+use crate::line::{Line, room};
 use crate::nest::Loop;
 use crate::pack::{pack, turn_past};
-use crate::stream::{self, Ask, Strip};
+use crate::stream::{self, Ask, Far, Strip};
 
 /// The bytes that are read in a row from an operand that runs along the other loop. Eight lines are
 /// what memory likes.
 const RUN: usize = 512;
 
-/// The bytes of results that are written in a row, where that is not a block: columns of an operand whose size is a
+/// The bytes of results that are written in a row, where that is not one of a [`Strip`]: columns of an operand whose size is a
 /// power of two all fall on a few sets of a cache, so the fewer the better, but every row costs.
 const WRITTEN: usize = 512;
 
@@ -37,7 +37,165 @@ fn end(at: usize, before: usize, step: usize, len: usize) -> usize {
 #[inline(always)]
 fn right(at: usize, before: usize, step: usize, len: usize) -> usize {
     let end = end(at, before, step, len);
-    if len - end < FEW { len } else { end }
+    if len - end < FEW.min(step) { len } else { end }
+}
+
+/// What all squares have in common.
+struct Grid<'g, const N: usize> {
+    inner: &'g Loop<N>,
+    side: Loop<N>,
+    sizes: [usize; N],
+    /// The bytes of a result, and how many there are from row to row.
+    size: usize,
+    pitch: isize,
+    /// Which operands are one element a row, a bit for each, and which are laid out in rooms.
+    splat: usize,
+    packed: [bool; N],
+    /// Whether a row is one of a [`Strip`].
+    narrow: bool,
+    /// The operand whose elements are the results, where that runs along the side.
+    copies: Option<usize>,
+    /// The columns and rows of a square, and the rows of a strip.
+    columns: usize,
+    rows: usize,
+    strip: usize,
+}
+
+impl<'g, const N: usize> Grid<'g, N> {
+    #[inline(always)]
+    fn new<B: Body<N>>(
+        body: &B,
+        job: &Job<'_, B::Out, N>,
+        inner: &'g Loop<N>,
+        side: Loop<N>,
+        outer: &[Loop<N>],
+    ) -> Self {
+        let sizes = body.sizes();
+        let size = (size_of::<B::Out>() * body.unit()).max(1);
+        let bytes = |one: &Loop<N>| one.out * size_of::<B::Out>().cast_signed();
+        let lines = |one: &Loop<N>| bytes(one).unsigned_abs().is_multiple_of(stream::LINE);
+        let (mut splat, mut packed) = (0, [false; N]);
+        let mut widest = 1;
+        for operand in 0..N {
+            match inner.ins[operand] {
+                1 => {}
+                0 if B::PATTERNS => splat |= 1 << operand,
+                _ => {
+                    packed[operand] = true;
+                    widest = widest.max(sizes[operand]);
+                }
+            }
+        }
+        // In a strip, rows follow each other: what does not run along the side repeats along it, and is laid out once.
+        let plain = body.plain();
+        let lies = |n: usize| packed[n] || side.ins[n] == 0 && (splat >> n & 1 == 1 || plain[n]);
+        let narrow = job.stream.all()
+            && body.strips()
+            && (0..N).all(lies)
+            && lines(&side)
+            && outer.iter().all(lines)
+            && At::start(job, sizes).out.addr().is_multiple_of(size)
+            && stream::ROW.is_multiple_of(size);
+        if narrow {
+            packed = std::array::from_fn(|n| splat >> n & 1 == 0);
+        }
+        let columns = if narrow { stream::ROW / size } else { (WRITTEN / widest).clamp(64, 128) };
+        let copies = body.copies().filter(|&n| side.ins[n] == 1);
+        let (rows, strip) = ((RUN / widest).max(32), (STRIP / widest).max(16));
+        let pitch = bytes(&side);
+        Self {
+            inner,
+            side,
+            sizes,
+            size,
+            pitch,
+            splat,
+            packed,
+            narrow,
+            copies,
+            columns,
+            rows,
+            strip,
+        }
+    }
+
+    /// How many rows would fit before the first, in its line of a transposed operand: squares end at lines of that.
+    #[inline(always)]
+    fn above<R>(&self, at: &At<R, N>) -> usize {
+        let in_line = |n: usize| {
+            let before = at.ins[n].addr() % stream::LINE / self.sizes[n].max(1);
+            match self.side.ins[n] {
+                1 => Some(before),
+                -1 => Some((stream::LINE / self.sizes[n].max(1)).saturating_sub(before + 1)),
+                _ => None,
+            }
+        };
+        (0..N).filter(|&n| self.packed[n]).find_map(in_line).unwrap_or(0)
+    }
+
+    /// What to ask for beside a square: one of as many rows and columns, which begins there. What runs along the side
+    /// comes first: mostly that is one operand.
+    #[inline(always)]
+    fn asks<R>(&self, next: &At<R, N>, high: usize, wide: usize) -> [Ask; N] {
+        let runs = |&n: &usize| {
+            self.packed[n] && self.side.ins[n].unsigned_abs() == 1 && self.inner.ins[n] != 0
+        };
+        let mut asks = [Ask::NOTHING; N];
+        for (ask, n) in asks.iter_mut().zip((0..N).filter(runs)) {
+            let apart = self.inner.ins[n] * self.sizes[n].cast_signed();
+            let line = self.side.ins[n] * stream::LINE.cast_signed();
+            let lines = (high * self.sizes[n]).div_ceil(stream::LINE);
+            *ask = Ask::new(next.ins[n], (wide, apart), (lines, line), high);
+        }
+        asks
+    }
+}
+
+/// Rooms for the operands of a strip.
+struct Rooms<const N: usize> {
+    rooms: [Vec<Line>; N],
+    /// What each holds that does not change from row to row: where it comes from, and for how many rows and columns.
+    held: [(*const u8, usize, usize); N],
+}
+
+impl<const N: usize> Rooms<N> {
+    #[inline(always)]
+    fn new(grid: &Grid<'_, N>) -> Self {
+        let (high, wide) = (grid.strip, grid.columns + FEW);
+        let most = high.min(grid.side.len) * wide.min(grid.inner.len);
+        let rooms =
+            std::array::from_fn(|n| room(if grid.packed[n] { most * grid.sizes[n] } else { 0 }));
+        Self { rooms, held: [(std::ptr::null(), 0, 0); N] }
+    }
+
+    /// Lays out what is to be: it is in the rooms then. Says how far it is from row to row.
+    ///
+    /// # Safety
+    ///
+    /// The nest reaches as many rows and columns from there on, and they fit.
+    #[inline(always)]
+    unsafe fn lay<R, const WIDE: bool>(
+        &mut self,
+        grid: &Grid<'_, N>,
+        at: &mut At<R, N>,
+        (high, wide): (usize, usize),
+    ) -> Loop<N> {
+        let mut down = grid.side;
+        for n in (0..N).filter(|&n| grid.packed[n]) {
+            let (from, room) = (at.ins[n], self.rooms[n].as_mut_ptr().cast::<u8>());
+            at.ins[n] = room.cast_const();
+            down.ins[n] = wide.cast_signed();
+            let (before, rows, columns) = self.held[n];
+            if grid.side.ins[n] == 0 && (before, columns) == (from, wide) && rows >= high {
+                continue;
+            }
+            self.held[n] = (from, high, wide);
+            let loops = [(high, grid.side.ins[n]), (wide, grid.inner.ins[n])];
+            // SAFETY: the caller keeps the conditions, and `tileable` saw that elements are plain.
+            unsafe { pack::<WIDE>(grid.sizes[n], room, from, &loops) };
+        }
+        down
+    }
 }
 
 /// Tiles over two loops, for operands that run along the other one: read in runs along it, as they lie
@@ -54,68 +212,20 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     with: usize,
     level: Level,
 ) {
-    let sizes = body.sizes();
-    let size = (size_of::<B::Out>() * body.unit()).max(1);
     let Some((inner, rest)) = job.nest.loops.split_last() else { return };
     let mut outer = Inline::new();
     rest.iter().enumerate().filter(|&(at, _)| at != with).for_each(|(_, one)| outer.push(*one));
-    let side = rest[with];
-
-    let (mut splat, mut packed) = (0, [false; N]);
-    let mut widest = 1;
-    for operand in 0..N {
-        match inner.ins[operand] {
-            1 => {}
-            0 if B::PATTERNS => splat |= 1 << operand,
-            _ => {
-                packed[operand] = true;
-                widest = widest.max(sizes[operand]);
-            }
-        }
-    }
-    // Strips of which every row is a block: what does not run along the side repeats along it, and is laid out once.
-    let pitch = side.out * size_of::<B::Out>().cast_signed();
-    let repeats = |n: usize| side.ins[n] == 0;
-    let row = stream::ROW / size;
-    let narrow = job.stream.all()
-        && pitch.unsigned_abs().is_multiple_of(stream::LINE)
-        && body.strips()
-        && stream::ROW.is_multiple_of(size)
-        && (0..N).all(|n| packed[n] || repeats(n));
-    if narrow {
-        packed = std::array::from_fn(|n| packed[n] || splat >> n & 1 == 0);
-    }
-    let columns = if narrow { row } else { (WRITTEN / widest).clamp(64, 128) };
-    let (strip, rows) = ((STRIP / widest).max(16), (RUN / widest).max(32));
-    let mut rooms: [_; N] = std::array::from_fn(|n| {
-        room(if packed[n] {
-            strip.min(side.len) * (columns + FEW).min(inner.len) * sizes[n]
-        } else {
-            0
-        })
-    });
-    let copies = body.copies() && N == 1 && side.ins[0] == 1;
+    let grid = Grid::new(body, job, inner, rest[with], &outer);
+    let (side, sizes) = (&grid.side, grid.sizes);
+    let mut rooms = Rooms::new(&grid);
+    let start = At::start(job, sizes);
     // Columns end at lines of the output.
-    let left =
-        if job.stream.any() { At::start(job, sizes).out.addr() % stream::LINE / size } else { 0 };
-    // What runs along the side. Mostly that is one operand.
-    let runs = |n: &usize| packed[*n] && side.ins[*n].unsigned_abs() == 1;
-    // What the rooms hold that does not change from row to row: where it comes from, and for how many.
-    let mut held = [(std::ptr::null::<u8>(), 0); N];
-    let mut walk = Walk::new(&outer, At::start(job, sizes));
+    let left = if job.stream.any() { start.out.addr() % stream::LINE / grid.size } else { 0 };
+    let mut walk = Walk::new(&outer, start);
     loop {
-        // Rows end at lines of a transposed operand.
-        let above = (0..N).filter(|&n| packed[n]).find_map(|n| {
-            let in_line = walk.at.ins[n].addr() % stream::LINE / sizes[n].max(1);
-            match side.ins[n] {
-                1 => Some(in_line),
-                -1 => Some((stream::LINE / sizes[n].max(1)).saturating_sub(in_line + 1)),
-                _ => None,
-            }
-        });
-        let above = above.unwrap_or(0);
+        let above = grid.above(&walk.at);
         let at = |row: usize, column: usize| {
-            let line = walk.at.moved(&side, row.cast_signed(), sizes);
+            let line = walk.at.moved(side, row.cast_signed(), sizes);
             line.moved(inner, column.cast_signed(), sizes)
         };
         let mut top = 0;
@@ -123,11 +233,11 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
             let bottom = end(top, above, BAND, side.len);
             let mut column = 0;
             while column < inner.len {
-                let right = right(column, left, columns, inner.len);
+                let right = right(column, left, grid.columns, inner.len);
                 let wide = right - column;
                 let mut row = top;
                 while row < bottom {
-                    let below = end(row, above, rows, bottom);
+                    let below = end(row, above, grid.rows, bottom);
                     let next = if below < bottom {
                         at(below, column)
                     } else if right == inner.len && bottom < side.len {
@@ -136,81 +246,15 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                         // To the right; beyond the last column is most likely another part, and this thread's.
                         at(top, right)
                     };
-                    let high = below - row;
-                    let ask = |n: usize| {
-                        let apart = inner.ins[n] * sizes[n].cast_signed();
-                        let line = side.ins[n] * stream::LINE.cast_signed();
-                        let lines = (high * sizes[n]).div_ceil(stream::LINE);
-                        Ask::new(next.ins[n], (wide, apart), (lines, line), high)
-                    };
-                    let mut asks = (0..N).filter(runs).map(ask);
-                    let mut ask = asks.next().unwrap_or(Ask::NOTHING);
-                    asks.for_each(|mut ask| (0..high).for_each(|_| ask.some()));
+                    let mut asks = grid.asks(&next, below - row, wide);
                     while row < below {
-                        let last = end(row, above, strip, below);
-                        let mut line = at(row, column);
-                        let whole = Strip { pitch, ask };
-                        let whole = Some(whole).filter(|whole| {
-                            narrow
-                                && wide == columns
-                                && whole.fits(line.out, wide * (last - row) * size)
-                        });
-                        if copies && let Some(whole) = &whole {
-                            let (out, from) = (line.out.cast(), line.ins[0]);
-                            let both = (last - row, wide);
-                            // SAFETY: the nest stays within the operand and the output, which fits.
-                            if unsafe {
-                                turn_past(level, size, out, whole, from, inner.ins[0], both)
-                            } {
-                                ask = ask.after(last - row);
-                                row = last;
-                                continue;
-                            }
-                        }
-                        let mut down = side;
-                        for operand in (0..N).filter(|&operand| packed[operand]) {
-                            let loops =
-                                [(last - row, side.ins[operand]), (wide, inner.ins[operand])];
-                            let room = rooms[operand].as_mut_ptr().cast::<u8>();
-                            let (size, from) = (sizes[operand], line.ins[operand]);
-                            line.ins[operand] = room.cast_const();
-                            down.ins[operand] = wide.cast_signed();
-                            let (before, have) = held[operand];
-                            if repeats(operand) && before == from && have >= last - row {
-                                continue;
-                            }
-                            held[operand] = (from, last - row);
-                            // SAFETY: a strip fits in the room, the nest stays within the operand,
-                            // and `tileable` saw that it is plain.
-                            unsafe { pack::<WIDE>(size, room, from, &loops) };
-                        }
-                        let At { out, ins } = line;
-                        if let Some(whole) = &whole {
-                            let len = wide * (last - row);
-                            // SAFETY: operands repeat, or lie in rooms, row after row.
-                            unsafe { body.strip::<WIDE>(out, ins, splat, len, whole) };
-                            ask = ask.after(last - row);
-                        } else if job.stream.any() {
-                            // Where only some are streamed, every row goes its own way.
-                            down.len = if job.stream.all() { last - row } else { 1 };
-                            for _ in (row..last).step_by(down.len) {
-                                let At { out, ins } = line;
-                                // SAFETY: rows of `wide` elements, in the rooms or in the arrays.
-                                unsafe {
-                                    if job.stream.at(out) {
-                                        past_rows(level, body, (out, ins, splat, wide), &down, ask);
-                                    } else {
-                                        body.dense(out, ins, splat, wide);
-                                    }
-                                }
-                                line = line.moved(&down, down.len.cast_signed(), sizes);
-                                ask = ask.after(down.len);
-                            }
-                        } else {
-                            (row..last).for_each(|_| ask.some());
-                            down.len = last - row;
-                            // SAFETY: as above.
-                            unsafe { body.rows(out, ins, splat, wide, &down) };
+                        let last = end(row, above, grid.strip, below);
+                        let (line, both) = (at(row, column), (last - row, wide));
+                        // SAFETY: the nest reaches so many rows and columns from there on.
+                        unsafe {
+                            strip::<B, N, WIDE>(
+                                level, body, job, &grid, &mut rooms, line, both, &mut asks,
+                            );
                         }
                         row = last;
                     }
@@ -221,6 +265,67 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
         }
         if !walk.step(sizes) {
             return;
+        }
+    }
+}
+
+/// A strip of a square.
+///
+/// # Safety
+///
+/// As [`squares`], and the nest reaches so many rows and columns from there on, at most those of a strip.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "a loop's body")]
+unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
+    level: Level,
+    body: &mut B,
+    job: &Job<'_, B::Out, N>,
+    grid: &Grid<'_, N>,
+    rooms: &mut Rooms<N>,
+    mut at: At<B::Out, N>,
+    (high, wide): (usize, usize),
+    asks: &mut [Ask; N],
+) {
+    let Some((ask, others)) = asks.split_first_mut() else { return };
+    others.iter_mut().for_each(|ask| (0..high).for_each(|_| ask.some()));
+    let strip = Strip { pitch: grid.pitch, ask: *ask };
+    let whole = grid.narrow && wide == grid.columns && strip.fits(at.out, high * wide * grid.size);
+    // SAFETY: the caller keeps the conditions: results fit a strip, operands lie in rooms row after row, or repeat, or
+    // are where the nest says.
+    unsafe {
+        if whole {
+            *ask = ask.after(high);
+        }
+        if let Some(n) = grid.copies.filter(|_| whole)
+            && turn_past(
+                level,
+                grid.size,
+                at.out.cast(),
+                &strip,
+                (at.ins[n], grid.inner.ins[n]),
+                (high, wide),
+            )
+        {
+            return;
+        }
+        let mut down = rooms.lay::<B::Out, WIDE>(grid, &mut at, (high, wide));
+        if whole {
+            return body.strip::<WIDE>(at.out, at.ins, grid.splat, high * wide, &strip);
+        }
+        if job.stream.all() {
+            down.len = high;
+            past_rows(level, body, (at.out, at.ins, grid.splat, wide), &down, *ask);
+            *ask = ask.after(high);
+            return;
+        }
+        for _ in 0..high {
+            ask.some();
+            if job.stream.at(at.out) {
+                body.streamed::<WIDE>(at.out, at.ins, grid.splat, wide, Far::NONE);
+            } else {
+                body.dense(at.out, at.ins, grid.splat, wide);
+            }
+            at = at.moved(&down, 1, grid.sizes);
         }
     }
 }

@@ -249,17 +249,14 @@ unsafe fn past<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
     len: usize,
     strip: &Strip,
 ) {
-    if strip.is_none() {
-        // SAFETY: the caller keeps the conditions.
-        return unsafe { row::<T, E, PATTERN, WIDE, true>(out, ins, len) };
-    }
     let (mut to, mut ask) = (out, strip.ask);
-    for at in (0..len * size_of::<T>()).step_by(ROW) {
+    let each = if strip.is_none() { len.max(1) } else { ROW / size_of::<T>() };
+    for at in (0..len).step_by(each).map(|first| first * size_of::<T>()) {
         ask.some();
         let moved = |n: usize| ins[n].wrapping_add(if PATTERN >> n & 1 == 1 { 0 } else { at });
         let ins = [moved(0), moved(1), ins[2]];
         // SAFETY: the caller keeps the conditions.
-        unsafe { row::<T, E, PATTERN, WIDE, true>(to, ins, ROW / size_of::<T>()) };
+        unsafe { row::<T, E, PATTERN, WIDE, true>(to, ins, each) };
         to = to.wrapping_offset(strip.pitch);
     }
 }

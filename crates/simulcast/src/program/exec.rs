@@ -141,7 +141,7 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         far: Far,
     ) {
         let (sizes, size) = (self.sizes(), self.code.dtype.size());
-        let leaf = if let From::Leaf(leaf) = self.code.result { Some(leaf) } else { None };
+        let leaf = self.copies();
         let repeats = leaf.is_some_and(|leaf| splat >> leaf & 1 == 1);
         if let Some(leaf) = leaf.filter(|_| !repeats) {
             // SAFETY: the caller keeps the invariant.
@@ -225,14 +225,13 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     }
 
     #[inline(always)]
-    fn copies(&self) -> bool {
-        N == 1 && matches!(self.code.result, From::Leaf(_))
+    fn copies(&self) -> Option<usize> {
+        if let From::Leaf(leaf) = self.code.result { Some(leaf) } else { None }
     }
 
     #[inline(always)]
     fn strips(&self) -> bool {
-        let copies = matches!(self.code.result, From::Leaf(_));
-        copies || self.code.past && self.code.instructions.len() == 1
+        self.copies().is_some() || self.code.past && self.code.instructions.len() == 1
     }
 
     #[inline(always)]
@@ -485,6 +484,7 @@ struct Lone {
     pointers: [*const u8; 3],
 }
 
+/// [`Lone`] code with what it reads, if that is what it is.
 #[inline(always)]
 fn lone(code: &Code, ins: &[*const u8], splat: usize) -> Option<Lone> {
     let [one] = &code.instructions[..] else { return None };
