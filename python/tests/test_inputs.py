@@ -207,6 +207,20 @@ def test_awkward_outs_are_written_right(make):
         assert call(out) is out and out.tolist() == (PLAIN + row).tolist()
 
 
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_large_outs_between_two_places_for_complex_numbers(dtype):
+    """Their alignment is that of a part, so that none of them may begin at a line of memory."""
+    part = np.dtype(dtype).itemsize // 2
+    x = (np.arange(3 << 20) % 1009).astype(dtype) * (1 + 2j)
+    held = np.zeros(x.nbytes + 2 * part, "u1")
+    first = part if held.ctypes.data % (2 * part) == 0 else 0
+    out = held[first : first + x.nbytes].view(dtype)
+    assert out.flags.aligned and out.ctypes.data % (2 * part) == part
+    assert simulcast.multiply(x, x[:1] + 3, out=out) is out
+    assert (out == x * (x[:1] + 3)).all()
+    assert not held[:first].any() and not held[first + x.nbytes :].any()
+
+
 def test_subclasses_become_plain_arrays():
     with pytest.warns(PendingDeprecationWarning):
         matrix = np.matrix([[1, 2]])

@@ -96,28 +96,6 @@ pub(crate) trait Body<const N: usize> {
         far: Far,
     );
 
-    /// Some rows, each as [`Body::streamed`], of operands that are in a cache; what to `ask` for is asked for before
-    /// each.
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    #[inline(always)]
-    unsafe fn streamed_rows<const WIDE: bool>(
-        &mut self,
-        out: *mut Self::Out,
-        ins: [*const u8; N],
-        splat: usize,
-        len: usize,
-        rows: &Loop<N>,
-        ask: Ask,
-    ) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe {
-            streamed_row_by_row::<Self, N, WIDE>(self, out, ins, splat, len, rows, ask);
-        }
-    }
-
     /// The operand whose elements are the results, where there is one.
     fn copies(&self) -> Option<usize>;
 
@@ -128,7 +106,7 @@ pub(crate) trait Body<const N: usize> {
     ///
     /// # Safety
     ///
-    /// As there, and the results fit the strip.
+    /// As there, and the results fit the strip, or it is none.
     unsafe fn strip<const WIDE: bool>(
         &mut self,
         out: *mut Self::Out,
@@ -184,26 +162,24 @@ pub(crate) unsafe fn row_by_row<B: Body<N> + ?Sized, const N: usize>(
     }
 }
 
-/// A run for each of some rows, past the caches.
+/// A run for each of some rows, each of which lies as a strip says; what to `ask` for is asked for before each.
 ///
 /// # Safety
 ///
-/// As [`Body::streamed_rows`].
+/// As [`Body::strip`].
 #[inline(always)]
-pub(crate) unsafe fn streamed_row_by_row<B: Body<N> + ?Sized, const N: usize, const WIDE: bool>(
+pub(crate) unsafe fn strips<B: Body<N>, const N: usize, const WIDE: bool>(
     body: &mut B,
-    mut out: *mut B::Out,
-    mut ins: [*const u8; N],
-    splat: usize,
-    len: usize,
+    (mut out, mut ins, splat, len): (*mut B::Out, [*const u8; N], usize, usize),
     rows: &Loop<N>,
+    strip: &Strip,
     mut ask: Ask,
 ) {
     let steps = bytes(rows, body.sizes());
     for _ in 0..rows.len {
         ask.some();
         // SAFETY: the caller keeps the conditions.
-        unsafe { body.streamed::<WIDE>(out, ins, splat, len, Far::NONE) };
+        unsafe { body.strip::<WIDE>(out, ins, splat, len, strip) };
         out = out.wrapping_offset(rows.out);
         for (place, step) in ins.iter_mut().zip(steps) {
             *place = place.wrapping_offset(step);

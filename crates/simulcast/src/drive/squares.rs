@@ -3,12 +3,12 @@
 use super::Job;
 use super::walk::{At, Walk};
 use crate::inline::Inline;
-use crate::kernel::Body;
+use crate::kernel::{Body, strips};
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::line::{Line, room};
 use crate::nest::Loop;
 use crate::pack::{pack, turn_past};
-use crate::stream::{self, Ask, Far, Strip};
+use crate::stream::{self, Ask, Strip};
 
 /// The bytes that are read in a row from an operand that runs along the other loop. Eight lines are
 /// what memory likes.
@@ -293,9 +293,6 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
     // SAFETY: the caller keeps the conditions: results fit a strip, operands lie in rooms row after row, or repeat, or
     // are where the nest says.
     unsafe {
-        if whole {
-            *ask = ask.after(high);
-        }
         if let Some(n) = grid.copies.filter(|_| whole)
             && turn_past(
                 level,
@@ -306,72 +303,88 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
                 (high, wide),
             )
         {
-            return;
-        }
-        let mut down = rooms.lay::<B::Out, WIDE>(grid, &mut at, (high, wide));
-        if whole {
-            return body.strip::<WIDE>(at.out, at.ins, grid.splat, high * wide, &strip);
-        }
-        if job.stream.all() {
-            down.len = high;
-            past_rows(level, body, (at.out, at.ins, grid.splat, wide), &down, *ask);
             *ask = ask.after(high);
             return;
         }
-        for _ in 0..high {
-            ask.some();
+        let mut down = rooms.lay::<B::Out, WIDE>(grid, &mut at, (high, wide));
+        // A strip is one run; where only some results are streamed, every row goes its own way.
+        let (len, strip) = if whole { (high * wide, &strip) } else { (wide, &Strip::NONE) };
+        let rows = if whole { 1 } else { high };
+        down.len = if job.stream.all() { rows } else { 1 };
+        for _ in (0..rows).step_by(down.len) {
+            let run = (at.out, at.ins, grid.splat, len);
             if job.stream.at(at.out) {
-                body.streamed::<WIDE>(at.out, at.ins, grid.splat, wide, Far::NONE);
+                // A strip asks for itself.
+                let own = if whole { Ask::NOTHING } else { *ask };
+                past(level, body, run, &down, strip, own);
+                *ask = ask.after(if whole { high } else { down.len });
             } else {
+                ask.some();
                 body.dense(at.out, at.ins, grid.splat, wide);
             }
-            at = at.moved(&down, 1, grid.sizes);
+            at = at.moved(&down, down.len.cast_signed(), grid.sizes);
         }
     }
 }
 
-/// [`Body::streamed_rows`] in a function of its own, where all stays in registers.
+/// [`strips`] in a function of its own, where all stays in registers.
 ///
 /// # Safety
 ///
 /// As there.
 #[inline(always)]
-unsafe fn past_rows<B: Body<N>, const N: usize>(
+unsafe fn past<B: Body<N>, const N: usize>(
     level: Level,
     body: &mut B,
-    (out, ins, splat, len): (*mut B::Out, [*const u8; N], usize, usize),
+    run: (*mut B::Out, [*const u8; N], usize, usize),
     rows: &Loop<N>,
+    strip: &Strip,
     ask: Ask,
 ) {
     // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
     unsafe {
         match level.kind() {
-            Kind::Baseline => body.streamed_rows::<false>(out, ins, splat, len, rows, ask),
+            Kind::Baseline => strips_baseline(body, run, rows, strip, ask),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 if !B::OWN_LEVELS => rows_avx512(body, out, ins, splat, len, rows, ask),
+            Kind::Avx512 if !B::OWN_LEVELS => strips_avx512(body, run, rows, strip, ask),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 | Kind::Avx512 => rows_avx2(body, out, ins, splat, len, rows, ask),
+            Kind::Avx2 | Kind::Avx512 => strips_avx2(body, run, rows, strip, ask),
         }
     }
 }
 
+/// [`strips`], compiled for every machine.
+///
+/// # Safety
+///
+/// As there.
+#[inline(never)]
+unsafe fn strips_baseline<B: Body<N>, const N: usize>(
+    body: &mut B,
+    run: (*mut B::Out, [*const u8; N], usize, usize),
+    rows: &Loop<N>,
+    strip: &Strip,
+    ask: Ask,
+) {
+    // SAFETY: the caller keeps the conditions.
+    unsafe { strips::<B, N, false>(body, run, rows, strip, ask) }
+}
+
 compiled_for_levels! {
-    /// [`Body::streamed_rows`], compiled for a level.
+    /// [`strips`], compiled for a level.
     ///
     /// # Safety
     ///
     /// As there, and the machine has the features.
     #[inline(never)]
-    unsafe fn rows_avx2, rows_avx512<B: Body<N>, const N: usize>(
+    unsafe fn strips_avx2, strips_avx512<B: Body<N>, const N: usize>(
         body: &mut B,
-        out: *mut B::Out,
-        ins: [*const u8; N],
-        splat: usize,
-        len: usize,
+        run: (*mut B::Out, [*const u8; N], usize, usize),
         rows: &Loop<N>,
+        strip: &Strip,
         ask: Ask,
     ) {
         // SAFETY: the caller keeps the conditions.
-        unsafe { body.streamed_rows::<true>(out, ins, splat, len, rows, ask) }
+        unsafe { strips::<B, N, true>(body, run, rows, strip, ask) }
     }
 }

@@ -14,11 +14,11 @@ use std::ops::Range;
 
 use super::chain;
 use super::code::{Code, From, Kernels, ROOM, Slot};
-use crate::kernel::{Body, row_by_row, streamed_row_by_row};
+use crate::kernel::{self, Body, row_by_row};
 use crate::kernels::{self, Call};
 use crate::nest::Loop;
 use crate::pack::pack;
-use crate::stream::{self, Ask, Far, Strip};
+use crate::stream::{self, Far, Strip};
 
 /// The bytes of results that are made at a time, where they go past the caches: the fewer, the sooner
 /// memory has something to write, and the more often all is set up.
@@ -197,34 +197,6 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
     }
 
     #[inline(always)]
-    unsafe fn streamed_rows<const WIDE: bool>(
-        &mut self,
-        mut out: *mut u8,
-        ins: [*const u8; N],
-        splat: usize,
-        len: usize,
-        rows: &Loop<N>,
-        mut ask: Ask,
-    ) {
-        let Some((past, mut pointers)) = lone_past(self.code, &ins, splat) else {
-            // SAFETY: the caller keeps the invariant.
-            return unsafe {
-                streamed_row_by_row::<Self, N, WIDE>(self, out, ins, splat, len, rows, ask);
-            };
-        };
-        let steps = steps(self.code, rows);
-        for _ in 0..rows.len {
-            ask.some();
-            // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-            unsafe { past(out, pointers, len, &Strip::NONE) };
-            out = out.wrapping_offset(rows.out);
-            for (pointer, step) in pointers.iter_mut().zip(steps) {
-                *pointer = pointer.wrapping_offset(step);
-            }
-        }
-    }
-
-    #[inline(always)]
     fn copies(&self) -> Option<usize> {
         if let From::Leaf(leaf) = self.code.result { Some(leaf) } else { None }
     }
@@ -250,11 +222,15 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
                 (None, From::Leaf(leaf)) if splat >> leaf & 1 == 0 => {
                     stream::copy_strip::<WIDE>(out, ins[leaf], len * self.code.dtype.size(), strip);
                 }
+                _ if strip.is_none() => {
+                    self.streamed::<WIDE>(out, ins, splat, len, Far::NONE);
+                }
                 // All is one element.
                 _ => {
                     let each = stream::ROW / self.code.dtype.size();
                     let rows = Loop { len: len / each, out: strip.pitch, ins: [0; N] };
-                    self.streamed_rows::<WIDE>(out, ins, splat, each, &rows, strip.ask);
+                    let run = (out, ins, splat, each);
+                    kernel::strips::<Self, N, WIDE>(self, run, &rows, &Strip::NONE, strip.ask);
                 }
             }
         }
