@@ -423,7 +423,7 @@ pub(crate) unsafe fn copy<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes:
     }
 }
 
-/// Moves bytes that follow each other past the caches, to where a strip says.
+/// Moves bytes that follow each other past the caches, to where a strip says, which they fit.
 ///
 /// # Safety
 ///

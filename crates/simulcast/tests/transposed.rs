@@ -126,6 +126,8 @@ fn programs_of_one_step_and_of_several() -> Result<(), Box<dyn std::error::Error
             Ok(program.run(&views)?)
         };
         for level in Level::available() {
+            let moved = expected(shape, |i, j| b[[j, i]]);
+            assert!(run("b", level)? == moved.into_dyn().into(), "at {}", level.name());
             let sums: AnyArray = expected(shape, |i, j| a[[j, i]] + r[j]).into_dyn().into();
             assert!(run("a + r", level)? == sums, "at {}", level.name());
             let tripled: AnyArray = expected(shape, |i, j| a[[j, i]] * 3.0).into_dyn().into();

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::chain;
 use super::code::{Code, From, Kernels, ROOM, Slot};
-use crate::kernel::{self, Body, row_by_row};
+use crate::kernel::{Body, row_by_row};
 use crate::kernels::{self, Call};
 use crate::nest::Loop;
 use crate::pack::pack;
@@ -215,23 +215,24 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         len: usize,
         strip: &Strip,
     ) {
+        let size = self.code.dtype.size();
         // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
         unsafe {
-            match (lone_past(self.code, &ins, splat), self.code.result) {
-                (Some((past, pointers)), _) => past(out, pointers, len, strip),
-                (None, From::Leaf(leaf)) if splat >> leaf & 1 == 0 => {
-                    stream::copy_strip::<WIDE>(out, ins[leaf], len * self.code.dtype.size(), strip);
-                }
-                _ if strip.is_none() => {
-                    self.streamed::<WIDE>(out, ins, splat, len, Far::NONE);
-                }
-                // All is one element.
-                _ => {
-                    let each = stream::ROW / self.code.dtype.size();
-                    let rows = Loop { len: len / each, out: strip.pitch, ins: [0; N] };
-                    let run = (out, ins, splat, each);
-                    kernel::strips::<Self, N, WIDE>(self, run, &rows, &Strip::NONE, strip.ask);
-                }
+            if let Some((past, pointers)) = lone_past(self.code, &ins, splat) {
+                return past(out, pointers, len, strip);
+            }
+            if strip.is_none() {
+                return self.streamed::<WIDE>(out, ins, splat, len, Far::NONE);
+            }
+            if let Some(leaf) = self.copies().filter(|&leaf| splat >> leaf & 1 == 0) {
+                return stream::copy_strip::<WIDE>(out, ins[leaf], len * size, strip);
+            }
+            // All is one element.
+            let (mut to, mut ask) = (out, strip.ask);
+            for _ in 0..len * size / stream::ROW {
+                ask.some();
+                self.streamed::<WIDE>(to, ins, splat, stream::ROW / size, Far::NONE);
+                to = to.wrapping_offset(strip.pitch);
             }
         }
     }
