@@ -232,7 +232,7 @@ fn show(case: &Case, line: &Line) {
         line.engine,
         time(line.best),
         time(line.median),
-        line.share.map_or("-".into(), share),
+        line.share().map_or("-".into(), share),
         line.median * 1e9 / case.elements() as f64,
     );
 }

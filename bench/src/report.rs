@@ -21,7 +21,7 @@ pub(crate) struct Line {
     pub(crate) median: f64,
     /// The floor's median, where the case has one: in huge pages for what is measured outside.
     pub(crate) floor: Option<f64>,
-    /// The share of the floor that it reaches, turn by turn.
+    /// The share of the floor that it reaches, turn by turn; earlier runs did not keep it.
     #[serde(default)]
     pub(crate) share: Option<f64>,
     /// What must move.
@@ -33,6 +33,11 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// The share of the floor that it reaches.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.share.or_else(|| Some(self.floor? / self.median))
+    }
+
     /// How many times faster than the other one it is.
     fn against(&self, other: &Self) -> f64 {
         other.median / self.median
@@ -108,7 +113,8 @@ pub(crate) fn table(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
         "Medians of each engine, all in turn, in one run on {machine}. The floor is what must move, moved as fast\n\
          as the machine moves it; shares of it are taken turn by turn, and the median is shown. Arrays of Python lie in\n\
-         huge pages, those of Rust do not: each side has its floor. The cores are those that all threads had, by how fast they divide side by side.\n\n\
+         huge pages, those of Rust do not: each side has its floor. The cores are those that all threads had, by how fast\n\
+         they divide side by side.\n\n\
          | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it | cores |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
     );
@@ -126,7 +132,7 @@ pub(crate) fn table(rows: &[Row], machine: &str) -> String {
 fn cells(row: &Row, side: Side) -> String {
     let named = |line: &Line| format!("{} {}", line.engine, time(line.median));
     let (ours, peer) = (row.best(Whose::Ours, side), row.best(Whose::Peer, side));
-    let share = ours.and_then(|line| line.share).map(|share| format!("{:.0}%", share * 100.0));
+    let share = ours.and_then(Line::share).map(|share| format!("{:.0}%", share * 100.0));
     let against = ours.zip(peer).map(|(ours, peer)| format!("{:.2}x", ours.against(peer)));
     let floor = row.best(Whose::Floor, side).map(|line| time(line.median));
     let cells = [floor, ours.map(named), share, peer.map(named), against];
@@ -170,7 +176,7 @@ pub(crate) fn plot(rows: &[Row], machine: &str) -> String {
             escaped(&row.case)
         );
         for (k, (line, fill)) in row.bars().into_iter().enumerate() {
-            let (y, share) = (top + k * (BAR + 2), line.share.unwrap_or(0.0));
+            let (y, share) = (top + k * (BAR + 2), line.share().unwrap_or(0.0));
             let _ = writeln!(
                 svg,
                 "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{}\" height=\"{BAR}\" fill=\"{fill}\"/>\
@@ -205,7 +211,7 @@ mod tests {
             best,
             median: best,
             floor: Some(if outside { 0.7e-3 } else { 1e-3 }),
-            share: Some(if outside { 0.7e-3 } else { 1e-3 } / best),
+            share: outside.then_some(0.7e-3 / best),
             bytes: 1,
             cores: Some(1.96),
             machine: "this".into(),

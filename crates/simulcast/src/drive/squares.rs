@@ -168,7 +168,7 @@ impl<const N: usize> Rooms<N> {
         Self { rooms, held: [(std::ptr::null(), 0, 0); N] }
     }
 
-    /// Lays out what is to be: it is in the rooms then. Says how far it is from row to row.
+    /// Lays out what does not lie as it should, which is in the rooms then. Says how far it is from row to row.
     ///
     /// # Safety
     ///
@@ -191,7 +191,7 @@ impl<const N: usize> Rooms<N> {
             }
             self.held[n] = (from, high, wide);
             let loops = [(high, grid.side.ins[n]), (wide, grid.inner.ins[n])];
-            // SAFETY: the caller keeps the conditions, and `tileable` saw that elements are plain.
+            // SAFETY: the caller keeps the conditions; `tileable` or the grid saw that elements are plain.
             unsafe { pack::<WIDE>(grid.sizes[n], room, from, &loops) };
         }
         down
