@@ -5,6 +5,9 @@
 //! step after the other changes it by what it reads. Which step comes next is looked up once a block, and
 //! the processor guesses it right: the steps are always the same.
 //!
+//! With AVX-512 there is room for more, and what a later step reads stays in registers too, in [banks](Bank).
+//! Otherwise it is stored, and every such store holds up those that go past the caches (see [`crate::stream`]).
+//!
 //! Results are those of the loops of each step alone, to the bit.
 //!
 //! Invariant of every call: whatever a step reads or writes has a block there, at every place that is visited
@@ -14,10 +17,8 @@ use std::ops::Range;
 
 use crate::Op;
 
-/// The bytes of a block: eight vectors, half of the registers.
-pub(crate) const BLOCK: usize = VECTORS * 32;
-
-const VECTORS: usize = 8;
+/// The bytes of a block: half of the registers of AVX2, an eighth of those of AVX-512.
+pub(crate) const BLOCK: usize = 256;
 
 /// What becomes of the accumulator; operands are the step's, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,11 +114,28 @@ impl Act {
     }
 }
 
-/// An operand of a step: it moves with the results, or stays.
+/// Where a block of an operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bank {
+    /// In memory.
+    None,
+    /// In registers, beside the accumulator.
+    First,
+    Second,
+}
+
+/// An operand of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
+    pub(crate) bank: Bank,
+    /// In memory, it moves with the results, or stays.
     pub(crate) pointer: *mut u8,
     pub(crate) moves: bool,
+}
+
+impl Place {
+    pub(crate) const NONE: Self =
+        Self { bank: Bank::None, pointer: std::ptr::null_mut(), moves: false };
 }
 
 /// A step.
@@ -127,7 +145,7 @@ pub(crate) struct Step {
     pub(crate) places: [Place; 2],
 }
 
-/// The loops of a type, for machines with AVX2. They are called under the invariant of this module; results go
+/// The loops of a type, for a level. They are called under the invariant of this module; results go
 /// past the caches, and need a fence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chains {
@@ -146,13 +164,24 @@ pub(crate) struct Chains {
     ),
     /// Fills a block with one element.
     pub(crate) fill: unsafe fn(block: *mut u8, element: *const u8),
+    /// What may stay in registers.
+    pub(crate) banks: &'static [Bank],
+}
+
+/// The loops of `float32` or, `wide`, of `float64`: of AVX2 or, with banks, of AVX-512.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const fn chains(wide: bool, banks: bool) -> Chains {
+    use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
+    match (wide, banks) {
+        (false, false) => x86::chains::<__m256>(),
+        (true, false) => x86::chains::<__m256d>(),
+        (false, true) => x86::banked::<__m512>(),
+        (true, true) => x86::banked::<__m512d>(),
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) const fn chains(wide: bool) -> Chains {
-    use std::arch::x86_64::{__m256, __m256d};
-    if wide { x86::chains::<__m256d>() } else { x86::chains::<__m256>() }
-}
+mod vector;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -160,193 +189,63 @@ mod x86 {
     use std::ops::Range;
     use std::slice;
 
-    use super::{Act, BLOCK, Chains, Place, Step, VECTORS};
+    use super::vector::Vector;
+    use super::{Act, BLOCK, Bank, Chains, Place, Step};
     use crate::level::compiled_for_levels;
     use crate::math::Real;
     use crate::stream;
 
-    /// A vector of 32 bytes. Its functions are called where the machine has AVX2, by code that is compiled for
-    /// it; comparisons make ones and zeros.
-    pub(super) trait Vector: Copy {
-        type Element: Real;
+    /// The vectors of a block.
+    const SHORT: usize = BLOCK / size_of::<__m256>();
+    const LONG: usize = BLOCK / size_of::<__m512>();
 
-        unsafe fn all(value: f32) -> Self;
-        unsafe fn every(element: *const u8) -> Self;
-        unsafe fn load(from: *const u8) -> Self;
-        unsafe fn store(self, to: *mut u8);
-        unsafe fn stream(self, to: *mut u8);
-        /// Some elements alone, those that are ones; the others are 0.
-        unsafe fn load_some(from: *const u8, some: __m256i) -> Self;
-        unsafe fn add(self, other: Self) -> Self;
-        unsafe fn sub(self, other: Self) -> Self;
-        unsafe fn mul(self, other: Self) -> Self;
-        unsafe fn div(self, other: Self) -> Self;
-        unsafe fn sqrt(self) -> Self;
-        unsafe fn or(self, other: Self) -> Self;
-        unsafe fn xor(self, other: Self) -> Self;
-        /// Of the other, what is 0 in it.
-        unsafe fn and_not(self, other: Self) -> Self;
-        unsafe fn compare<const HOW: i32>(self, other: Self) -> Self;
-        unsafe fn round<const HOW: i32>(self) -> Self;
-        /// The first where it is ones, otherwise the second.
-        unsafe fn choose(self, first: Self, second: Self) -> Self;
-
-        /// The larger one, or NaN; the second where they are equal.
-        #[inline(always)]
-        unsafe fn max(self, other: Self) -> Self {
-            // SAFETY: the caller keeps the conditions.
-            unsafe {
-                let larger = self.compare::<_CMP_GT_OQ>(other);
-                larger.or(self.compare::<_CMP_UNORD_Q>(self)).choose(self, other)
-            }
-        }
-
-        /// The smaller one, or NaN; the second where they are equal.
-        #[inline(always)]
-        unsafe fn min(self, other: Self) -> Self {
-            // SAFETY: the caller keeps the conditions.
-            unsafe {
-                let smaller = self.compare::<_CMP_LT_OQ>(other);
-                smaller.or(self.compare::<_CMP_UNORD_Q>(self)).choose(self, other)
-            }
-        }
-    }
-
-    /// Ones for some bytes of a block, from one multiple of four to another: a vector for each.
-    ///
-    /// # Safety
-    ///
-    /// The caller is compiled for AVX2.
-    #[inline(always)]
-    #[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_possible_wrap,
-        reason = "a block is short"
-    )]
-    unsafe fn masks(bytes: &Range<usize>) -> [__m256i; VECTORS] {
-        // SAFETY: the caller keeps the conditions.
-        unsafe {
-            let (start, end) = (bytes.start as i32, bytes.end as i32);
-            let mut masks = [_mm256_setzero_si256(); VECTORS];
-            for (k, mask) in masks.iter_mut().enumerate() {
-                let first = _mm256_set1_epi32(32 * k as i32);
-                let own = _mm256_add_epi32(_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28), first);
-                let below = _mm256_cmpgt_epi32(_mm256_set1_epi32(start), own);
-                *mask = _mm256_andnot_si256(below, _mm256_cmpgt_epi32(_mm256_set1_epi32(end), own));
-            }
-            masks
-        }
-    }
-
-    /// Writes a vector's functions.
-    macro_rules! vector {
-        ($vector:ident of $element:ty: $all:ident $load:ident $store:ident $stream:ident
-            $of_bits:ident $compare:ident $round:ident $choose:ident
-            $($own:ident($($other:ident)?) = $instruction:ident;)*) => {
-            #[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]
-            impl Vector for $vector {
-                type Element = $element;
-
-                #[inline(always)]
-                unsafe fn all(value: f32) -> Self {
-                    // SAFETY: the caller keeps the conditions, here and in all that follow.
-                    unsafe { $all(value.into()) }
-                }
-                #[inline(always)]
-                unsafe fn every(element: *const u8) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $all(element.cast::<$element>().read_unaligned()) }
-                }
-                #[inline(always)]
-                unsafe fn load(from: *const u8) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $load(from.cast()) }
-                }
-                #[inline(always)]
-                unsafe fn load_some(from: *const u8, some: __m256i) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $of_bits(_mm256_maskload_epi32(from.cast(), some)) }
-                }
-                #[inline(always)]
-                unsafe fn store(self, to: *mut u8) {
-                    // SAFETY: as above.
-                    unsafe { $store(to.cast(), self) }
-                }
-                #[inline(always)]
-                unsafe fn stream(self, to: *mut u8) {
-                    // SAFETY: as above.
-                    unsafe { $stream(to.cast(), self) }
-                }
-                #[inline(always)]
-                unsafe fn compare<const HOW: i32>(self, other: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $compare::<HOW>(self, other) }
-                }
-                #[inline(always)]
-                unsafe fn round<const HOW: i32>(self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $round::<HOW>(self) }
-                }
-                #[inline(always)]
-                unsafe fn choose(self, first: Self, second: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $choose(second, first, self) }
-                }
-                $(
-                    #[inline(always)]
-                    unsafe fn $own(self $(, $other: Self)?) -> Self {
-                        // SAFETY: as above.
-                        unsafe { $instruction(self $(, $other)?) }
-                    }
-                )*
-            }
-        };
-    }
-
-    vector! { __m256 of f32: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps
-    _mm256_castsi256_ps _mm256_cmp_ps _mm256_round_ps _mm256_blendv_ps
-        add(other) = _mm256_add_ps;
-        sub(other) = _mm256_sub_ps;
-        mul(other) = _mm256_mul_ps;
-        div(other) = _mm256_div_ps;
-        sqrt() = _mm256_sqrt_ps;
-        or(other) = _mm256_or_ps;
-        xor(other) = _mm256_xor_ps;
-        and_not(other) = _mm256_andnot_ps;
-    }
-
-    vector! { __m256d of f64: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd
-    _mm256_castsi256_pd _mm256_cmp_pd _mm256_round_pd _mm256_blendv_pd
-        add(other) = _mm256_add_pd;
-        sub(other) = _mm256_sub_pd;
-        mul(other) = _mm256_mul_pd;
-        div(other) = _mm256_div_pd;
-        sqrt() = _mm256_sqrt_pd;
-        or(other) = _mm256_or_pd;
-        xor(other) = _mm256_xor_pd;
-        and_not(other) = _mm256_andnot_pd;
-    }
-
+    /// The loops of AVX2.
     pub(super) const fn chains<V: Vector>() -> Chains {
-        Chains { whole: whole::<V>, part: part::<V>, fill: fill::<V> }
+        let (whole, part) = (whole::<V, SHORT, false>, part::<V, SHORT, false>);
+        Chains { whole, part, fill: fill::<V, SHORT>, banks: &[] }
+    }
+
+    /// The loops of AVX-512.
+    pub(super) const fn banked<V: Vector>() -> Chains {
+        let (whole, part) = (whole_banked::<V, LONG, true>, part_banked::<V, LONG, true>);
+        Chains { whole, part, fill: fill_banked::<V, LONG>, banks: &[Bank::First, Bank::Second] }
+    }
+
+    /// The accumulator, and the banks beside it.
+    struct Registers<V, const N: usize> {
+        accumulator: [V; N],
+        first: [V; N],
+        second: [V; N],
+    }
+
+    impl<V: Vector, const N: usize> Registers<V, N> {
+        /// # Safety
+        ///
+        /// The caller is compiled for the vectors.
+        #[inline(always)]
+        unsafe fn new() -> Self {
+            // SAFETY: the caller keeps the condition.
+            let zeros = unsafe { [V::all(0.0); N] };
+            Self { accumulator: zeros, first: zeros, second: zeros }
+        }
     }
 
     compiled_for_levels! {
         /// # Safety
         ///
         /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn whole<V: Vector>(
+        unsafe fn whole, whole_banked<V: Vector, const N: usize, const BANKS: bool>(
             steps: &[Step],
             out: *mut u8,
             blocks: Range<usize>,
             asks: &[*const u8],
         ) {
-            for at in blocks.step_by(BLOCK) {
-                // SAFETY: the caller keeps the conditions.
-                unsafe {
-                    let none = [_mm256_setzero_si256(); VECTORS];
-                    for (k, vector) in block::<V, false>(steps, at, &none, asks).into_iter().enumerate() {
+            // SAFETY: the caller keeps the conditions.
+            unsafe {
+                let mut registers = Registers::<V, N>::new();
+                for at in blocks.step_by(BLOCK) {
+                    block::<V, N, BANKS, false>(&mut registers, steps, at, 0, asks);
+                    for (k, vector) in registers.accumulator.into_iter().enumerate() {
                         vector.stream(out.wrapping_add(at + k * size_of::<V>()));
                     }
                 }
@@ -358,7 +257,7 @@ mod x86 {
         /// # Safety
         ///
         /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn part<V: Vector>(
+        unsafe fn part, part_banked<V: Vector, const N: usize, const BANKS: bool>(
             steps: &[Step],
             out: *mut u8,
             at: isize,
@@ -366,17 +265,21 @@ mod x86 {
             asks: &[*const u8],
         ) {
             let at = at.cast_unsigned();
+            // A bit for each of the words that are wanted.
+            let below = |end: usize| u64::MAX.checked_shl(end as u32 / 4).map_or(u64::MAX, |above| !above);
+            let some = below(wanted.end) & !below(wanted.start);
             // SAFETY: the caller keeps the conditions.
             unsafe {
-                let some = masks(&wanted);
-                for (k, vector) in block::<V, true>(steps, at, &some, asks).into_iter().enumerate() {
+                let mut registers = Registers::<V, N>::new();
+                block::<V, N, BANKS, true>(&mut registers, steps, at, some, asks);
+                for (k, vector) in registers.accumulator.into_iter().enumerate() {
                     let first = k * size_of::<V>();
                     let (from, to) = (wanted.start.max(first), wanted.end.min(first + size_of::<V>()));
                     let place = out.wrapping_add(at);
                     if to == from + size_of::<V>() {
                         vector.stream(place.wrapping_add(first));
                     } else if from < to {
-                        let mut bytes = [0_u8; size_of::<__m256>()];
+                        let mut bytes = [0_u8; size_of::<__m512>()];
                         vector.store(bytes.as_mut_ptr());
                         let own = bytes.as_ptr().wrapping_add(from - first);
                         stream::edge(place.wrapping_add(from), own, to - from);
@@ -393,145 +296,174 @@ mod x86 {
         /// # Safety
         ///
         /// There are a block and an element; the machine has the features.
-        unsafe fn fill<V: Vector>(block: *mut u8, element: *const u8) {
+        unsafe fn fill, fill_banked<V: Vector, const N: usize>(block: *mut u8, element: *const u8) {
             // SAFETY: the caller keeps the conditions.
             unsafe {
                 let vector = V::every(element);
-                for k in 0..VECTORS {
+                for k in 0..N {
                     vector.store(block.wrapping_add(k * size_of::<V>()));
                 }
             }
         }
     }
 
-    /// The results of a block; of a `PART`, what moves is read where results are wanted alone.
+    /// Makes the results of a block; of a `PART`, what moves is read where results are wanted alone: some words, a bit
+    /// for each.
     ///
     /// # Safety
     ///
-    /// The invariant of [`super`], and the caller is compiled for AVX2.
+    /// The invariant of [`super`], and the caller is compiled for the vectors, of which a block is so many.
     #[inline(always)]
-    unsafe fn block<V: Vector, const PART: bool>(
+    unsafe fn block<V: Vector, const N: usize, const BANKS: bool, const PART: bool>(
+        registers: &mut Registers<V, N>,
         steps: &[Step],
         at: usize,
-        some: &[__m256i; VECTORS],
+        some: u64,
         asks: &[*const u8],
-    ) -> [V; VECTORS] {
+    ) {
         for ask in asks {
             stream::ask_ahead(ask.wrapping_add(at), BLOCK);
         }
-        // SAFETY: the caller keeps the conditions.
-        unsafe {
-            let mut accumulator = [V::all(0.0); VECTORS];
-            for step in steps {
-                accumulator = stepped::<V, PART>(accumulator, step, at, some);
-            }
-            accumulator
+        for step in steps {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { act::<V, N, BANKS, PART>(registers, step, at, some) };
         }
     }
 
-    /// A vector of an operand; of a `PART`, what moves is read where results are wanted alone.
+    /// A vector of an operand in memory; of a `PART`, what moves is read where results are wanted alone.
     ///
     /// # Safety
     ///
-    /// The invariant of [`super`], and the caller is compiled for AVX2.
+    /// As [`block`].
     #[inline(always)]
     unsafe fn load<V: Vector, const PART: bool>(
         place: &Place,
         at: usize,
-        some: &[__m256i; VECTORS],
+        some: u64,
         k: usize,
     ) -> V {
-        let from = place.pointer.wrapping_add(if place.moves { at } else { 0 });
-        let from = from.wrapping_add(k * size_of::<V>());
+        let first = k * size_of::<V>();
+        let from = place.pointer.wrapping_add(if place.moves { at } else { 0 }).wrapping_add(first);
         // SAFETY: the caller keeps the conditions.
-        unsafe { if PART && place.moves { V::load_some(from, some[k]) } else { V::load(from) } }
+        unsafe {
+            if PART && place.moves {
+                V::load_some(from, (some >> (first / 4)) as u16)
+            } else {
+                V::load(from)
+            }
+        }
     }
 
-    /// The accumulator after a step.
+    /// Takes a step.
     ///
     /// # Safety
     ///
-    /// The invariant of [`super`], and the caller is compiled for AVX2.
+    /// As [`block`].
     #[inline(always)]
-    unsafe fn stepped<V: Vector, const PART: bool>(
-        was: [V; VECTORS],
+    unsafe fn act<V: Vector, const N: usize, const BANKS: bool, const PART: bool>(
+        registers: &mut Registers<V, N>,
         step: &Step,
         at: usize,
-        some: &[__m256i; VECTORS],
-    ) -> [V; VECTORS] {
+        some: u64,
+    ) {
+        let Registers { accumulator, first, second } = registers;
+        let [one, two] = &step.places;
         // SAFETY: the caller keeps the invariant.
         unsafe {
-            // Closures would be compiled for every machine.
-            macro_rules! one {
-                ($k:expr) => {
-                    load::<V, PART>(&step.places[0], at, some, $k)
-                };
-            }
-            macro_rules! two {
-                ($k:expr) => {
-                    load::<V, PART>(&step.places[1], at, some, $k)
-                };
-            }
+            // Closures would be compiled for every machine. The compiler must know in which registers operands are: there is
+            // a loop for every bank.
             macro_rules! each {
-                (|$is:ident, $k:ident| $value:expr) => {{
-                    let mut now = was;
-                    for $k in 0..VECTORS {
-                        let $is = was[$k];
-                        now[$k] = $value;
+                (|$is:ident| $value:expr) => {
+                    for k in 0..N {
+                        let $is = accumulator[k];
+                        accumulator[k] = $value;
                     }
-                    now
-                }};
+                };
+                (|$is:ident, $one:ident| $value:expr) => {
+                    match one.bank {
+                        Bank::First if BANKS => each!(k, $is, $one = first[k] => $value),
+                        Bank::Second if BANKS => each!(k, $is, $one = second[k] => $value),
+                        _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k) => $value),
+                    }
+                };
+                (|$is:ident, $one:ident, $two:ident| $value:expr) => {
+                    match one.bank {
+                        Bank::First if BANKS => each!(k, $is, $one = first[k], $two => $value),
+                        Bank::Second if BANKS => each!(k, $is, $one = second[k], $two => $value),
+                        _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k), $two => $value),
+                    }
+                };
+                ($k:ident, $is:ident, $one:ident = $from:expr, $two:ident => $value:expr) => {
+                    match two.bank {
+                        Bank::First if BANKS => each!($k, $is, $one = $from, $two = first[$k] => $value),
+                        Bank::Second if BANKS => each!($k, $is, $one = $from, $two = second[$k] => $value),
+                        _ => each!($k, $is, $one = $from, $two = load::<V, PART>(two, at, some, $k) => $value),
+                    }
+                };
+                ($k:ident, $is:ident, $($operand:ident = $from:expr),+ => $value:expr) => {
+                    for $k in 0..N {
+                        let $is = accumulator[$k];
+                        $(let $operand = $from;)+
+                        accumulator[$k] = $value;
+                    }
+                };
             }
-            const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-            const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-            const UP: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
-            const ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+            macro_rules! compare {
+                ($how:ident) => {
+                    each!(|is, one| is.compare::<$how>(one))
+                };
+            }
+            macro_rules! round {
+                ($how:ident) => {
+                    each!(|is| is.round::<{ $how | _MM_FROUND_NO_EXC }>())
+                };
+            }
             match step.act {
-                Act::Load => each!(|_is, k| one!(k)),
-                Act::Store => {
-                    for (k, vector) in was.into_iter().enumerate() {
-                        vector.store(step.places[0].pointer.wrapping_add(k * size_of::<V>()));
+                Act::Load => each!(|_is, one| one),
+                Act::Store => match one.bank {
+                    Bank::First if BANKS => *first = *accumulator,
+                    Bank::Second if BANKS => *second = *accumulator,
+                    _ => {
+                        for (k, vector) in accumulator.iter().enumerate() {
+                            vector.store(one.pointer.wrapping_add(k * size_of::<V>()));
+                        }
                     }
-                    was
-                }
-                Act::Add => each!(|is, k| is.add(one!(k))),
-                Act::Subtract => each!(|is, k| is.sub(one!(k))),
-                Act::From => each!(|is, k| one!(k).sub(is)),
-                Act::Multiply => each!(|is, k| is.mul(one!(k))),
-                Act::Divide => each!(|is, k| is.div(one!(k))),
-                Act::Under => each!(|is, k| one!(k).div(is)),
-                Act::Maximum => each!(|is, k| is.max(one!(k))),
-                Act::MaximumOf => each!(|is, k| one!(k).max(is)),
-                Act::Minimum => each!(|is, k| is.min(one!(k))),
-                Act::MinimumOf => each!(|is, k| one!(k).min(is)),
-                Act::Less => each!(|is, k| is.compare::<_CMP_LT_OQ>(one!(k))),
-                Act::LessEqual => each!(|is, k| is.compare::<_CMP_LE_OQ>(one!(k))),
-                Act::Greater => each!(|is, k| is.compare::<_CMP_GT_OQ>(one!(k))),
-                Act::GreaterEqual => each!(|is, k| is.compare::<_CMP_GE_OQ>(one!(k))),
-                Act::Equal => each!(|is, k| is.compare::<_CMP_EQ_OQ>(one!(k))),
-                Act::NotEqual => each!(|is, k| is.compare::<_CMP_NEQ_UQ>(one!(k))),
-                Act::Choose => each!(|is, k| is.choose(one!(k), two!(k))),
-                Act::Keep => each!(|is, k| one!(k).choose(is, two!(k))),
-                Act::Replace => each!(|is, k| one!(k).choose(two!(k), is)),
-                Act::Negative => each!(|is, _k| is.xor(V::all(-0.0))),
-                Act::Absolute => each!(|is, _k| V::all(-0.0).and_not(is)),
-                Act::Square => each!(|is, _k| is.mul(is)),
-                Act::Sqrt => each!(|is, _k| is.sqrt()),
-                Act::Reciprocal => each!(|is, _k| V::all(1.0).div(is)),
-                Act::Relu => {
-                    each!(|is, _k| is.compare::<_CMP_LE_OQ>(V::all(0.0)).and_not(is))
-                }
-                Act::Floor => each!(|is, _k| is.round::<DOWN>()),
-                Act::Ceil => each!(|is, _k| is.round::<UP>()),
-                Act::Round => each!(|is, _k| is.round::<NEAREST>()),
-                Act::Trunc => each!(|is, _k| is.round::<ZERO>()),
+                },
+                Act::Add => each!(|is, one| is.add(one)),
+                Act::Subtract => each!(|is, one| is.sub(one)),
+                Act::From => each!(|is, one| one.sub(is)),
+                Act::Multiply => each!(|is, one| is.mul(one)),
+                Act::Divide => each!(|is, one| is.div(one)),
+                Act::Under => each!(|is, one| one.div(is)),
+                Act::Maximum => each!(|is, one| is.max(one)),
+                Act::MaximumOf => each!(|is, one| one.max(is)),
+                Act::Minimum => each!(|is, one| is.min(one)),
+                Act::MinimumOf => each!(|is, one| one.min(is)),
+                Act::Less => compare!(_CMP_LT_OQ),
+                Act::LessEqual => compare!(_CMP_LE_OQ),
+                Act::Greater => compare!(_CMP_GT_OQ),
+                Act::GreaterEqual => compare!(_CMP_GE_OQ),
+                Act::Equal => compare!(_CMP_EQ_OQ),
+                Act::NotEqual => compare!(_CMP_NEQ_UQ),
+                Act::Choose => each!(|is, one, two| is.choose(one, two)),
+                Act::Keep => each!(|is, one, two| one.choose(is, two)),
+                Act::Replace => each!(|is, one, two| one.choose(two, is)),
+                Act::Negative => each!(|is| is.xor(V::all(-0.0))),
+                Act::Absolute => each!(|is| V::all(-0.0).and_not(is)),
+                Act::Square => each!(|is| is.mul(is)),
+                Act::Sqrt => each!(|is| is.sqrt()),
+                Act::Reciprocal => each!(|is| V::all(1.0).div(is)),
+                Act::Relu => each!(|is| is.compare::<_CMP_LE_OQ>(V::all(0.0)).and_not(is)),
+                Act::Floor => round!(_MM_FROUND_TO_NEG_INF),
+                Act::Ceil => round!(_MM_FROUND_TO_POS_INF),
+                Act::Round => round!(_MM_FROUND_TO_NEAREST_INT),
+                Act::Trunc => round!(_MM_FROUND_TO_ZERO),
                 Act::Exp => {
-                    let (mut now, count) = (was, BLOCK / size_of::<V::Element>());
+                    let (was, count) = (*accumulator, BLOCK / size_of::<V::Element>());
                     let from = slice::from_raw_parts(was.as_ptr().cast::<V::Element>(), count);
-                    let to = slice::from_raw_parts_mut(now.as_mut_ptr().cast(), count);
+                    let to = slice::from_raw_parts_mut(accumulator.as_mut_ptr().cast(), count);
                     // Both stay in registers, since the compiler knows how many there are.
                     V::Element::exp_tile::<true>(from.iter().copied(), to);
-                    now
                 }
             }
         }

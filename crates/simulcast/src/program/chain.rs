@@ -6,8 +6,8 @@
 //! where(a > b, a, b) * c   load a, greater than b, choose a or b, times c
 //! ```
 //!
-//! A value that the next step alone reads stays in the accumulator; every other one is stored in a block of
-//! its own, in the first-level cache. What repeats along a run fills a block, and steps that read nothing else
+//! A value that the next step alone reads stays in the accumulator; every other one is stored in registers while there
+//! are any, or in a block of its own, in the first-level cache. What repeats along a run fills a block, and steps that read nothing else
 //! are done once for it.
 //!
 //! It is for results that go past the caches: then the loop waits for memory, and memory for nothing. Loops for
@@ -20,7 +20,7 @@ use std::cell::Cell;
 use super::code::{Args, Flat, From, LEAVES, Slot};
 use super::graph::Bytes;
 use crate::dtype::DType;
-use crate::kernels::{self, Act, BLOCK, Chains, Place, Step};
+use crate::kernels::{self, Act, BLOCK, Bank, Chains, Place, Step};
 use crate::level::{Kind, Level};
 use crate::stream;
 
@@ -52,7 +52,6 @@ impl Chain {
     /// The steps as a chain; none where some step is of another type, or chains have none for it.
     pub(super) fn new(steps: &[(Flat, DType)], leaves: usize, level: Level) -> Option<Self> {
         let &(_, dtype) = steps.last()?;
-        let loops = loops(dtype, level)?;
         let mut places: Vec<(From, bool)> = Vec::with_capacity(steps.len());
         let (mut applies, mut constants): (Vec<Apply>, Vec<Bytes>) = (Vec::new(), Vec::new());
         for &(ref step, own) in steps {
@@ -89,16 +88,29 @@ impl Chain {
         }
         let few = applies.len() <= MOST && constants.len() + leaves <= MOST;
         let last = matches!(places.last()?.0, From::Made(_));
+        let loops = loops(dtype, level, wants_banks(&applies))?;
         (few && last).then_some(Self { applies, constants, leaves, size: dtype.size(), loops })
     }
 }
 
+/// Whether some value waits for others, and could do so in registers. Exponentials need all of those.
+fn wants_banks(applies: &[Apply]) -> bool {
+    let reads = |next: &Apply, at: usize| next.args.iter().any(|from| from == From::Made(at));
+    let mut pairs = applies.windows(2).enumerate();
+    let waits = pairs.any(|(at, pair)| pair[0].readers > 1 || !reads(&pair[1], at));
+    waits && applies.iter().all(|apply| apply.act != Act::Exp)
+}
+
 /// The loops for a type, where this machine has any.
-fn loops(dtype: DType, level: Level) -> Option<Chains> {
+#[cfg_attr(
+    not(all(target_arch = "x86_64", not(miri))),
+    allow(unused_variables, reason = "there are no loops")
+)]
+fn loops(dtype: DType, level: Level, banks: bool) -> Option<Chains> {
     match (dtype, level.kind()) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (DType::F32 | DType::F64, Kind::Avx2 | Kind::Avx512) => {
-            Some(kernels::chains(dtype == DType::F64))
+        (DType::F32 | DType::F64, kind @ (Kind::Avx2 | Kind::Avx512)) => {
+            Some(kernels::chains(dtype == DType::F64, banks && kind == Kind::Avx512))
         }
         (_, Kind::Baseline) => None,
         #[cfg(target_arch = "x86_64")]
@@ -124,6 +136,8 @@ pub(super) struct Prepared {
     slots: Vec<Slot>,
     /// Whether each value repeats.
     repeats: Vec<bool>,
+    /// The values in registers: each with its bank, and the last step that reads it.
+    banked: Vec<(usize, Bank, usize)>,
 }
 
 impl Prepared {
@@ -135,6 +149,7 @@ impl Prepared {
             each: Vec::new(),
             slots: Vec::new(),
             repeats: Vec::new(),
+            banked: Vec::new(),
         }
     }
 
@@ -192,6 +207,7 @@ impl Prepared {
         self.once.clear();
         self.each.clear();
         self.slots.clear();
+        self.banked.clear();
         self.emit(chain, true);
         self.emit(chain, false);
         // A result that repeats was stored.
@@ -230,8 +246,25 @@ impl Prepared {
             let stays = apply.readers == 1 && next.is_some_and(reads);
             let last = at + 1 == chain.applies.len() && !once;
             if !stays && !last {
+                if !once {
+                    self.bank(chain, at);
+                }
                 self.push(chain, Act::Store, &[made], once);
             }
+        }
+    }
+
+    /// Takes a bank for a value that was just made, if one is free by now.
+    fn bank(&mut self, chain: &Chain, made: usize) {
+        self.banked.retain(|&(_, _, last)| last > made);
+        let taken = |bank: &&Bank| self.banked.iter().any(|(_, held, _)| held == *bank);
+        let reads =
+            |at: &usize| chain.applies[*at].args.iter().any(|from| from == From::Made(made));
+        let last = (made + 1..chain.applies.len()).rfind(reads);
+        if let (Some(&bank), Some(last)) =
+            (chain.loops.banks.iter().find(|bank| !taken(bank)), last)
+        {
+            self.banked.push((made, bank, last));
         }
     }
 
@@ -239,7 +272,7 @@ impl Prepared {
     fn push(&mut self, chain: &Chain, act: Act, operands: &[From], once: bool) {
         let splat = self.splat.unwrap_or(0);
         let instruction = if once { self.once.len() } else { self.each.len() };
-        let mut places = [Place { pointer: std::ptr::null_mut(), moves: false }; 2];
+        let mut places = [Place::NONE; 2];
         for (arg, (to, &from)) in places.iter_mut().zip(operands).enumerate() {
             match from {
                 From::Leaf(leaf) if splat >> leaf & 1 == 0 => {
@@ -248,7 +281,10 @@ impl Prepared {
                 }
                 From::Leaf(leaf) => to.pointer = self.leaf(chain, leaf),
                 From::Constant(constant) => to.pointer = self.constant(chain, constant),
-                From::Made(made) => to.pointer = self.block(made),
+                From::Made(made) => match self.banked.iter().find(|(own, ..)| *own == made) {
+                    Some(&(_, bank, _)) => to.bank = bank,
+                    None => to.pointer = self.block(made),
+                },
             }
         }
         let list = if once { &mut self.once } else { &mut self.each };
@@ -421,9 +457,14 @@ mod tests {
     // [E_BROADCAST_ANY_FUNC_3050]
     #[test]
     fn a_chain_is_its_steps_one_after_the_other() {
-        let Some(level) = Level::avx2() else { return };
+        for level in [Level::avx2(), Level::avx512()].into_iter().flatten() {
+            chains_are_their_steps(level);
+        }
+    }
+
+    fn chains_are_their_steps(level: Level) {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        let (mut used, mut turned) = (0, 0);
+        let (mut used, mut turned, mut banked) = (0, 0, 0);
         for case in 0..4000 {
             let dtype = if case % 2 == 0 { DType::F32 } else { DType::F64 };
             let size = dtype.size();
@@ -478,9 +519,12 @@ mod tests {
                 assert!(all[..over].iter().chain(&all[end..]).all(|&byte| byte == 7));
             }
             used += 1;
-            turned += usize::from(prepared.each.iter().any(|step| step.act.turned() != step.act));
+            let any = |what: fn(&Step) -> bool| usize::from(prepared.each.iter().any(what));
+            turned += any(|step| step.act.turned() != step.act);
+            banked += any(|step| step.act == Act::Store && step.places[0].bank != Bank::None);
         }
         assert!(used > 3000 && turned > 500, "{used} chains, {turned} of them turned");
+        assert_eq!(banked > 500, level.kind() != Kind::Avx2, "{banked} of them with banks");
     }
 
     #[test]
