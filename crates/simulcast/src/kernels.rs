@@ -45,7 +45,7 @@ use crate::{DType, Op};
 pub(crate) use cast::cast;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use chain::chains;
-pub(crate) use chain::{Act, BLOCK, Bank, Chains, Place, Step};
+pub(crate) use chain::{Act, BLOCK, Bank, Chains, Place, Registers, Step};
 pub(crate) use fold::{
     Abreast, Down, EIGHT, Fold, LEAF, RowFold, Rows, WIDE, abreast, fold, folds,
 };

@@ -5,8 +5,8 @@
 //! step after the other changes it by what it reads. Which step comes next is looked up once a block, and
 //! the processor guesses it right: the steps are always the same.
 //!
-//! With AVX-512 there is room for more, and what a later step reads stays in registers too, in [banks](Bank).
-//! Otherwise it is stored, and every such store holds up those that go past the caches (see [`crate::stream`]).
+//! Every other store holds up those that go past the caches (see [`crate::stream`]). With AVX-512 there is room to do
+//! without: what a later step reads stays in registers too, in [banks](Bank), and exponentials keep all that they make.
 //!
 //! Results are those of the loops of each step alone, to the bit.
 //!
@@ -168,15 +168,28 @@ pub(crate) struct Chains {
     pub(crate) banks: &'static [Bank],
 }
 
-/// The loops of `float32` or, `wide`, of `float64`: of AVX2 or, with banks, of AVX-512.
+/// What the registers are used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Registers {
+    /// Those of AVX2, for the accumulator and what changes it.
+    Short,
+    /// Those of AVX-512, for the same.
+    Long,
+    /// Those of AVX-512, for banks too.
+    Banked,
+}
+
+/// The loops of `float32` or, `wide`, of `float64`.
 #[cfg(target_arch = "x86_64")]
-pub(crate) const fn chains(wide: bool, banks: bool) -> Chains {
+pub(crate) const fn chains(wide: bool, registers: Registers) -> Chains {
     use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
-    match (wide, banks) {
-        (false, false) => x86::chains::<__m256>(),
-        (true, false) => x86::chains::<__m256d>(),
-        (false, true) => x86::banked::<__m512>(),
-        (true, true) => x86::banked::<__m512d>(),
+    match (wide, registers) {
+        (false, Registers::Short) => x86::short::<__m256>(),
+        (true, Registers::Short) => x86::short::<__m256d>(),
+        (false, Registers::Long) => x86::long::<__m512>(),
+        (true, Registers::Long) => x86::long::<__m512d>(),
+        (false, Registers::Banked) => x86::banked::<__m512>(),
+        (true, Registers::Banked) => x86::banked::<__m512d>(),
     }
 }
 
@@ -199,26 +212,29 @@ mod x86 {
     const SHORT: usize = BLOCK / size_of::<__m256>();
     const LONG: usize = BLOCK / size_of::<__m512>();
 
-    /// The loops of AVX2.
-    pub(super) const fn chains<V: Vector>() -> Chains {
-        let (whole, part) = (whole::<V, SHORT, false>, part::<V, SHORT, false>);
-        Chains { whole, part, fill: fill::<V, SHORT>, banks: &[] }
+    pub(super) const fn short<V: Vector>() -> Chains {
+        let (whole, part) = (whole_short::<V, SHORT, false>, part_short::<V, SHORT, false>);
+        Chains { whole, part, fill: fill_short::<V, SHORT>, banks: &[] }
     }
 
-    /// The loops of AVX-512.
+    pub(super) const fn long<V: Vector>() -> Chains {
+        let (whole, part) = (whole_long::<V, LONG, false>, part_long::<V, LONG, false>);
+        Chains { whole, part, fill: fill_long::<V, LONG>, banks: &[] }
+    }
+
     pub(super) const fn banked<V: Vector>() -> Chains {
-        let (whole, part) = (whole_banked::<V, LONG, true>, part_banked::<V, LONG, true>);
-        Chains { whole, part, fill: fill_banked::<V, LONG>, banks: &[Bank::First, Bank::Second] }
+        let (whole, part) = (whole_long::<V, LONG, true>, part_long::<V, LONG, true>);
+        Chains { whole, part, fill: fill_long::<V, LONG>, banks: &[Bank::First, Bank::Second] }
     }
 
     /// The accumulator, and the banks beside it.
-    struct Registers<V, const N: usize> {
+    struct Held<V, const N: usize> {
         accumulator: [V; N],
         first: [V; N],
         second: [V; N],
     }
 
-    impl<V: Vector, const N: usize> Registers<V, N> {
+    impl<V: Vector, const N: usize> Held<V, N> {
         /// # Safety
         ///
         /// The caller is compiled for the vectors.
@@ -234,7 +250,7 @@ mod x86 {
         /// # Safety
         ///
         /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn whole, whole_banked<V: Vector, const N: usize, const BANKS: bool>(
+        unsafe fn whole_short, whole_long<V: Vector, const N: usize, const BANKS: bool>(
             steps: &[Step],
             out: *mut u8,
             blocks: Range<usize>,
@@ -242,10 +258,10 @@ mod x86 {
         ) {
             // SAFETY: the caller keeps the conditions.
             unsafe {
-                let mut registers = Registers::<V, N>::new();
+                let mut held = Held::<V, N>::new();
                 for at in blocks.step_by(BLOCK) {
-                    block::<V, N, BANKS, false>(&mut registers, steps, at, 0, asks);
-                    for (k, vector) in registers.accumulator.into_iter().enumerate() {
+                    block::<V, N, BANKS, false>(&mut held, steps, at, 0, asks);
+                    for (k, vector) in held.accumulator.into_iter().enumerate() {
                         vector.stream(out.wrapping_add(at + k * size_of::<V>()));
                     }
                 }
@@ -257,7 +273,7 @@ mod x86 {
         /// # Safety
         ///
         /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn part, part_banked<V: Vector, const N: usize, const BANKS: bool>(
+        unsafe fn part_short, part_long<V: Vector, const N: usize, const BANKS: bool>(
             steps: &[Step],
             out: *mut u8,
             at: isize,
@@ -270,9 +286,9 @@ mod x86 {
             let some = below(wanted.end) & !below(wanted.start);
             // SAFETY: the caller keeps the conditions.
             unsafe {
-                let mut registers = Registers::<V, N>::new();
-                block::<V, N, BANKS, true>(&mut registers, steps, at, some, asks);
-                for (k, vector) in registers.accumulator.into_iter().enumerate() {
+                let mut held = Held::<V, N>::new();
+                block::<V, N, BANKS, true>(&mut held, steps, at, some, asks);
+                for (k, vector) in held.accumulator.into_iter().enumerate() {
                     let first = k * size_of::<V>();
                     let (from, to) = (wanted.start.max(first), wanted.end.min(first + size_of::<V>()));
                     let place = out.wrapping_add(at);
@@ -296,7 +312,7 @@ mod x86 {
         /// # Safety
         ///
         /// There are a block and an element; the machine has the features.
-        unsafe fn fill, fill_banked<V: Vector, const N: usize>(block: *mut u8, element: *const u8) {
+        unsafe fn fill_short, fill_long<V: Vector, const N: usize>(block: *mut u8, element: *const u8) {
             // SAFETY: the caller keeps the conditions.
             unsafe {
                 let vector = V::every(element);
@@ -315,7 +331,7 @@ mod x86 {
     /// The invariant of [`super`], and the caller is compiled for the vectors, of which a block is so many.
     #[inline(always)]
     unsafe fn block<V: Vector, const N: usize, const BANKS: bool, const PART: bool>(
-        registers: &mut Registers<V, N>,
+        held: &mut Held<V, N>,
         steps: &[Step],
         at: usize,
         some: u64,
@@ -326,7 +342,7 @@ mod x86 {
         }
         for step in steps {
             // SAFETY: the caller keeps the conditions.
-            unsafe { act::<V, N, BANKS, PART>(registers, step, at, some) };
+            unsafe { act::<V, N, BANKS, PART>(held, step, at, some) };
         }
     }
 
@@ -361,12 +377,12 @@ mod x86 {
     /// As [`block`].
     #[inline(always)]
     unsafe fn act<V: Vector, const N: usize, const BANKS: bool, const PART: bool>(
-        registers: &mut Registers<V, N>,
+        held: &mut Held<V, N>,
         step: &Step,
         at: usize,
         some: u64,
     ) {
-        let Registers { accumulator, first, second } = registers;
+        let Held { accumulator, first, second } = held;
         let [one, two] = &step.places;
         // SAFETY: the caller keeps the invariant.
         unsafe {

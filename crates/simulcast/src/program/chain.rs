@@ -20,7 +20,7 @@ use std::cell::Cell;
 use super::code::{Args, Flat, From, LEAVES, Slot};
 use super::graph::Bytes;
 use crate::dtype::DType;
-use crate::kernels::{self, Act, BLOCK, Bank, Chains, Place, Step};
+use crate::kernels::{self, Act, BLOCK, Bank, Chains, Place, Registers, Step};
 use crate::level::{Kind, Level};
 use crate::stream;
 
@@ -88,17 +88,18 @@ impl Chain {
         }
         let few = applies.len() <= MOST && constants.len() + leaves <= MOST;
         let last = matches!(places.last()?.0, From::Made(_));
-        let loops = loops(dtype, level, wants_banks(&applies))?;
+        let loops = loops(dtype, level, wants(&applies))?;
         (few && last).then_some(Self { applies, constants, leaves, size: dtype.size(), loops })
     }
 }
 
-/// Whether some value waits for others, and could do so in registers. Exponentials need all of those.
-fn wants_banks(applies: &[Apply]) -> bool {
+/// What steps use many registers for: values that wait for others. Exponentials need all of them.
+fn wants(applies: &[Apply]) -> Registers {
     let reads = |next: &Apply, at: usize| next.args.iter().any(|from| from == From::Made(at));
-    let mut pairs = applies.windows(2).enumerate();
-    let waits = pairs.any(|(at, pair)| pair[0].readers > 1 || !reads(&pair[1], at));
-    waits && applies.iter().all(|apply| apply.act != Act::Exp)
+    let waits = |(at, pair): (usize, &[Apply])| pair[0].readers > 1 || !reads(&pair[1], at);
+    let exp = applies.iter().any(|apply| apply.act == Act::Exp);
+    let banks = !exp && applies.windows(2).enumerate().any(waits);
+    if banks { Registers::Banked } else { Registers::Long }
 }
 
 /// The loops for a type, where this machine has any.
@@ -106,11 +107,15 @@ fn wants_banks(applies: &[Apply]) -> bool {
     not(all(target_arch = "x86_64", not(miri))),
     allow(unused_variables, reason = "there are no loops")
 )]
-fn loops(dtype: DType, level: Level, banks: bool) -> Option<Chains> {
+fn loops(dtype: DType, level: Level, wants: Registers) -> Option<Chains> {
     match (dtype, level.kind()) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (DType::F32 | DType::F64, kind @ (Kind::Avx2 | Kind::Avx512)) => {
-            Some(kernels::chains(dtype == DType::F64, banks && kind == Kind::Avx512))
+        (DType::F32 | DType::F64, Kind::Avx2) => {
+            Some(kernels::chains(dtype == DType::F64, Registers::Short))
+        }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        (DType::F32 | DType::F64, Kind::Avx512) => {
+            Some(kernels::chains(dtype == DType::F64, wants))
         }
         (_, Kind::Baseline) => None,
         #[cfg(target_arch = "x86_64")]
