@@ -64,6 +64,10 @@ pub(crate) enum Act {
     Round,
     Trunc,
     Exp,
+    Log,
+    Tanh,
+    Sigmoid,
+    Erf,
 }
 
 impl Act {
@@ -94,8 +98,22 @@ impl Act {
             Op::Round => Self::Round,
             Op::Trunc => Self::Trunc,
             Op::Exp => Self::Exp,
+            Op::Log => Self::Log,
+            Op::Tanh => Self::Tanh,
+            Op::Sigmoid => Self::Sigmoid,
+            Op::Erf => Self::Erf,
             _ => return None,
         })
+    }
+
+    /// Whether it takes many registers: all but exponentials need those of AVX-512.
+    pub(crate) const fn is_function(self) -> bool {
+        matches!(self, Self::Exp | Self::Log | Self::Tanh | Self::Sigmoid | Self::Erf)
+    }
+
+    /// Whether memory waits for it, even where there are many registers.
+    pub(crate) const fn is_slow(self) -> bool {
+        matches!(self, Self::Log | Self::Erf)
     }
 
     /// The same of two operands, where the second one is the accumulator.
@@ -166,16 +184,18 @@ pub(crate) struct Chains {
     pub(crate) fill: unsafe fn(block: *mut u8, element: *const u8),
     /// What may stay in registers.
     pub(crate) banks: &'static [Bank],
+    /// Whether there are all [functions](Act::is_function).
+    pub(crate) functions: bool,
 }
 
 /// What the registers are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Registers {
-    /// Those of AVX2, for the accumulator and what changes it.
+    /// Those of AVX2, for the accumulator and what changes it: no [function](Act::is_function) but exponentials.
     Short,
-    /// Those of AVX-512, for the same.
+    /// Those of AVX-512, for the same and all functions.
     Long,
-    /// Those of AVX-512, for banks too.
+    /// Those of AVX-512, for banks: no functions.
     Banked,
 }
 
@@ -199,6 +219,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
+    use std::mem::MaybeUninit;
     use std::ops::Range;
     use std::slice;
 
@@ -212,19 +233,43 @@ mod x86 {
     const SHORT: usize = BLOCK / size_of::<__m256>();
     const LONG: usize = BLOCK / size_of::<__m512>();
 
+    /// What loops use the registers for.
+    trait Use {
+        const BANKS: bool = false;
+        const FUNCTIONS: bool = false;
+    }
+
+    struct Short;
+    struct Long;
+    struct Banked;
+
+    impl Use for Short {}
+    impl Use for Long {
+        const FUNCTIONS: bool = true;
+    }
+    impl Use for Banked {
+        const BANKS: bool = true;
+    }
+
     pub(super) const fn short<V: Vector>() -> Chains {
-        let (whole, part) = (whole_short::<V, SHORT, false>, part_short::<V, SHORT, false>);
-        Chains { whole, part, fill: fill_short::<V, SHORT>, banks: &[] }
+        let (whole, part) = (whole_short::<V, Short, SHORT>, part_short::<V, Short, SHORT>);
+        Chains { whole, part, fill: fill_short::<V, SHORT>, banks: &[], functions: false }
     }
 
     pub(super) const fn long<V: Vector>() -> Chains {
-        let (whole, part) = (whole_long::<V, LONG, false>, part_long::<V, LONG, false>);
-        Chains { whole, part, fill: fill_long::<V, LONG>, banks: &[] }
+        let (whole, part) = (whole_long::<V, Long, LONG>, part_long::<V, Long, LONG>);
+        Chains { whole, part, fill: fill_long::<V, LONG>, banks: &[], functions: true }
     }
 
     pub(super) const fn banked<V: Vector>() -> Chains {
-        let (whole, part) = (whole_long::<V, LONG, true>, part_long::<V, LONG, true>);
-        Chains { whole, part, fill: fill_long::<V, LONG>, banks: &[Bank::First, Bank::Second] }
+        let (whole, part) = (whole_long::<V, Banked, LONG>, part_long::<V, Banked, LONG>);
+        Chains {
+            whole,
+            part,
+            fill: fill_long::<V, LONG>,
+            banks: &[Bank::First, Bank::Second],
+            functions: false,
+        }
     }
 
     /// The accumulator, and the banks beside it.
@@ -250,7 +295,7 @@ mod x86 {
         /// # Safety
         ///
         /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn whole_short, whole_long<V: Vector, const N: usize, const BANKS: bool>(
+        unsafe fn whole_short, whole_long<V: Vector, U: Use, const N: usize>(
             steps: &[Step],
             out: *mut u8,
             blocks: Range<usize>,
@@ -260,7 +305,7 @@ mod x86 {
             unsafe {
                 let mut held = Held::<V, N>::new();
                 for at in blocks.step_by(BLOCK) {
-                    block::<V, N, BANKS, false>(&mut held, steps, at, 0, asks);
+                    block::<V, U, N, false>(&mut held, steps, at, 0, asks);
                     for (k, vector) in held.accumulator.into_iter().enumerate() {
                         vector.stream(out.wrapping_add(at + k * size_of::<V>()));
                     }
@@ -273,7 +318,7 @@ mod x86 {
         /// # Safety
         ///
         /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn part_short, part_long<V: Vector, const N: usize, const BANKS: bool>(
+        unsafe fn part_short, part_long<V: Vector, U: Use, const N: usize>(
             steps: &[Step],
             out: *mut u8,
             at: isize,
@@ -287,7 +332,7 @@ mod x86 {
             // SAFETY: the caller keeps the conditions.
             unsafe {
                 let mut held = Held::<V, N>::new();
-                block::<V, N, BANKS, true>(&mut held, steps, at, some, asks);
+                block::<V, U, N, true>(&mut held, steps, at, some, asks);
                 for (k, vector) in held.accumulator.into_iter().enumerate() {
                     let first = k * size_of::<V>();
                     let (from, to) = (wanted.start.max(first), wanted.end.min(first + size_of::<V>()));
@@ -330,7 +375,7 @@ mod x86 {
     ///
     /// The invariant of [`super`], and the caller is compiled for the vectors, of which a block is so many.
     #[inline(always)]
-    unsafe fn block<V: Vector, const N: usize, const BANKS: bool, const PART: bool>(
+    unsafe fn block<V: Vector, U: Use, const N: usize, const PART: bool>(
         held: &mut Held<V, N>,
         steps: &[Step],
         at: usize,
@@ -342,7 +387,7 @@ mod x86 {
         }
         for step in steps {
             // SAFETY: the caller keeps the conditions.
-            unsafe { act::<V, N, BANKS, PART>(held, step, at, some) };
+            unsafe { act::<V, U, N, PART>(held, step, at, some) };
         }
     }
 
@@ -376,7 +421,7 @@ mod x86 {
     ///
     /// As [`block`].
     #[inline(always)]
-    unsafe fn act<V: Vector, const N: usize, const BANKS: bool, const PART: bool>(
+    unsafe fn act<V: Vector, U: Use, const N: usize, const PART: bool>(
         held: &mut Held<V, N>,
         step: &Step,
         at: usize,
@@ -397,22 +442,22 @@ mod x86 {
                 };
                 (|$is:ident, $one:ident| $value:expr) => {
                     match one.bank {
-                        Bank::First if BANKS => each!(k, $is, $one = first[k] => $value),
-                        Bank::Second if BANKS => each!(k, $is, $one = second[k] => $value),
+                        Bank::First if U::BANKS => each!(k, $is, $one = first[k] => $value),
+                        Bank::Second if U::BANKS => each!(k, $is, $one = second[k] => $value),
                         _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k) => $value),
                     }
                 };
                 (|$is:ident, $one:ident, $two:ident| $value:expr) => {
                     match one.bank {
-                        Bank::First if BANKS => each!(k, $is, $one = first[k], $two => $value),
-                        Bank::Second if BANKS => each!(k, $is, $one = second[k], $two => $value),
+                        Bank::First if U::BANKS => each!(k, $is, $one = first[k], $two => $value),
+                        Bank::Second if U::BANKS => each!(k, $is, $one = second[k], $two => $value),
                         _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k), $two => $value),
                     }
                 };
                 ($k:ident, $is:ident, $one:ident = $from:expr, $two:ident => $value:expr) => {
                     match two.bank {
-                        Bank::First if BANKS => each!($k, $is, $one = $from, $two = first[$k] => $value),
-                        Bank::Second if BANKS => each!($k, $is, $one = $from, $two = second[$k] => $value),
+                        Bank::First if U::BANKS => each!($k, $is, $one = $from, $two = first[$k] => $value),
+                        Bank::Second if U::BANKS => each!($k, $is, $one = $from, $two = second[$k] => $value),
                         _ => each!($k, $is, $one = $from, $two = load::<V, PART>(two, at, some, $k) => $value),
                     }
                 };
@@ -434,11 +479,20 @@ mod x86 {
                     each!(|is| is.round::<{ $how | _MM_FROUND_NO_EXC }>())
                 };
             }
+            macro_rules! function {
+                ($name:ident) => {{
+                    let was = *accumulator;
+                    let (from, to) = elements(&was, accumulator);
+                    for (to, from) in to.iter_mut().zip(from) {
+                        to.write(from.$name::<true>());
+                    }
+                }};
+            }
             match step.act {
                 Act::Load => each!(|_is, one| one),
                 Act::Store => match one.bank {
-                    Bank::First if BANKS => *first = *accumulator,
-                    Bank::Second if BANKS => *second = *accumulator,
+                    Bank::First if U::BANKS => *first = *accumulator,
+                    Bank::Second if U::BANKS => *second = *accumulator,
                     _ => {
                         for (k, vector) in accumulator.iter().enumerate() {
                             vector.store(one.pointer.wrapping_add(k * size_of::<V>()));
@@ -474,14 +528,35 @@ mod x86 {
                 Act::Ceil => round!(_MM_FROUND_TO_POS_INF),
                 Act::Round => round!(_MM_FROUND_TO_NEAREST_INT),
                 Act::Trunc => round!(_MM_FROUND_TO_ZERO),
-                Act::Exp => {
-                    let (was, count) = (*accumulator, BLOCK / size_of::<V::Element>());
-                    let from = slice::from_raw_parts(was.as_ptr().cast::<V::Element>(), count);
-                    let to = slice::from_raw_parts_mut(accumulator.as_mut_ptr().cast(), count);
+                Act::Exp if !U::BANKS => {
+                    let was = *accumulator;
+                    let (from, to) = elements(&was, accumulator);
                     // Both stay in registers, since the compiler knows how many there are.
                     V::Element::exp_tile::<true>(from.iter().copied(), to);
                 }
+                Act::Log if U::FUNCTIONS => function!(log),
+                Act::Tanh if U::FUNCTIONS => function!(tanh),
+                Act::Sigmoid if U::FUNCTIONS => function!(sigmoid),
+                Act::Erf if U::FUNCTIONS => function!(erf),
+                // There is no such chain: see [`Registers`].
+                Act::Exp | Act::Log | Act::Tanh | Act::Sigmoid | Act::Erf => {}
             }
+        }
+    }
+
+    /// The elements of a block, and of another one.
+    #[inline(always)]
+    fn elements<'v, V: Vector, const N: usize>(
+        from: &'v [V; N],
+        to: &'v mut [V; N],
+    ) -> (&'v [V::Element], &'v mut [MaybeUninit<V::Element>]) {
+        let count = size_of::<[V; N]>() / size_of::<V::Element>();
+        // SAFETY: a vector is its elements, and those are less aligned than it is; what is written is initialised.
+        unsafe {
+            (
+                slice::from_raw_parts(from.as_ptr().cast(), count),
+                slice::from_raw_parts_mut(to.as_mut_ptr().cast(), count),
+            )
         }
     }
 }

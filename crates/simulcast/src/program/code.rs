@@ -129,11 +129,11 @@ pub(crate) struct Code {
     pub(crate) tile: usize,
     /// The bytes of a register.
     pub(crate) stride: usize,
-    /// Whether it is one slow loop.
+    /// Whether it is one slow loop, which memory waits for.
     pub(crate) spreads: bool,
     /// Whether the last loop can send its results past the caches.
     pub(crate) past: bool,
-    /// All of it as one loop, where there are several otherwise.
+    /// All of it as one loop, where there are several otherwise, or a slow one.
     pub(super) chain: Option<Chain>,
 }
 
@@ -337,8 +337,11 @@ impl Code {
             _ => result,
         };
         let mut code = Self::of(making, result, dtype, leaves);
-        if code.instructions.len() > 1 {
-            code.chain = Chain::new(steps, leaves.len(), level);
+        let (several, slow) = (code.instructions.len() > 1, code.spreads);
+        if several || slow {
+            let chain = Chain::new(steps, leaves.len(), level);
+            code.chain = chain.filter(|chain| several || chain.keeps_up());
+            code.spreads &= code.chain.is_none();
         }
         Some(code)
     }
