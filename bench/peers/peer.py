@@ -77,6 +77,16 @@ def measure(seconds, call):
     return min(times), statistics.median(times)
 
 
+def rest(longest=0.25):
+    """Waits until nothing works here: threads of some libraries keep a core busy for a while after a call."""
+    end = time.perf_counter() + longest
+    while time.perf_counter() < end:
+        used, step = time.process_time(), 0.002
+        time.sleep(step)
+        if time.process_time() - used < step / 4:
+            return
+
+
 def serve(engines, ready=lambda threads: None):
     """Each engine, `(name, threads, make)`: `make(case)` gives a call, or nothing for what it lacks.
 
@@ -99,6 +109,7 @@ def serve(engines, ready=lambda threads: None):
                 if calls.get(engine) is None:
                     continue
                 best, median = measure(question["seconds"], calls[engine])
+                rest()
             except Exception as error:  # Libraries have classes of their own for what they lack.
                 calls[engine] = None
                 first = (str(error) or type(error).__name__).splitlines()[0]
