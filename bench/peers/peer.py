@@ -109,12 +109,13 @@ def serve(engines, ready=lambda threads: None):
                 if calls.get(engine) is None:
                     continue
                 best, median = measure(question["seconds"], calls[engine])
-                rest()
             except Exception as error:  # Libraries have classes of their own for what they lack.
                 calls[engine] = None
                 first = (str(error) or type(error).__name__).splitlines()[0]
                 print(f"{engine} does not do {case['name']}: {first}", file=sys.stderr)
                 continue
+            finally:
+                rest()
             answer = {"engine": engine, "threads": threads, "best": best, "median": median}
             print(json.dumps(answer), file=answers, flush=True)
         print(file=answers, flush=True)

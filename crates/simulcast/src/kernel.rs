@@ -27,6 +27,7 @@ pub(crate) trait Body<const N: usize> {
 
     /// Whether its loops are compiled for levels of their own, so that the driver need not be for
     /// every one.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there is one level"))]
     const OWN_LEVELS: bool = false;
 
     /// How many `Out` make one result; the output's strides count them.

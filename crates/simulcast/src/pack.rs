@@ -219,6 +219,10 @@ unsafe fn turned<T: Copy, const WIDE: bool>(
     let whole = |side: usize, any: bool| {
         if any { (rows / side * side, columns / side * side) } else { (0, 0) }
     };
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        allow(unused_variables, reason = "there are no squares")
+    )]
     let (large, small) = (whole(2 * side, squares && WIDE), whole(side, squares));
     // SAFETY: rows and columns stay below their numbers, and are multiples of a square's side.
     unsafe {

@@ -1,4 +1,4 @@
-//! Chains: code that is many light steps, or exponentials, on `float32` or `float64`, as one loop.
+//! Chains: code that is many light steps, or some functions, on `float32` or `float64`, as one loop.
 //!
 //! ```text
 //! (a - b) / c * d + e      load a, less b, over c, times d, plus e
@@ -20,8 +20,12 @@ use std::cell::Cell;
 use super::code::{Args, Flat, From, LEAVES, Slot};
 use super::graph::Bytes;
 use crate::dtype::DType;
-use crate::kernels::{self, Act, BLOCK, Bank, Chains, Place, Registers, Step};
-use crate::level::{Kind, Level};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::kernels::Registers;
+use crate::kernels::{self, Act, BLOCK, Bank, Chains, Place, Step};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::level::Kind;
+use crate::level::Level;
 use crate::stream;
 
 /// The most values, and the most leaves and constants: so many blocks are a part of a first-level cache.
@@ -99,36 +103,37 @@ impl Chain {
 }
 
 /// The loops for steps of a type, where this machine has any.
-#[cfg_attr(
-    not(all(target_arch = "x86_64", not(miri))),
-    allow(unused_variables, reason = "there are no loops")
-)]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 fn loops(dtype: DType, level: Level, applies: &[Apply]) -> Option<Chains> {
     let functions = applies.iter().any(|apply| apply.act.is_function());
-    match (dtype, level.kind()) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (DType::F32 | DType::F64, Kind::Avx2) => {
+    let registers = match level.kind() {
+        Kind::Baseline => return None,
+        Kind::Avx2 => {
             let fit = |apply: &Apply| apply.act == Act::Exp || !apply.act.is_function();
-            let short = || kernels::chains(dtype == DType::F64, Registers::Short);
-            applies.iter().all(fit).then(short)
+            applies.iter().all(fit).then_some(Registers::Short)?
         }
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (DType::F32 | DType::F64, Kind::Avx512) => {
-            let banks = !functions && waits(applies);
-            let registers = if banks { Registers::Banked } else { Registers::Long };
-            Some(kernels::chains(dtype == DType::F64, registers))
-        }
-        (_, Kind::Baseline) => None,
-        #[cfg(target_arch = "x86_64")]
-        (_, Kind::Avx2 | Kind::Avx512) => None,
+        Kind::Avx512 if !functions && waits(applies) => Registers::Banked,
+        Kind::Avx512 => Registers::Long,
+    };
+    match dtype {
+        DType::F32 => Some(kernels::chains(false, registers)),
+        DType::F64 => Some(kernels::chains(true, registers)),
+        _ => None,
     }
 }
 
-/// Whether some value is read by others than the next step.
+/// Whether some value is read more than once, or not by the next step.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 fn waits(applies: &[Apply]) -> bool {
     let reads = |next: &Apply, at: usize| next.args.iter().any(|from| from == From::Made(at));
     let waits = |(at, pair): (usize, &[Apply])| pair[0].readers > 1 || !reads(&pair[1], at);
     applies.windows(2).enumerate().any(waits)
+}
+
+/// There are none elsewhere.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn loops(_: DType, _: Level, _: &[Apply]) -> Option<Chains> {
+    None
 }
 
 /// A block of one value after the other.
@@ -351,7 +356,7 @@ pub(super) unsafe fn run(
     let head = if over > 0 || bytes < BLOCK { bytes.min(BLOCK - over) } else { 0 };
     let whole = head + (bytes - head) / BLOCK * BLOCK;
     // SAFETY: every leaf that moves has as many bytes as there are results, and nothing else of it is read;
-    // everything else is a block. Levels without AVX2 have no chains.
+    // everything else is a block. `loops` gave those of a level that the machine has.
     unsafe {
         if !prepared.once.is_empty() {
             (loops.part)(&prepared.once, out, 0, 0..0, &[]);
@@ -544,7 +549,7 @@ mod tests {
             banked += any(|step| step.act == Act::Store && step.places[0].bank != Bank::None);
         }
         assert!(used > 2000 && turned > 500, "{used} chains, {turned} of them turned");
-        assert_eq!(banked > 200, level.kind() != Kind::Avx2, "{banked} of them with banks");
+        assert_eq!(banked > 200, Some(level) != Level::avx2(), "{banked} of them with banks");
     }
 
     #[test]
