@@ -115,6 +115,7 @@ fn programs_of_one_step_and_of_several() -> Result<(), Box<dyn std::error::Error
         let r = Array1::from_shape_fn(shape.1, |j| (j % 17) as f32);
         let (s, t) = (r.mapv(f16::from_f32), r.mapv(|x| x as i64 - 5));
         let (x, y, z) = (a.t(), b.t(), c.t());
+        let laid = x.as_standard_layout();
         let views: [AnyView<'_>; 6] =
             [(&x).into(), (&r).into(), (&y).into(), (&s).into(), (&z).into(), (&t).into()];
         let names = ["a", "r", "b", "s", "c", "t"];
@@ -145,6 +146,21 @@ fn programs_of_one_step_and_of_several() -> Result<(), Box<dyn std::error::Error
                 "at {}",
                 level.name()
             );
+            if level == Level::BASELINE {
+                continue;
+            }
+            // Of chains, the same as where the operand lies as the results do.
+            for text in ["exp(a)", "a * sigmoid(a + r)", "where(a > r, a - r, r - a) * r + a"] {
+                let expr = Expr::parse(text)?;
+                let program = expr.compile(&leaves, Promotion::Numpy)?.at_level(level)?;
+                let mut straight = views.clone();
+                straight[0] = (&laid).into();
+                assert!(
+                    program.run(&views)? == program.run(&straight)?,
+                    "{text} at {}",
+                    level.name()
+                );
+            }
         }
     }
     Ok(())

@@ -16,6 +16,7 @@
 use std::ops::Range;
 
 use crate::Op;
+use crate::stream::Strip;
 
 /// The bytes of a block: half of the registers of AVX2, an eighth of those of AVX-512.
 pub(crate) const BLOCK: usize = 256;
@@ -167,10 +168,15 @@ pub(crate) struct Step {
 /// past the caches, and need a fence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chains {
-    /// Blocks of results, from one place to another, in bytes from `out`; they begin at a line. What comes after
-    /// `asks` is asked for beside them.
-    pub(crate) whole:
-        unsafe fn(steps: &[Step], out: *mut u8, blocks: Range<usize>, asks: &[*const u8]),
+    /// Blocks of results, from one place to another, in bytes; the first begins at `out`, which is a line, and they lie
+    /// as the strip says. What comes after `asks` is asked for beside them.
+    pub(crate) whole: unsafe fn(
+        steps: &[Step],
+        out: *mut u8,
+        strip: &Strip,
+        blocks: Range<usize>,
+        asks: &[*const u8],
+    ),
     /// Of a block at a line, those results alone that are in the range, in bytes from there; what moves is read
     /// nowhere else.
     pub(crate) part: unsafe fn(
@@ -227,7 +233,7 @@ mod x86 {
     use super::{Act, BLOCK, Bank, Chains, Place, Step};
     use crate::level::compiled_for_levels;
     use crate::math::Real;
-    use crate::stream;
+    use crate::stream::{self, Strip};
 
     /// The vectors of a block.
     const SHORT: usize = BLOCK / size_of::<__m256>();
@@ -298,16 +304,22 @@ mod x86 {
         unsafe fn whole_short, whole_long<V: Vector, U: Use, const N: usize>(
             steps: &[Step],
             out: *mut u8,
+            strip: &Strip,
             blocks: Range<usize>,
             asks: &[*const u8],
         ) {
             // SAFETY: the caller keeps the conditions.
             unsafe {
                 let mut held = Held::<V, N>::new();
+                let (mut to, mut ask) = (out, strip.ask);
                 for at in blocks.step_by(BLOCK) {
                     block::<V, U, N, false>(&mut held, steps, at, 0, asks);
-                    for (k, vector) in held.accumulator.into_iter().enumerate() {
-                        vector.stream(out.wrapping_add(at + k * size_of::<V>()));
+                    for row in held.accumulator.chunks_exact(stream::ROW / size_of::<V>()) {
+                        ask.some();
+                        for (k, vector) in row.iter().enumerate() {
+                            vector.stream(to.wrapping_add(k * size_of::<V>()));
+                        }
+                        to = to.wrapping_offset(strip.pitch);
                     }
                 }
             }

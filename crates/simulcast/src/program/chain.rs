@@ -26,7 +26,7 @@ use crate::kernels::{self, Act, BLOCK, Bank, Chains, Place, Step};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::level::Kind;
 use crate::level::Level;
-use crate::stream;
+use crate::stream::{self, Strip};
 
 /// The most values, and the most leaves and constants: so many blocks are a part of a first-level cache.
 const MOST: usize = 24;
@@ -315,17 +315,17 @@ thread_local! {
     static SPARE: Cell<Option<Prepared>> = const { Cell::new(None) };
 }
 
-/// A chain over a run, with results that go past the caches: `splat` says which leaves repeat, `far` which come
-/// from memory, a bit for each.
+/// A chain over a run, with results that go past the caches, where the strip says: `splat` says which leaves repeat,
+/// `far` which come from memory, a bit for each.
 ///
 /// # Safety
 ///
 /// The invariant of this module: `out` has room for `len` results, and every leaf has `len` elements, or one
-/// where its bit of `splat` is set. A fence must follow.
+/// where its bit of `splat` is set; results fit the strip, or it is none. A fence must follow.
 pub(super) unsafe fn run(
     chain: &Chain,
     prepared: &mut Prepared,
-    out: *mut u8,
+    (out, strip): (*mut u8, &Strip),
     ins: &[*const u8],
     splat: usize,
     len: usize,
@@ -351,7 +351,7 @@ pub(super) unsafe fn run(
         count += 1;
     }
     let (steps, asks) = (&prepared.each[..], &asks[..count]);
-    // All but the first and the last are whole lines.
+    // All but the first and the last are whole lines; in a strip there are no others.
     let over = out.addr() % stream::LINE;
     let head = if over > 0 || bytes < BLOCK { bytes.min(BLOCK - over) } else { 0 };
     let whole = head + (bytes - head) / BLOCK * BLOCK;
@@ -364,7 +364,7 @@ pub(super) unsafe fn run(
         if head > 0 {
             (loops.part)(steps, out, -over.cast_signed(), over..over + head, asks);
         }
-        (loops.whole)(steps, out, head..whole, asks);
+        (loops.whole)(steps, out.wrapping_add(head), strip, head..whole, asks);
         if whole < bytes {
             (loops.part)(steps, out, whole.cast_signed(), 0..bytes - whole, asks);
         }
@@ -535,7 +535,8 @@ mod tests {
             // SAFETY: as many elements as the pattern says, and room for as many results.
             unsafe {
                 Interpreter::<4>::new(&plain).dense(expected.as_mut_ptr().cast(), ins, splat, len);
-                run(&chain, &mut prepared, out.add(over), &ins, splat, len, (1 << leaves) - 1);
+                let to = (out.add(over), &Strip::NONE);
+                run(&chain, &mut prepared, to, &ins, splat, len, (1 << leaves) - 1);
                 drop(stream::Fence);
                 let all = std::slice::from_raw_parts(out, got.len() * BLOCK);
                 let expected = std::slice::from_raw_parts(expected.as_ptr().cast(), len * size);

@@ -149,8 +149,9 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         }
         if let Some(chain) = &self.code.chain {
             let prepared = &mut self.prepared.chain;
+            let (to, far) = ((out, &Strip::NONE), far.operands);
             // SAFETY: as above; the code has as many leaves as the chain.
-            return unsafe { chain::run(chain, prepared, out, &ins, splat, len, far.operands) };
+            return unsafe { chain::run(chain, prepared, to, &ins, splat, len, far) };
         }
         if far.only().is_none()
             && let Some((past, pointers)) = lone_past(self.code, &ins, splat)
@@ -203,7 +204,8 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
 
     #[inline(always)]
     fn strips(&self) -> bool {
-        self.copies().is_some() || self.code.past && self.code.instructions.len() == 1
+        let lone = self.code.past && self.code.instructions.len() == 1;
+        self.copies().is_some() || self.code.chain.is_some() || lone
     }
 
     #[inline(always)]
@@ -218,6 +220,10 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         let size = self.code.dtype.size();
         // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
         unsafe {
+            if let Some(chain) = &self.code.chain {
+                let prepared = &mut self.prepared.chain;
+                return chain::run(chain, prepared, (out, strip), &ins, splat, len, 0);
+            }
             if let Some((past, pointers)) = lone_past(self.code, &ins, splat) {
                 return past(out, pointers, len, strip);
             }
