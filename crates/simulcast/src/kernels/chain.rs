@@ -168,15 +168,11 @@ pub(crate) struct Step {
 /// past the caches, and need a fence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chains {
-    /// Blocks of results, from one place to another, in bytes; the first begins at `out`, which is a line, and they lie
-    /// as the strip says. What comes after `asks` is asked for beside them.
-    pub(crate) whole: unsafe fn(
-        steps: &[Step],
-        out: *mut u8,
-        strip: &Strip,
-        blocks: Range<usize>,
-        asks: &[*const u8],
-    ),
+    /// Blocks of results, from one place to another, in bytes from `out`; they begin at a line. What comes after
+    /// `asks` is asked for beside them.
+    pub(crate) whole: Whole,
+    /// Blocks of results from `out` on, which lie as the strip says; it asks for what it says, and for no `asks`.
+    pub(crate) strips: Whole,
     /// Of a block at a line, those results alone that are in the range, in bytes from there; what moves is read
     /// nowhere else.
     pub(crate) part: unsafe fn(
@@ -193,6 +189,15 @@ pub(crate) struct Chains {
     /// Whether there are all [functions](Act::is_function).
     pub(crate) functions: bool,
 }
+
+/// Makes blocks of results.
+pub(crate) type Whole = unsafe fn(
+    steps: &[Step],
+    out: *mut u8,
+    strip: &Strip,
+    blocks: Range<usize>,
+    asks: &[*const u8],
+);
 
 /// What the registers are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,20 +263,32 @@ mod x86 {
     }
 
     pub(super) const fn short<V: Vector>() -> Chains {
-        let (whole, part) = (whole_short::<V, Short, SHORT>, part_short::<V, Short, SHORT>);
-        Chains { whole, part, fill: fill_short::<V, SHORT>, banks: &[], functions: false }
+        Chains {
+            whole: whole_short::<V, Short, SHORT, false>,
+            strips: whole_short::<V, Short, SHORT, true>,
+            part: part_short::<V, Short, SHORT>,
+            fill: fill_short::<V, SHORT>,
+            banks: &[],
+            functions: false,
+        }
     }
 
     pub(super) const fn long<V: Vector>() -> Chains {
-        let (whole, part) = (whole_long::<V, Long, LONG>, part_long::<V, Long, LONG>);
-        Chains { whole, part, fill: fill_long::<V, LONG>, banks: &[], functions: true }
+        Chains {
+            whole: whole_long::<V, Long, LONG, false>,
+            strips: whole_long::<V, Long, LONG, true>,
+            part: part_long::<V, Long, LONG>,
+            fill: fill_long::<V, LONG>,
+            banks: &[],
+            functions: true,
+        }
     }
 
     pub(super) const fn banked<V: Vector>() -> Chains {
-        let (whole, part) = (whole_long::<V, Banked, LONG>, part_long::<V, Banked, LONG>);
         Chains {
-            whole,
-            part,
+            whole: whole_long::<V, Banked, LONG, false>,
+            strips: whole_long::<V, Banked, LONG, true>,
+            part: part_long::<V, Banked, LONG>,
             fill: fill_long::<V, LONG>,
             banks: &[Bank::First, Bank::Second],
             functions: false,
@@ -301,7 +318,7 @@ mod x86 {
         /// # Safety
         ///
         /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn whole_short, whole_long<V: Vector, U: Use, const N: usize>(
+        unsafe fn whole_short, whole_long<V: Vector, U: Use, const N: usize, const STRIP: bool>(
             steps: &[Step],
             out: *mut u8,
             strip: &Strip,
@@ -311,15 +328,22 @@ mod x86 {
             // SAFETY: the caller keeps the conditions.
             unsafe {
                 let mut held = Held::<V, N>::new();
-                let (mut to, mut ask) = (out, strip.ask);
+                // There are not registers enough to ask for both, and what is stored elsewhere holds up the rest.
+                let (mut to, mut ask, asks) = (out, strip.ask, if STRIP { &[] } else { asks });
                 for at in blocks.step_by(BLOCK) {
                     block::<V, U, N, false>(&mut held, steps, at, 0, asks);
-                    for row in held.accumulator.chunks_exact(stream::ROW / size_of::<V>()) {
-                        ask.some();
-                        for (k, vector) in row.iter().enumerate() {
+                    for (row, vectors) in held.accumulator.chunks_exact(stream::ROW / size_of::<V>()).enumerate() {
+                        if STRIP {
+                            ask.some();
+                        } else {
+                            to = out.wrapping_add(at + row * stream::ROW);
+                        }
+                        for (k, vector) in vectors.iter().enumerate() {
                             vector.stream(to.wrapping_add(k * size_of::<V>()));
                         }
-                        to = to.wrapping_offset(strip.pitch);
+                        if STRIP {
+                            to = to.wrapping_offset(strip.pitch);
+                        }
                     }
                 }
             }

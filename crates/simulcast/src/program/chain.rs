@@ -364,7 +364,8 @@ pub(super) unsafe fn run(
         if head > 0 {
             (loops.part)(steps, out, -over.cast_signed(), over..over + head, asks);
         }
-        (loops.whole)(steps, out.wrapping_add(head), strip, head..whole, asks);
+        let blocks = if strip.is_none() { loops.whole } else { loops.strips };
+        blocks(steps, out, strip, head..whole, asks);
         if whole < bytes {
             (loops.part)(steps, out, whole.cast_signed(), 0..bytes - whole, asks);
         }
