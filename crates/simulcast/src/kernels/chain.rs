@@ -215,12 +215,12 @@ pub(crate) enum Registers {
 pub(crate) const fn chains(wide: bool, registers: Registers) -> Chains {
     use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
     match (wide, registers) {
-        (false, Registers::Short) => x86::short::<__m256>(),
-        (true, Registers::Short) => x86::short::<__m256d>(),
-        (false, Registers::Long) => x86::long::<__m512>(),
-        (true, Registers::Long) => x86::long::<__m512d>(),
-        (false, Registers::Banked) => x86::banked::<__m512>(),
-        (true, Registers::Banked) => x86::banked::<__m512d>(),
+        (false, Registers::Short) => x86::short::<__m256, x86::Short>(),
+        (true, Registers::Short) => x86::short::<__m256d, x86::Short>(),
+        (false, Registers::Long) => x86::long::<__m512, x86::Long>(),
+        (true, Registers::Long) => x86::long::<__m512d, x86::Long>(),
+        (false, Registers::Banked) => x86::long::<__m512, x86::Banked>(),
+        (true, Registers::Banked) => x86::long::<__m512d, x86::Banked>(),
     }
 }
 
@@ -244,54 +244,45 @@ mod x86 {
     const SHORT: usize = BLOCK / size_of::<__m256>();
     const LONG: usize = BLOCK / size_of::<__m512>();
 
-    /// What loops use the registers for.
-    trait Use {
-        const BANKS: bool = false;
+    /// What loops use the registers for: see [`super::Registers`].
+    pub(super) trait Use {
+        const BANKS: &'static [Bank] = &[];
         const FUNCTIONS: bool = false;
     }
 
-    struct Short;
-    struct Long;
-    struct Banked;
+    pub(super) struct Short;
+    pub(super) struct Long;
+    pub(super) struct Banked;
 
     impl Use for Short {}
     impl Use for Long {
         const FUNCTIONS: bool = true;
     }
     impl Use for Banked {
-        const BANKS: bool = true;
+        const BANKS: &'static [Bank] = &[Bank::First, Bank::Second];
     }
 
-    pub(super) const fn short<V: Vector>() -> Chains {
+    /// The loops of AVX2.
+    pub(super) const fn short<V: Vector, U: Use>() -> Chains {
         Chains {
-            whole: whole_short::<V, Short, SHORT, false>,
-            strips: whole_short::<V, Short, SHORT, true>,
-            part: part_short::<V, Short, SHORT>,
+            whole: whole_short::<V, U, SHORT, false>,
+            strips: whole_short::<V, U, SHORT, true>,
+            part: part_short::<V, U, SHORT>,
             fill: fill_short::<V, SHORT>,
-            banks: &[],
-            functions: false,
+            banks: U::BANKS,
+            functions: U::FUNCTIONS,
         }
     }
 
-    pub(super) const fn long<V: Vector>() -> Chains {
+    /// The loops of AVX-512.
+    pub(super) const fn long<V: Vector, U: Use>() -> Chains {
         Chains {
-            whole: whole_long::<V, Long, LONG, false>,
-            strips: whole_long::<V, Long, LONG, true>,
-            part: part_long::<V, Long, LONG>,
+            whole: whole_long::<V, U, LONG, false>,
+            strips: whole_long::<V, U, LONG, true>,
+            part: part_long::<V, U, LONG>,
             fill: fill_long::<V, LONG>,
-            banks: &[],
-            functions: true,
-        }
-    }
-
-    pub(super) const fn banked<V: Vector>() -> Chains {
-        Chains {
-            whole: whole_long::<V, Banked, LONG, false>,
-            strips: whole_long::<V, Banked, LONG, true>,
-            part: part_long::<V, Banked, LONG>,
-            fill: fill_long::<V, LONG>,
-            banks: &[Bank::First, Bank::Second],
-            functions: false,
+            banks: U::BANKS,
+            functions: U::FUNCTIONS,
         }
     }
 
@@ -329,21 +320,18 @@ mod x86 {
             unsafe {
                 let mut held = Held::<V, N>::new();
                 // There are not registers enough to ask for both, and what is stored elsewhere holds up the rest.
-                let (mut to, mut ask, asks) = (out, strip.ask, if STRIP { &[] } else { asks });
+                let (asks, pitch) = if STRIP { (&[][..], strip.pitch) } else { (asks, Strip::NONE.pitch) };
+                let (mut to, mut ask) = (out.wrapping_add(blocks.start), strip.ask);
                 for at in blocks.step_by(BLOCK) {
                     block::<V, U, N, false>(&mut held, steps, at, 0, asks);
-                    for (row, vectors) in held.accumulator.chunks_exact(stream::ROW / size_of::<V>()).enumerate() {
+                    for row in held.accumulator.chunks_exact(stream::ROW / size_of::<V>()) {
                         if STRIP {
                             ask.some();
-                        } else {
-                            to = out.wrapping_add(at + row * stream::ROW);
                         }
-                        for (k, vector) in vectors.iter().enumerate() {
+                        for (k, vector) in row.iter().enumerate() {
                             vector.stream(to.wrapping_add(k * size_of::<V>()));
                         }
-                        if STRIP {
-                            to = to.wrapping_offset(strip.pitch);
-                        }
+                        to = to.wrapping_offset(pitch);
                     }
                 }
             }
@@ -478,22 +466,22 @@ mod x86 {
                 };
                 (|$is:ident, $one:ident| $value:expr) => {
                     match one.bank {
-                        Bank::First if U::BANKS => each!(k, $is, $one = first[k] => $value),
-                        Bank::Second if U::BANKS => each!(k, $is, $one = second[k] => $value),
+                        Bank::First if !U::BANKS.is_empty() => each!(k, $is, $one = first[k] => $value),
+                        Bank::Second if !U::BANKS.is_empty() => each!(k, $is, $one = second[k] => $value),
                         _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k) => $value),
                     }
                 };
                 (|$is:ident, $one:ident, $two:ident| $value:expr) => {
                     match one.bank {
-                        Bank::First if U::BANKS => each!(k, $is, $one = first[k], $two => $value),
-                        Bank::Second if U::BANKS => each!(k, $is, $one = second[k], $two => $value),
+                        Bank::First if !U::BANKS.is_empty() => each!(k, $is, $one = first[k], $two => $value),
+                        Bank::Second if !U::BANKS.is_empty() => each!(k, $is, $one = second[k], $two => $value),
                         _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k), $two => $value),
                     }
                 };
                 ($k:ident, $is:ident, $one:ident = $from:expr, $two:ident => $value:expr) => {
                     match two.bank {
-                        Bank::First if U::BANKS => each!($k, $is, $one = $from, $two = first[$k] => $value),
-                        Bank::Second if U::BANKS => each!($k, $is, $one = $from, $two = second[$k] => $value),
+                        Bank::First if !U::BANKS.is_empty() => each!($k, $is, $one = $from, $two = first[$k] => $value),
+                        Bank::Second if !U::BANKS.is_empty() => each!($k, $is, $one = $from, $two = second[$k] => $value),
                         _ => each!($k, $is, $one = $from, $two = load::<V, PART>(two, at, some, $k) => $value),
                     }
                 };
@@ -527,8 +515,8 @@ mod x86 {
             match step.act {
                 Act::Load => each!(|_is, one| one),
                 Act::Store => match one.bank {
-                    Bank::First if U::BANKS => *first = *accumulator,
-                    Bank::Second if U::BANKS => *second = *accumulator,
+                    Bank::First if !U::BANKS.is_empty() => *first = *accumulator,
+                    Bank::Second if !U::BANKS.is_empty() => *second = *accumulator,
                     _ => {
                         for (k, vector) in accumulator.iter().enumerate() {
                             vector.store(one.pointer.wrapping_add(k * size_of::<V>()));
@@ -564,7 +552,7 @@ mod x86 {
                 Act::Ceil => round!(_MM_FROUND_TO_POS_INF),
                 Act::Round => round!(_MM_FROUND_TO_NEAREST_INT),
                 Act::Trunc => round!(_MM_FROUND_TO_ZERO),
-                Act::Exp if !U::BANKS => {
+                Act::Exp if U::BANKS.is_empty() => {
                     let was = *accumulator;
                     let (from, to) = elements(&was, accumulator);
                     // Both stay in registers, since the compiler knows how many there are.

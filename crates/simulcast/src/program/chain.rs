@@ -20,11 +20,7 @@ use std::cell::Cell;
 use super::code::{Args, Flat, From, LEAVES, Slot};
 use super::graph::Bytes;
 use crate::dtype::DType;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::kernels::Registers;
 use crate::kernels::{self, Act, BLOCK, Bank, Chains, Place, Step};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::level::Kind;
 use crate::level::Level;
 use crate::stream::{self, Strip};
 
@@ -38,6 +34,13 @@ struct Apply {
     args: Args,
     /// How often others read what it makes.
     readers: usize,
+}
+
+impl Apply {
+    /// Whether it reads what another one made.
+    fn reads(&self, made: usize) -> bool {
+        self.args.iter().any(|from| from == From::Made(made))
+    }
 }
 
 /// Steps, each after those that it reads; the last is the result.
@@ -105,6 +108,8 @@ impl Chain {
 /// The loops for steps of a type, where this machine has any.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn loops(dtype: DType, level: Level, applies: &[Apply]) -> Option<Chains> {
+    use crate::kernels::Registers;
+    use crate::level::Kind;
     let functions = applies.iter().any(|apply| apply.act.is_function());
     let registers = match level.kind() {
         Kind::Baseline => return None,
@@ -125,8 +130,7 @@ fn loops(dtype: DType, level: Level, applies: &[Apply]) -> Option<Chains> {
 /// Whether some value is read more than once, or not by the next step.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn waits(applies: &[Apply]) -> bool {
-    let reads = |next: &Apply, at: usize| next.args.iter().any(|from| from == From::Made(at));
-    let waits = |(at, pair): (usize, &[Apply])| pair[0].readers > 1 || !reads(&pair[1], at);
+    let waits = |(at, pair): (usize, &[Apply])| pair[0].readers > 1 || !pair[1].reads(at);
     applies.windows(2).enumerate().any(waits)
 }
 
@@ -260,8 +264,8 @@ impl Prepared {
             accumulator = Some(made);
             // The next step of these, if it is the only one that reads it, finds it in the accumulator.
             let next = (at + 1..chain.applies.len()).find(|&next| self.repeats[next] == once);
-            let reads = |next: usize| chain.applies[next].args.iter().any(|from| from == made);
-            let stays = apply.readers == 1 && next.is_some_and(reads);
+            let stays =
+                apply.readers == 1 && next.is_some_and(|next| chain.applies[next].reads(at));
             let last = at + 1 == chain.applies.len() && !once;
             if !stays && !last {
                 if !once {
@@ -276,12 +280,9 @@ impl Prepared {
     fn bank(&mut self, chain: &Chain, made: usize) {
         self.banked.retain(|&(_, _, last)| last > made);
         let taken = |bank: &&Bank| self.banked.iter().any(|(_, held, _)| held == *bank);
-        let reads =
-            |at: &usize| chain.applies[*at].args.iter().any(|from| from == From::Made(made));
-        let last = (made + 1..chain.applies.len()).rfind(reads);
-        if let (Some(&bank), Some(last)) =
-            (chain.loops.banks.iter().find(|bank| !taken(bank)), last)
-        {
+        let free = chain.loops.banks.iter().find(|bank| !taken(bank));
+        let last = chain.applies.iter().rposition(|apply| apply.reads(made));
+        if let (Some(&bank), Some(last)) = (free, last) {
             self.banked.push((made, bank, last));
         }
     }
