@@ -36,6 +36,7 @@ mod fold;
 mod half;
 mod int;
 mod pair;
+mod power;
 mod select;
 #[cfg(test)]
 mod tests;

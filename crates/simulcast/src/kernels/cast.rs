@@ -158,8 +158,8 @@ double! {
 }
 
 macro_rules! native {
-    ($($from:ident)*) => { $(
-        native!($from => i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+    ($($from:ident)* => $to:tt) => { $(
+        native!($from $to);
         impl Truth for $from {
             #[inline(always)]
             fn truth(self) -> bool {
@@ -167,7 +167,7 @@ macro_rules! native {
             }
         }
     )* };
-    ($from:ident => $($to:ident)*) => { $(
+    ($from:ident ($($to:ident)*)) => { $(
         impl Convert<$to> for $from {
             #[inline(always)]
             #[allow(trivial_numeric_casts, clippy::unnecessary_cast, reason = "of any to any")]
@@ -178,7 +178,53 @@ macro_rules! native {
     )* };
 }
 
-native!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+native!(i8 i16 i32 i64 u8 u16 u32 u64 => (i8 i16 i32 i64 u8 u16 u32 u64 f32 f64));
+native!(f32 f64 => (f32 f64));
+
+/// Floats to integers by way of an integer that the machine converts many of: what is out of range is brought into it
+/// before, since an `as` would look at every element by itself.
+macro_rules! integers {
+    ($($from:ident { $($to:ident by $by:ident up to $most:literal;)* })*) => { $($(
+        impl Convert<$to> for $from {
+            #[inline(always)]
+            #[allow(trivial_numeric_casts, reason = "of any by any")]
+            fn convert(self) -> $to {
+                const LEAST: $from = $to::MIN as $from;
+                const MOST: $from = $most;
+                let near = if self > LEAST { self } else { LEAST };
+                let near = if near < MOST { near } else { MOST };
+                let near = if self.is_nan() { 0.0 } else { near };
+                // SAFETY: between two numbers of that integer, and not NaN.
+                let made = unsafe { near.to_int_unchecked::<$by>() } as $to;
+                if self > MOST { $to::MAX } else { made }
+            }
+        }
+    )*)* };
+}
+
+integers! {
+    f32 {
+        i8 by i32 up to 127.0;
+        i16 by i32 up to 32_767.0;
+        // The largest ones that are no integer too many.
+        i32 by i32 up to 2_147_483_520.0;
+        i64 by i64 up to 9_223_371_487_098_961_920.0;
+        u8 by i32 up to 255.0;
+        u16 by i32 up to 65_535.0;
+        u32 by u32 up to 4_294_967_040.0;
+        u64 by u64 up to 18_446_742_974_197_923_840.0;
+    }
+    f64 {
+        i8 by i32 up to 127.0;
+        i16 by i32 up to 32_767.0;
+        i32 by i32 up to 2_147_483_647.0;
+        i64 by i64 up to 9_223_372_036_854_774_784.0;
+        u8 by i32 up to 255.0;
+        u16 by i32 up to 65_535.0;
+        u32 by u32 up to 4_294_967_295.0;
+        u64 by u64 up to 18_446_744_073_709_549_568.0;
+    }
+}
 
 impl Convert<f16> for f32 {
     #[inline(always)]
@@ -265,5 +311,38 @@ impl<T: Truth> Truth for Complex<T> {
     #[inline(always)]
     fn truth(self) -> bool {
         self.re.truth() | self.im.truth()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Convert;
+
+    /// What lies around the ends of every integer, and what is none.
+    macro_rules! edges {
+        ($from:ident) => {{
+            let powers = (0..=65).map(|n| (2.0 as $from).powi(n));
+            let near =
+                powers.flat_map(|p| [p, p - 1.0, p - 0.5, p + 0.5, p.next_down(), p.next_up()]);
+            let odd = [0.0, 0.4, 0.9, $from::MAX, $from::MIN_POSITIVE, $from::INFINITY, $from::NAN];
+            near.chain(odd).flat_map(|x| [x, -x])
+        }};
+    }
+
+    macro_rules! as_the_language_casts {
+        ($($from:ident => $($to:ident)*;)*) => { $($(
+            for x in edges!($from) {
+                let made: $to = x.convert();
+                assert_eq!(made, x as $to, "{x:e} to {}", stringify!($to));
+            }
+        )*)* };
+    }
+
+    #[test]
+    fn floats_become_the_nearest_integers() {
+        as_the_language_casts! {
+            f32 => i8 i16 i32 i64 u8 u16 u32 u64;
+            f64 => i8 i16 i32 i64 u8 u16 u32 u64;
+        }
     }
 }

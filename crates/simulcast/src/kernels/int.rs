@@ -1,9 +1,10 @@
-//! Operations on integers: they wrap. [Divisions](super::divide) have a module of their own.
+//! Operations on integers: they wrap. [Divisions](super::divide) and [powers](super::power) have modules of their own.
 //!
 //! Addition, multiplication, equality and bits are the same for signed and unsigned integers of one
 //! width, so they are looked for among the unsigned first.
 
 use super::divide::{Divide, Unsigned};
+use super::power::Power;
 use super::{Loops, bodies, table};
 use crate::{Level, Op};
 
@@ -106,7 +107,7 @@ fn alike(op: Op) -> Op {
 pub(super) fn signed<T: Int>(op: Op, level: Level) -> Option<Loops> {
     let op = alike(op);
     let own = || with_sign::<T>(op, level).or_else(|| int::<T>(op, level));
-    bits::<T::Bits>(op, level).or_else(own).or_else(|| divided::<T>(op, level))
+    bits::<T::Bits>(op, level).or_else(own).or_else(|| tiled::<T>(op, level))
 }
 
 /// The loops of an operation on unsigned integers.
@@ -118,7 +119,7 @@ pub(super) fn unsigned<T: Int>(op: Op, level: Level) -> Option<Loops> {
         _ => op,
     };
     let own = || without_sign::<T>(op, level).or_else(|| int::<T>(op, level));
-    bits::<T>(op, level).or_else(own).or_else(|| divided::<T>(op, level))
+    bits::<T>(op, level).or_else(own).or_else(|| tiled::<T>(op, level))
 }
 
 bodies! {
@@ -177,7 +178,6 @@ bodies! {
     light Reciprocal(a) -> T {
         if a == T::ONE || a == T::ONES && a < T::ZERO { a } else { T::ZERO }
     }
-    heavy Power(a, b) -> T { power(a, b) }
     light Maximum(a, b) -> T { a.max(b) }
     light Minimum(a, b) -> T { a.min(b) }
     light Less(a, b) -> u8 { u8::from(a < b) }
@@ -186,40 +186,14 @@ bodies! {
     light GreaterEqual(a, b) -> u8 { u8::from(a >= b) }
 }
 
-/// The loops of divisions; without a sign, those that round towards 0 are those that round down.
-fn divided<T: Int>(op: Op, level: Level) -> Option<Loops> {
+/// The loops of divisions and powers; without a sign, those that round towards 0 are those that round down.
+fn tiled<T: Int>(op: Op, level: Level) -> Option<Loops> {
     Some(match op {
         Op::FloorDivide => table::<Divide<T, true, false>>(level),
         Op::Remainder => table::<Divide<T, true, true>>(level),
         Op::TruncDivide => table::<Divide<T, false, false>>(level),
         Op::Fmod => table::<Divide<T, false, true>>(level),
+        Op::Power => table::<Power<T>>(level),
         _ => return None,
     })
-}
-
-/// By squaring; to a negative power, the quotient rounded towards 0.
-#[inline(always)]
-fn power<T: Int>(base: T, exponent: T) -> T {
-    if exponent < T::ZERO {
-        return match base {
-            one if one == T::ONE => one,
-            minus if minus == T::ONES => {
-                if exponent.and(T::ONE) == T::ONE {
-                    minus
-                } else {
-                    T::ONE
-                }
-            }
-            _ => T::ZERO,
-        };
-    }
-    let (mut result, mut base, mut exponent) = (T::ONE, base, exponent);
-    while exponent != T::ZERO {
-        if exponent.and(T::ONE) == T::ONE {
-            result = result.times(base);
-        }
-        base = base.times(base);
-        exponent = exponent.shr(1);
-    }
-    result
 }
