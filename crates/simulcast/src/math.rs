@@ -20,9 +20,8 @@
 //! | `expm1`, `tanh`, `sigmoid`, `sin`, `cos` | 2 | 2 | yes |
 //! | `hypot` | 0.51 | 1 | yes |
 //! | `cbrt`, `tan` | 0.51 | 1.5 | yes |
-//! | `sinh`, `cosh`, `arctan` | 0.51 | 2 | yes |
+//! | `sinh`, `cosh`, `arctan`, `arcsin`, `arccos` | 0.51 | 2 | yes |
 //! | `arcsinh`, `arccosh`, `arctanh`, `arctan2` | 0.51 | 2.5 | yes |
-//! | `arcsin`, `arccos` | 0.51 | 2 | no |
 //!
 //! The functions that vectorise are plain Rust without branches, inlined into the loop of the
 //! caller, which is compiled once for each level. Those of [programs](crate::program) use fused multiply-add where
@@ -40,7 +39,6 @@ mod exp;
 pub(crate) mod half;
 mod hyperbolic;
 mod lane;
-mod library;
 mod log;
 mod pow;
 mod real;
@@ -49,6 +47,7 @@ mod root;
 mod tests;
 mod tile;
 mod trig;
+mod wide;
 mod wild;
 
 pub(crate) use real::Real;

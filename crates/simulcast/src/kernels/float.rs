@@ -113,8 +113,8 @@ bodies! {
     tiled Log2(a) -> T { a.log2::<FMA>() }
     tiled Log10(a) -> T { a.log10::<FMA>() }
     tiled Log1p(a) -> T { a.log1p::<FMA>() }
-    heavy Arcsin(a) -> T { a.asin() }
-    heavy Arccos(a) -> T { a.acos() }
+    tiled Arcsin(a) -> T { a.asin::<FMA>() }
+    tiled Arccos(a) -> T { a.acos::<FMA>() }
     tiled Arctan(a) -> T { a.atan::<FMA>() }
     tiled Sinh(a) -> T { a.sinh::<FMA>() }
     tiled Cosh(a) -> T { a.cosh::<FMA>() }

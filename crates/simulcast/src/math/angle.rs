@@ -1,11 +1,14 @@
-//! The angle of a tangent, and of a point, of doubles; those of `f32` go through them.
+//! The angle of a tangent, of a point, of a sine and of a cosine, of doubles; those of `f32` go through them.
 //!
 //! ```text
 //! atan a = π/2 + atan (-1 / a) = π/4 + atan ((a - 1) / (a + 1))       one of the three
 //! atan t = t + t z P(z) / Q(z)                                        z = t²
+//! asin a = π/2 - 2 asin √((1 - a) / 2)                                above 1/2
+//! asin t = t + t z R(z) / S(z)                                        z = t²
+//! acos a = π/2 - asin a = 2 asin √((1 - a) / 2)                       below 1/2, and above
 //! ```
 //!
-//! The fraction is that of Moshier's Cephes library.
+//! The first fraction is that of Moshier's Cephes library, the second that of Sun's fdlibm.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
@@ -13,7 +16,8 @@ use super::lane::{Lane, polynomial};
 
 /// How many units in the last place each function may be away, for `f32` and for `f64`.
 #[cfg(test)]
-pub(super) const ULP: [(&str, [f64; 2]); 2] = [("atan", [0.51, 2.0]), ("atan2", [0.51, 2.5])];
+pub(super) const ULP: [(&str, [f64; 2]); 4] =
+    [("atan", [0.51, 2.0]), ("atan2", [0.51, 2.5]), ("asin", [0.51, 2.0]), ("acos", [0.51, 2.0])];
 
 /// `t + t z P(z) / Q(z)`: the angle of a tangent up to 0.66 in size, and a `rest` of it.
 #[inline(always)]
@@ -78,4 +82,47 @@ pub(super) fn atan2<const FMA: bool>(y: f64, x: f64) -> f64 {
     let angle = if 1.0_f64.copysign(x) < 0.0 { PI - (angle - 2.0 * REST) } else { angle };
     let nan = x + y;
     if nan.is_nan() && !both { nan } else { angle.copysign(y) }
+}
+
+/// Whether `a` is above 1/2; then `t` is the sine of half the angle of that cosine, else it is `a`. And how much longer
+/// than `t` the arc of that sine is.
+#[inline(always)]
+fn arc<const FMA: bool>(a: f64) -> (bool, f64, f64) {
+    const R: [f64; 6] = [
+        1.666_666_666_666_666_6e-1,
+        -3.255_658_186_224_009e-1,
+        2.012_125_321_348_629_3e-1,
+        -4.005_553_450_067_941e-2,
+        7.915_349_942_898_145e-4,
+        3.479_331_075_960_212e-5,
+    ];
+    const S: [f64; 5] = [
+        1.0,
+        -2.403_394_911_734_414,
+        2.020_945_760_233_505_7,
+        -6.882_839_716_054_533e-1,
+        7.703_815_055_590_194e-2,
+    ];
+    let large = a > 0.5;
+    let z = if large { (1.0 - a) * 0.5 } else { a * a };
+    let t = if large { z.sqrt() } else { a };
+    let more = t * (z * polynomial::<f64, FMA>(z, &R) / polynomial::<f64, FMA>(z, &S));
+    (large, t, more)
+}
+
+/// The angle of a sine, within 2 ULP.
+#[inline(always)]
+pub(super) fn asin<const FMA: bool>(x: f64) -> f64 {
+    let (large, t, more) = arc::<FMA>(x.abs());
+    let y = if large { FRAC_PI_2 - (2.0 * t + (2.0 * more - REST)) } else { t + more };
+    y.copysign(x)
+}
+
+/// The angle of a cosine, within 2 ULP.
+#[inline(always)]
+pub(super) fn acos<const FMA: bool>(x: f64) -> f64 {
+    let (large, t, more) = arc::<FMA>(x.abs());
+    let (t, more) = (t.copysign(x), more.copysign(x));
+    let (base, rest) = if x < 0.0 { (PI, 2.0 * REST) } else { (0.0, 0.0) };
+    if large { base + (2.0 * t + (2.0 * more + rest)) } else { FRAC_PI_2 - (t - (REST - more)) }
 }

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{angle, erf, exp, hyperbolic, library, log, pow, root, trig, wild};
+use super::{angle, erf, exp, hyperbolic, log, pow, root, trig, wide, wild};
 
 /// A float with its functions.
 pub(crate) trait Real: Copy + PartialOrd {
@@ -18,6 +18,8 @@ pub(crate) trait Real: Copy + PartialOrd {
     /// `1 / (1 + e^-x)`.
     fn sigmoid<const FMA: bool>(self) -> Self;
     fn erf<const FMA: bool>(self) -> Self;
+    fn asin<const FMA: bool>(self) -> Self;
+    fn acos<const FMA: bool>(self) -> Self;
     fn atan<const FMA: bool>(self) -> Self;
     fn sinh<const FMA: bool>(self) -> Self;
     fn cosh<const FMA: bool>(self) -> Self;
@@ -53,15 +55,12 @@ pub(crate) trait Real: Copy + PartialOrd {
         from: impl Iterator<Item = Self> + Clone,
         to: &mut [MaybeUninit<Self>],
     );
-
-    fn asin(self) -> Self;
-    fn acos(self) -> Self;
 }
 
 macro_rules! real {
     (
         $type:ident: $($name:ident $module:ident)*;
-        $($wide:ident $of:ident)*; $($pair:ident $pair_of:ident)*; $($library:ident)*
+        $($wide:ident $of:ident)*; $($pair:ident $pair_of:ident)*
     ) => {
         impl Real for $type {
             $(
@@ -111,21 +110,14 @@ macro_rules! real {
             $(
                 #[inline(always)]
                 fn $wide<const FMA: bool>(self) -> Self {
-                    library::via(self, $of::$wide::<FMA>)
+                    wide::via(self, $of::$wide::<FMA>)
                 }
             )*
 
             $(
                 #[inline(always)]
                 fn $pair<const FMA: bool>(self, other: Self) -> Self {
-                    library::via_pair(self, other, $pair_of::$pair::<FMA>)
-                }
-            )*
-
-            $(
-                #[inline]
-                fn $library(self) -> Self {
-                    library::via(self, f64::$library)
+                    wide::via_pair(self, other, $pair_of::$pair::<FMA>)
                 }
             )*
         }
@@ -135,10 +127,9 @@ macro_rules! real {
             $type:
             exp exp exp2 exp expm1 exp tanh exp sigmoid exp erf erf
             log log log2 log log10 log log1p log;
-            atan angle sinh hyperbolic cosh hyperbolic asinh hyperbolic acosh hyperbolic
+            asin angle acos angle atan angle sinh hyperbolic cosh hyperbolic asinh hyperbolic acosh hyperbolic
             atanh hyperbolic cbrt root;
-            atan2 angle hypot root;
-            asin acos
+            atan2 angle hypot root
         }
     )* };
 }

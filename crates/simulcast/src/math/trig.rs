@@ -17,7 +17,7 @@
 use std::mem::MaybeUninit;
 
 use super::lane::{Lane, polynomial, quick_two_sum, two_product, two_sum};
-use super::library::{Double, via};
+use super::wide::{Double, via};
 
 /// How a type reduces angles.
 pub(super) trait Angle: Lane {

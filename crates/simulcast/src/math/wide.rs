@@ -1,4 +1,4 @@
-//! Functions by way of doubles, and those of the standard library.
+//! Functions by way of doubles.
 //!
 //! For `f32` the result is then that of exact arithmetic, rounded, but for one in some hundred million.
 
@@ -20,11 +20,6 @@ impl Double for f64 {
         wide
     }
 }
-
-/// How many units in the last place each function may be away, for `f32` and for `f64`. The standard
-/// library promises nothing; this is what its functions are held to where the tests run.
-#[cfg(test)]
-pub(super) const ULP: [(&str, [f64; 2]); 2] = [("asin", [0.51, 2.0]), ("acos", [0.51, 2.0])];
 
 #[inline(always)]
 pub(super) fn via<T: Double>(x: T, function: impl Fn(f64) -> f64) -> T {
