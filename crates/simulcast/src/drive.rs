@@ -7,7 +7,7 @@
 //!          as many loops as it takes, with the awkward operands packed beside it; a packed
 //!          operand that has not moved since the last tile is not packed again
 //! squares  an operand runs along another loop than the output (it is transposed): tiles over both
-//!          loops, so that every line that is fetched is used
+//!          loops, so that every line that is fetched is used; where rows are short, plain tiles do that
 //! strided  elements that must not be copied, or an output with gaps: one element at a time
 //! ```
 //!
@@ -154,7 +154,12 @@ fn choose<B: Body<N>, const N: usize>(body: &B, job: &Job<'_, B::Out, N>) -> Way
                 (own != 0 && own < step && one.len >= 8).then_some(own)
             };
             let nearest = (0..last).filter_map(|at| Some((nearer(&outer[at])?, at))).min();
-            if let Some((_, at)) = nearest {
+            // Short rows that follow each other are one run once they are packed. What comes from memory comes in
+            // lines, of which a tile should use two of every column.
+            let few = if job.stream.any() { STRETCH / (2 * stream::LINE) } else { SHORT - 1 };
+            let whole = inner.len.cast_signed() * unit;
+            let joined = |at: usize| at + 1 == last && inner.len <= few && outer[at].out == whole;
+            if let Some((_, at)) = nearest.filter(|&(_, at)| !joined(at)) {
                 return Way::Squares(at);
             }
         }
