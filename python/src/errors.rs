@@ -3,11 +3,11 @@
 //! The class is written in Python, so that it pickles by its name; all that it holds goes through its
 //! arguments, so that what is unpickled is what was raised.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simulcast::{Diagnostic, Literal, ProgramError, ProgramErrorKind, TypeError, TypeErrorKind};
-use simulcast_core::{BroadcastError, Dims, Finding, Names};
+use simulcast_core::{BroadcastError, Dims, Finding, Names, Refusal};
 
 use crate::shapes::dims_tuple;
 
@@ -25,6 +25,9 @@ pub(crate) fn refused(py: Python<'_>, error: &BroadcastError) -> PyErr {
 
 /// The exception for a refusal of the core, with another text.
 fn refused_as(py: Python<'_>, error: &BroadcastError, message: String) -> PyErr {
+    if *error.refusal() == Refusal::Memory {
+        return PyMemoryError::new_err(error.to_string());
+    }
     let suggestions = error.fixes().iter().map(|fix| fix.describe(error.names())).collect();
     let about = About {
         code: error.code(),

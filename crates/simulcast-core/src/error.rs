@@ -221,8 +221,11 @@ impl fmt::Display for BroadcastError {
                 }
             }
         }
-        let verb = if shapes.len() == 1 { "does" } else { "do" };
-        write!(f, " {verb} not broadcast under rule {}: ", rule.kind)?;
+        match (refusal, shapes.len()) {
+            (Refusal::Memory, _) => f.write_str(": ")?,
+            (_, 1) => write!(f, " does not broadcast under rule {}: ", rule.kind)?,
+            (_, _) => write!(f, " do not broadcast under rule {}: ", rule.kind)?,
+        }
         match clashes.len() {
             0 => write!(f, "{}", Described(refusal, names))?,
             _ => {

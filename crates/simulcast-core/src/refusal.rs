@@ -127,10 +127,12 @@ pub enum Refusal {
         /// The axis in that operand's own shape.
         axis: usize,
     },
+    /// `E15`: shapes that broadcast, and no memory for their result.
+    Memory,
 }
 
 /// The codes of all refusals with what each stands for, in their order.
-pub const CODES: [(&str, &str); 14] = [
+pub const CODES: [(&str, &str); 15] = [
     ("E1", "incompatible sizes on an axis"),
     ("E2", "a rank that the rule does not allow"),
     ("E3", "an axis out of range"),
@@ -145,6 +147,7 @@ pub const CODES: [(&str, &str); 14] = [
     ("E12", "an operand or an index that does not exist"),
     ("E13", "a size that a symbolic shape does not allow"),
     ("E14", "an axis without a name"),
+    ("E15", "no memory for the result"),
 ];
 
 impl Refusal {
@@ -167,6 +170,7 @@ impl Refusal {
             Self::Index { .. } => "E12",
             Self::Bind { .. } => "E13",
             Self::Unnamed { .. } => "E14",
+            Self::Memory => "E15",
         }
     }
 }
@@ -267,6 +271,7 @@ impl Refusal {
                 name(f, operand)?;
                 f.write_str(" has no name")
             }
+            Self::Memory => f.write_str("there is not enough memory for the result"),
         }
     }
 }

@@ -32,6 +32,7 @@ fn every_refusal_has_a_code_and_a_text() {
         Refusal::Bind { operand: 1, axis: Some(1), given: 5, allowed: Interval::new(2, Some(4)) },
         Refusal::Bind { operand: 1, axis: None, given: 3, allowed: 2.into() },
         Refusal::Unnamed { operand: 1, axis: 1 },
+        Refusal::Memory,
     ];
     let said: Vec<String> =
         all.iter().map(|refusal| format!("{}: {refusal}", refusal.code())).collect();

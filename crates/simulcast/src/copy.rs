@@ -29,7 +29,8 @@ use crate::threads;
 use crate::view::{or_panic, try_broadcast_to};
 use crate::zip::{Zip, laid, try_zip_by};
 
-fn laid_to<A: Operand, I: IntoDimension>(
+/// The array laid onto that shape, to be cloned.
+pub(crate) fn laid_to<A: Operand, I: IntoDimension>(
     array: A,
     shape: I,
 ) -> Result<Zip<(A,), I::Dim>, BroadcastError> {

@@ -28,6 +28,13 @@ impl Ledger {
     }
 }
 
+/// Room for `len` elements, or why there is none.
+pub(crate) fn reserve<T>(memory: &mut Vec<T>, len: usize) -> Result<(), Refusal> {
+    let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| isize::try_from(bytes).is_ok());
+    let Some(_) = bytes else { return Err(Refusal::Overflow) };
+    memory.try_reserve_exact(len).map_err(|_| Refusal::Memory)
+}
+
 /// An output under construction.
 pub(crate) struct Fresh<R> {
     /// Of length 0 until the end.
@@ -39,7 +46,7 @@ impl<R> Fresh<R> {
     /// Room for `len` results.
     pub(crate) fn new(len: usize) -> Result<Self, Refusal> {
         let mut memory = Vec::new();
-        memory.try_reserve_exact(len).map_err(|_| Refusal::Overflow)?;
+        reserve(&mut memory, len)?;
         if len.saturating_mul(size_of::<R>()) >= HUGE_FROM {
             advise(&memory);
         }

@@ -30,6 +30,8 @@ use ndarray::{Array, ArrayD, Dimension, IntoDimension, IxDyn};
 use simulcast_core::{BroadcastError, Names, Plan, Refusal, Rule, resolve, row_major_into};
 
 use crate::Addend;
+use crate::copy::laid_to;
+use crate::fresh::reserve;
 use crate::level::Level;
 use crate::operand::Operand;
 use crate::reduce::{Reduction, reduce};
@@ -163,13 +165,20 @@ fn summed<A: Operand<Elem: Addend>, D: Dimension>(
     let own = dim.slice();
     let mut strides = vec![0; own.len()];
     row_major_into(own, &mut strides)?;
+    let along = plan.strides(operand, &strides)?;
+    let elements: usize = plan.elements()?;
+    if own == plan.shape() && along == strides {
+        // Nothing is summed.
+        let copy = laid_to(grad.shown(), dim).map(|copy| copy.threads(limit.unwrap_or(usize::MAX)));
+        return copy
+            .and_then(|copy| copy.try_par_map(Clone::clone))
+            .map_err(|error| *error.refusal());
+    }
     let len = own.iter().product();
     let mut sums = Vec::new();
-    sums.try_reserve_exact(len).map_err(|_| Refusal::Overflow)?;
+    reserve(&mut sums, len)?;
     sums.resize(len, A::Elem::narrow(A::Elem::ZERO));
-    let elements: usize = plan.elements()?;
     if elements > 0 {
-        let along = plan.strides(operand, &strides)?;
         let reduction = Reduction::new(plan.shape(), grad.steps(), &along);
         let limit = if threads::parts(elements, limit) > 1 { limit } else { Some(1) };
         // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape; the

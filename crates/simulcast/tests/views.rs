@@ -172,6 +172,11 @@ fn copies_that_cannot_be_are_errors() {
     assert_eq!(try_copy_to_by(Rule::Numpy, &a).unwrap(), a.view().into_dyn());
     // A shape that an array of nothing may have, and 8 bytes an element may not.
     assert_eq!(try_copy_to(&a, (2, 1 << 61)).unwrap_err().code(), "E8");
+    // One that an array may have, and no machine has memory for.
+    let refused = try_copy_to(&a, (2, 1 << 54)).unwrap_err();
+    assert_eq!(refused.code(), "E15");
+    let text = "E15: result (2, 18014398509481984): there is not enough memory for the result";
+    assert_eq!(refused.to_string(), text);
 }
 
 // [E_BROADCAST_ANY_ERR_3010]

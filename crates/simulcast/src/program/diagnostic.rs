@@ -220,6 +220,9 @@ fn is_shaped(kind: &ProgramErrorKind) -> bool {
 /// The title, and what stands under the operator.
 fn words(kind: &ProgramErrorKind, operator: &str) -> (String, String) {
     match kind {
+        ProgramErrorKind::Broadcast(error) if *error.refusal() == Refusal::Memory => {
+            (error.describe(error.refusal()), String::new())
+        }
         ProgramErrorKind::Broadcast(error) => {
             let under = match *error.refusal() {
                 Refusal::Clash { axis, rank, first, second } => {
