@@ -28,6 +28,23 @@ pub(crate) fn plain<'a, 'py>(
     exact.then(|| unsafe { object.cast_unchecked() })
 }
 
+/// A scalar of NumPy's own as an array without axes.
+#[inline]
+pub(crate) fn scalar<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let py = object.py();
+    // SAFETY: the object is alive, and the interpreter is attached. NumPy's classes are part of it; whoever inherits
+    // from one makes a class on the heap, which may have its own idea of an array.
+    unsafe {
+        let class = ffi::Py_TYPE(object.as_ptr());
+        let is_scalar = ffi::PyType_GetFlags(class) & ffi::Py_TPFLAGS_HEAPTYPE == 0
+            && ffi::PyType_IsSubtype(class, get_type_object(py, NpyTypes::PyGenericArrType_Type))
+                != 0;
+        let made = is_scalar
+            .then(|| PY_ARRAY_API.PyArray_FromScalar(py, object.as_ptr(), std::ptr::null_mut()))?;
+        Bound::from_owned_ptr_or_err(py, made).ok()
+    }
+}
+
 /// Operands as plain arrays; `None` where one of them is a Dask array.
 pub(crate) fn read<'py>(
     objects: &Bound<'py, PyTuple>,

@@ -64,7 +64,7 @@ impl Expression {
             if let ExprKind::Name(name) = &node.kind
                 && names.iter().all(|own| own.text != *name)
             {
-                let key = PyString::intern(py, name).unbind();
+                let key = PyString::intern(py, &normal(py, name)?).unbind();
                 names.push(Name { text: name.clone(), key });
             }
         }
@@ -75,7 +75,8 @@ impl Expression {
     /// The names of its operands, in the order in which they first appear.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.expr.operands().collect::<Vec<_>>())
+        let names = self.expr.operands().map(|name| normal(py, name));
+        PyTuple::new(py, names.collect::<PyResult<Vec<_>>>()?)
     }
 
     // What is passed on as it comes is not copied into another dictionary.
@@ -129,6 +130,11 @@ impl Expression {
         call.run(None, Casting::SameKind, None)
     }
 
+    #[getter]
+    fn _fast_math(&self) -> bool {
+        self.fast_math
+    }
+
     /// Its nodes, operands before what is computed of them: what each is, and of which it is computed.
     #[getter]
     fn _nodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -138,7 +144,7 @@ impl Expression {
             let (kind, what): (&str, Bound<'py, PyAny>) = match &node.kind {
                 ExprKind::Literal(literal) => ("value", python(py, *literal)?),
                 ExprKind::Text(text) => ("value", PyString::new(py, text).into_any()),
-                ExprKind::Name(name) => ("name", PyString::new(py, name).into_any()),
+                ExprKind::Name(name) => ("name", PyString::new(py, &normal(py, name)?).into_any()),
                 ExprKind::Apply(op, _) => ("apply", PyString::new(py, op.name()).into_any()),
                 ExprKind::Compare(_, rest) => {
                     let ops = rest.iter().map(|(op, _)| op.name());
@@ -160,6 +166,14 @@ impl Expression {
         }
         Ok(nodes.into_any())
     }
+}
+
+/// A name as Python gives it to a function: of letters that mean the same, one.
+fn normal(py: Python<'_>, name: &str) -> PyResult<String> {
+    if name.is_ascii() {
+        return Ok(name.to_owned());
+    }
+    py.import("unicodedata")?.getattr("normalize")?.call1(("NFKC", name))?.extract()
 }
 
 /// A literal as a number of Python's.
@@ -285,7 +299,9 @@ impl Expression {
         let mut place = self.names.iter().position(|name| name.key.is(key));
         if place.is_none() {
             let text = key.to_str()?;
-            place = self.names.iter().position(|name| name.text == text);
+            let normal =
+                |name: &Name| name.key.bind(key.py()).to_str().is_ok_and(|own| own == text);
+            place = self.names.iter().position(|name| name.text == text || normal(name));
         }
         match place {
             Some(place) => {
@@ -307,6 +323,8 @@ impl Expression {
         for (name, object) in self.names.iter().zip(objects) {
             if object.is_none() && local.contains(&name.key)? {
                 *object = Some(local.get_item(&name.key)?);
+            } else if object.is_none() && !name.text.is_ascii() && local.contains(&name.text)? {
+                *object = Some(local.get_item(&name.text)?);
             }
         }
         Ok(())
@@ -384,8 +402,10 @@ impl<'py> Call<'_, 'py> {
 
     /// Asks the policy of every operation in the text, where someone may care.
     fn observe(&self, expr: &Expr, told: &[(&str, DType, &[usize])]) -> PyResult<()> {
-        let all: Vec<&[usize]> = told.iter().map(|(.., shape)| *shape).collect();
-        if !policies::is_asked(&all) {
+        // A column is an operand, a part of one, or what a reduction leaves.
+        let has_ones = told.iter().any(|(.., shape)| shape.len() > 1 && shape.contains(&1));
+        let reduces = |node: &ExprNode| matches!(node.kind, ExprKind::Reduce { .. });
+        if !policies::is_active() && !has_ones && !expr.nodes().iter().any(reduces) {
             return Ok(());
         }
         let of = |name: &str| told.iter().find(|(own, ..)| *own == name).map(|(.., shape)| *shape);

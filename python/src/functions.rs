@@ -13,7 +13,7 @@ use simulcast::{
 };
 use simulcast_core::{OwnedRule, RuleKind, resolve, resolve_into};
 
-use crate::arrays::{AXES, plain};
+use crate::arrays::{AXES, plain, scalar};
 use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
@@ -55,6 +55,8 @@ pub(crate) fn apply<'py, const N: usize>(
     options: Options<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = args[0].py();
+    let scalars = args.map(scalar);
+    let args: [_; N] = std::array::from_fn(|n| scalars[n].as_ref().unwrap_or(args[n]));
     if let Some(made) = dense::apply(op, args, options)? {
         return Ok(made);
     }

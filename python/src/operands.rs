@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyTuple};
 use simulcast::{AnyView, Complex, DType, Literal, Scalar, Type};
 
-use crate::arrays::{is_sound, plain};
+use crate::arrays::{is_sound, plain, scalar};
 use crate::dtypes;
 
 /// An operand.
@@ -103,6 +103,9 @@ impl<'py> Operand<'py> {
             let text = ArrayD::from_elem(IxDyn(&[]), text.to_str()?.to_owned());
             let dtype = py.import("numpy")?.getattr("asarray")?.call1((object,))?;
             return Ok(Some(Self::Text(text, dtype.getattr("dtype")?)));
+        }
+        if let Some(array) = scalar(object) {
+            return Self::of_array(array.cast_into()?).map(Some);
         }
         let prepare = py.import("simulcast._inputs")?.getattr("prepare")?;
         let prepared = prepare.call1((PyTuple::new(py, [object])?,))?;

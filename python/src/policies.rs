@@ -35,7 +35,7 @@ pub(crate) fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
 
-/// Whether someone may care about operands of these shapes.
+/// Whether someone may care about operands of these shapes, of one operation.
 #[inline]
 pub(crate) fn is_asked(shapes: &[&[usize]]) -> bool {
     is_active() || is_suspicious(shapes)
@@ -86,12 +86,14 @@ pub(crate) fn observe_view(
     Ok(())
 }
 
-/// Whether the default policy could warn (SC102): an operand that is no scalar is padded, and one
-/// with more axes has an axis of size 1.
+/// Whether the default policy could warn (SC102): one operand is another with ones after it, such as
+/// `(n, 1)` with `(n,)`.
 fn is_suspicious(shapes: &[&[usize]]) -> bool {
-    let rank = shapes.iter().map(|own| own.len()).max().unwrap_or(0);
-    let padded = shapes.iter().any(|own| (1..rank).contains(&own.len()));
-    padded && shapes.iter().any(|own| own.len() > 1 && own.contains(&1))
+    shapes.iter().any(|long| {
+        let ones = long.iter().rev().take_while(|&&size| size == 1).count();
+        let column = &long[..long.len() - ones];
+        ones > 0 && shapes.iter().any(|own| !own.is_empty() && column.ends_with(own))
+    })
 }
 
 /// What is done about findings: a level, and an action for each code.
