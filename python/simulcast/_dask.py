@@ -8,7 +8,9 @@ operands of different rank.
 Only entered with a Dask array in hand, so importing Dask here costs nothing.
 """
 
+import functools
 import math
+import operator
 
 import dask.array as da
 import numpy as np
@@ -28,6 +30,7 @@ def operand(x):
     """The operand as a Dask array whose sizes are known."""
     if not isinstance(x, da.Array):
         return da.from_array(plain(x), chunks=-1)
+    plain(x._meta)  # A masked one is refused.
     if any(math.isnan(size) for size in x.shape):
         raise ValueError(f"the shape {x.shape} is not known; call compute_chunk_sizes() first")
     return x
@@ -133,7 +136,7 @@ def _shown(x, shape, chunks=None):
 
 def sum_to(x, shape, rule):
     x = operand(x)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = tuple(shape) if np.iterable(shape) else (operator.index(shape),)
     _, [feeds] = _layout(rule, shape, target=x.shape)
     return _summed(x, shape, feeds)
 
@@ -173,7 +176,10 @@ def _standing_for(x):
 
 def _empty(x):
     """What stands for an operand where only its type counts: a number, or an array of one element."""
-    return x if _is_number(x) else np.ones((1,) * np.ndim(x), getattr(x, "dtype", None) or np.asarray(x).dtype)
+    if _is_number(x):
+        return x
+    dtype = getattr(x, "dtype", None) or np.asarray(x).dtype
+    return np.full((1,) * np.ndim(x), "" if dtype.kind in "OTU" else 1, dtype)
 
 
 @_policy.unasked()
@@ -208,26 +214,112 @@ def clip(a, a_min, a_max, *, casting, dtype, rule):
 
 
 @_policy.unasked()
-def _expression_block(*blocks, expression, names, settings):
-    return np.asarray(expression(threads=1, local_dict=dict(zip(names, blocks)), **settings))
+def _expression_block(*blocks, expression, names, settings, words):
+    made = np.asarray(expression(threads=1, local_dict=dict(zip(names, blocks)), **settings))
+    return made if words is None else made.astype(words)
+
+
+_DEPTH = 40
+"""Calls within calls that a part of an expression has at most."""
+
+_ELEMENTWISE = {"value", "name", "apply", "compare", "if", "clip", "cast"}
 
 
 def evaluate(expression, operands, *, casting, dtype, rule):
-    """An expression: in one pass over the blocks where all of it is element by element, else step by step."""
+    """An expression: in one pass over the blocks where all of it is element by element, else part by part."""
     operands = {name: x if _is_number(x) else operand(x) for name, x in operands.items()}
     # What is wrong is shown in the text, and the policy is asked of every operation in it.
     expression._shape({name: _standing_for(x) for name, x in operands.items()}, rule)
-    kinds = {kind for kind, _, _ in expression._nodes}
-    if kinds <= {"value", "name", "apply", "compare", "if", "clip", "cast"} and str(rule) == "numpy":
-        options = {"expression": expression, "names": tuple(operands)}
-        settings = {"casting": casting, "dtype": dtype}
-        return _lazily(_expression_block, operands.values(), rule, "evaluate", asked=True, settings=settings, **options)
-    values = []
+    settings = {"casting": casting, "dtype": dtype}
     with _policy.unasked():
+        if str(rule) == "numpy":
+            return _in_parts(expression, operands, settings)
+        values = []
         for kind, what, children in expression._nodes:
             values.append(_step(kind, what, [values[child] for child in children], operands, rule))
     result = values[-1]
     return result if dtype is None else result.astype(dtype, casting=casting)
+
+
+def _in_one_pass(expression, operands, settings):
+    """An expression of which all is element by element."""
+    options = {"expression": expression, "names": tuple(operands), "words": _words(expression, operands)}
+    return _lazily(_expression_block, operands.values(), "numpy", "evaluate", asked=True, settings=settings, **options)
+
+
+def _in_parts(expression, operands, settings):
+    """An expression in as few passes as there can be: between those, axes are moved or reduced."""
+    nodes = expression._nodes
+    if all(kind in _ELEMENTWISE for kind, _, _ in nodes):
+        return _in_one_pass(expression, operands, settings)
+    operands = dict(operands)
+
+    def put(value):
+        """A name for what was computed."""
+        name = next(name for name in map("_{}".format, range(len(operands), 2 * len(operands) + 1)) if name not in operands)
+        operands[name] = value
+        return name
+
+    def value(text, **settings):
+        part = _simulcast.compile(text, fast_math=expression._fast_math)
+        if text in operands or not any(name in operands for name in part.operands):
+            return operands[text] if text in operands else part()
+        settings = {"casting": "same_kind", "dtype": None, **settings}
+        return _in_one_pass(part, {name: operands[name] for name in part.operands if name in operands}, settings)
+
+    texts, depths = [], []
+    for kind, what, children in nodes:
+        args = [texts[child] for child in children]
+        depth = 1 + max((depths[child] for child in children), default=0)
+        if kind not in _ELEMENTWISE:
+            text, depth = put(_step(kind, what, [value(own) for own in args], operands, "numpy")), 0
+        elif kind == "value" and isinstance(what, str):
+            text = put(operand(what))
+        else:
+            text = _text(kind, what, args)
+        if depth > _DEPTH:
+            text, depth = put(value(text)), 0
+        texts.append(text)
+        depths.append(depth)
+    result = value(texts[-1], **settings)
+    dtype = settings["dtype"]
+    return result if dtype is None or result.dtype == dtype else result.astype(dtype, casting=settings["casting"])
+
+
+def _text(kind, what, args):
+    """A node of an expression as text, for texts of what it is computed of."""
+    if kind == "value":
+        return repr(what)
+    if kind == "name":
+        return what
+    if kind == "compare":
+        pairs = [f"{name}({a}, {b})" for name, a, b in zip(what, args, args[1:])]
+        return pairs[0] if len(pairs) == 1 else functools.reduce("logical_and({}, {})".format, pairs)
+    if kind == "if":
+        return "({} if {} else {})".format(*args)
+    name = {"clip": "clip", "cast": getattr(what, "name", what)}.get(kind, what)
+    return f"{name}({', '.join(args)})"
+
+
+def _words(expression, operands):
+    """The dtype of a result that is text of a fixed width: as wide as the longest that there can be."""
+    widths = []
+    for kind, what, children in expression._nodes:
+        own = [widths[child] for child in children]
+        if kind == "value" and isinstance(what, str):
+            widths.append(len(what))
+        elif kind == "name":
+            dtype = getattr(operands.get(what), "dtype", None)
+            widths.append(dtype.itemsize // 4 if dtype is not None and dtype.kind == "U" else None)
+        elif (kind, what) in (("apply", "add"), ("apply", "concat")) and None not in own:
+            widths.append(sum(own))
+        elif (kind, what) == ("apply", "where") and None not in own[1:]:
+            widths.append(max(own[1:]))
+        elif kind == "if" and None not in (own[0], own[2]):
+            widths.append(max(own[0], own[2]))
+        else:
+            widths.append(None)
+    return None if widths[-1] is None else np.dtype(("U", widths[-1]))
 
 
 _CONSTANTS = {"nan": math.nan, "inf": math.inf, "pi": math.pi, "e": math.e}

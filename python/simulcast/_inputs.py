@@ -36,6 +36,9 @@ def plain(x):
     if isinstance(x, np.ndarray):
         return _bare(x)
     if hasattr(kind, "__dlpack__") and not isinstance(x, np.generic):
+        if hasattr(kind, "resolve_neg"):
+            # A view of torch's that is negated once it is read, of which DLPack does not know.
+            x = x.resolve_neg()
         try:
             return np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError):

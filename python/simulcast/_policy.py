@@ -1,8 +1,9 @@
 """Policies: which broadcasts are allowed, warned of or refused, and a record of those that happen.
 
 The policy that holds, and the record that is kept, belong to the context (`contextvars`): a thread or
-a task does not disturb another. `SIMULCAST_POLICY` sets the one that holds from the start. Operations
-ask through `observe`; a view in a shape that was asked for by name is recorded, and never refused.
+a task does not disturb another. `SIMULCAST_POLICY` sets the one that holds from the start, `everywhere` the one
+that holds where no context has its own. Operations ask through `observe`; a view in a shape that was asked for by
+name is recorded, and never refused.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ def _read(policy):
     return policy if isinstance(policy, Policy) else Policy(policy)
 
 
-_policy = ContextVar("simulcast.policy", default=Policy(os.environ.get("SIMULCAST_POLICY", "")))
-_record = ContextVar("simulcast.record", default=None)
+_policy: ContextVar[Policy | None] = ContextVar("simulcast.policy", default=None)
+_default = Policy(os.environ.get("SIMULCAST_POLICY", ""))
+_record: ContextVar[list[Broadcast] | None] = ContextVar("simulcast.record", default=None)
+_entered: ContextVar[tuple[tuple[_Setting[Any], Any], ...]] = ContextVar("simulcast.entered", default=())
 _ALLOWED = Policy("all=allow")
 if "SIMULCAST_POLICY" in os.environ:
     _activate()
@@ -62,23 +65,33 @@ class Broadcast(NamedTuple):
 
 
 class _Setting(ContextDecorator, Generic[_Value]):
-    """A context variable that has another value within a block or a function."""
+    """A context variable that has another value within a block or a function; any number of threads and tasks may
+    share one.
+    """
 
-    def __init__(self, variable: ContextVar[Any], value: Callable[[], _Value]) -> None:
-        self._variable, self._make = variable, value
-        self._tokens: list[Any] = []
+    def __init__(self, variable: ContextVar[Any], value: Callable[[], _Value], made: tuple[Any, ...]) -> None:
+        self._variable, self._make, self._made = variable, value, made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._made
 
     def __enter__(self) -> _Value:
         _activate()
         value = self._make()
-        self._tokens.append(self._variable.set(value))
+        _entered.set((*_entered.get(), (self, self._variable.get())))
+        self._variable.set(value)
         return value
 
     def __exit__(self, *exception: object) -> None:
-        self._variable.reset(self._tokens.pop())
+        entered = _entered.get()
+        own = [place for place, (setting, _) in enumerate(entered) if setting is self]
+        if not own:
+            raise RuntimeError("a block under a policy or a record ends in another context than it began in")
+        self._variable.set(entered[own[-1]][1])
+        _entered.set(entered[: own[-1]] + entered[own[-1] + 1 :])
 
     def _recreate_cm(self) -> _Setting[_Value]:
-        return _Setting(self._variable, self._make)
+        return _Setting(self._variable, self._make, self._made)
 
     def __call__(self, func: _Function) -> _Function:
         """The function under the setting; that of a coroutine too, which runs after it was called."""
@@ -108,7 +121,7 @@ def using(policy: str | Policy) -> _Setting[Policy]:
     simulcast._errors.BroadcastError: SC104: ...
     """
     policy = _read(policy)
-    return _Setting(_policy, lambda: policy)
+    return _Setting(_policy, lambda: policy, (using, (policy,)))
 
 
 def strict(level: str = "same-rank", **actions: object) -> _Setting[Policy]:
@@ -141,7 +154,7 @@ def record() -> _Setting[list[Broadcast]]:
     >>> broadcasts[0].shapes, broadcasts[0].result
     (((2, 1), (3,)), (2, 3))
     """
-    return _Setting(_record, list)
+    return _Setting(_record, list, (record, ()))
 
 
 def check(
@@ -161,13 +174,30 @@ def check(
     Traceback (most recent call last):
     simulcast._errors.BroadcastError: SC102: a column meets a row of the same length: pred repeats ...
     """
-    policy = _policy.get() if policy is None else _read(policy)
+    policy = _current() if policy is None else _read(policy)
     shape, raised, warned = policy._judge(operands, rule, names)
     if raised is not None:
         raise raised
     if warned:
         _warn(warned)
     return shape
+
+
+def _current() -> Policy:
+    """The policy that holds here."""
+    return _policy.get() or _default
+
+
+@contextmanager
+def everywhere(policy):
+    """Within it, `policy` holds in every context that has none of its own: those of other threads too."""
+    global _default
+    _activate()
+    before, _default = _default, policy
+    try:
+        yield
+    finally:
+        _default = before
 
 
 @contextmanager
@@ -183,7 +213,7 @@ def unasked():
 
 def observe(function, shapes, rule=_NUMPY, names=None):
     """A broadcast is about to happen: record it, warn of it or refuse it."""
-    shape, raised, warned = _policy.get()._judge(shapes, rule, names)
+    shape, raised, warned = _current()._judge(shapes, rule, names)
     broadcasts = _record.get()
     if broadcasts is not None and any(own != shape for own in shapes):
         codes = [finding.code for finding in warned]
@@ -268,7 +298,8 @@ def _guarded(result, given):
     """What an operator gives back: the `out` it was given, a guarded array, or a scalar as it is."""
     if given is not None:
         return given
-    return result.view(_Guarded) if isinstance(result, np.ndarray) else result
+    # Another class of arrays, such as a masked one, knows more than we do.
+    return result.view(_Guarded) if type(result) is np.ndarray else result
 
 
 def guard(x: ArrayLike) -> NDArray[Any]:

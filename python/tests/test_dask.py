@@ -209,6 +209,66 @@ def test_expressions_are_those_of_arrays(text):
     assert np.allclose(ours.compute(scheduler="sync"), theirs) and ours.name == again.name
 
 
+PARTS = [
+    ("(abs(-3) * i).T", "i", np.array([[100, 1]], np.int8)),
+    ("(sqrt(2) * f).T", "f", np.array([[2.5, 1]], np.float32)),
+    ("(h * h / h).T + h.max()", "h", np.array([[300, 2]], np.float16)),
+    ("uint8(x).T", "x", np.array([[-1.5, 300.0]])),
+    ("clip(u, -1, 300).sum(axis=0)", "u", np.array([[255], [1]], np.uint8)),
+    ("(i * (7 // 2) + 2 ** 70 / 2 ** 69).T", "i", np.array([[1, 2]], np.int8)),
+    ("(1 < x <= 3 < 4).T", "x", np.array([[0.5, 2, 3, 4]])),
+    ("where(s == 'bc', 'long text', s).T", "s", np.array([["a", "bc"]])),
+    (" + ".join(["x.T"] * 100), "x", np.array([[0.1, 0.2]])),
+]
+
+
+@pytest.mark.parametrize("text, name, x", PARTS)
+def test_expressions_in_parts_are_computed_as_those_in_one(text, name, x):
+    theirs = simulcast.evaluate(text, **{name: x})
+    ours = simulcast.evaluate(text, **{name: da.from_array(x, chunks=1)})
+    assert ours.dtype == theirs.dtype
+    computed = ours.compute(scheduler="sync")
+    assert computed.dtype == theirs.dtype and computed.shape == theirs.shape
+    assert (computed == theirs).all() if x.dtype.kind in "Uiu" else np.allclose(computed, theirs)
+
+
+def test_text_is_not_cut():
+    s = np.array(["a", "bcd", "wxyz"])
+    lazy = da.from_array(s, chunks=1)
+    for text in ("s + t", "s + t + '!'", "where(s == 'a', 'many letters', t)", "'y' if s == 'a' else s"):
+        own = {name: s for name in simulcast.compile(text).operands}
+        made = simulcast.evaluate(text, **{**own, "s": lazy})
+        theirs = simulcast.evaluate(text, **own)
+        computed = made.compute(scheduler="sync")
+        assert computed.dtype == made.dtype and (computed == theirs).all()
+        assert np.can_cast(theirs.dtype, made.dtype, "safe")
+    words = np.array(["a", "bcd"], object)
+    joined = simulcast.add(da.from_array(words, chunks=1), "x").compute(scheduler="sync")
+    assert joined.tolist() == ["ax", "bcdx"]
+
+
+def test_masked_arrays_are_refused():
+    masked = da.ma.masked_array(da.from_array(np.arange(4.0), chunks=2), mask=[False, True, False, False])
+    for call in (
+        lambda: simulcast.add(masked, 1),
+        lambda: simulcast.sum_to(masked, ()),
+        lambda: simulcast.broadcast_to(masked, (2, 4)),
+        lambda: simulcast.broadcast_arrays(masked, np.ones((2, 1))),
+        lambda: simulcast.evaluate("sum(m)", m=masked),
+    ):
+        with pytest.raises(TypeError, match="mask"):
+            call()
+
+
+def test_decorated_functions_go_to_workers():
+    @simulcast.strict()
+    def doubled(block):
+        return simulcast.multiply(block, 2)
+
+    made = da.ones(4, chunks=2).map_blocks(doubled, dtype=float).compute(scheduler="processes")
+    assert (made == 2).all()
+
+
 def test_numbers_stay_weak_and_options_hold():
     x = da.ones((4, 6), chunks=(2, 4), dtype="f4")
     assert simulcast.multiply(x, 2.0).dtype == np.float32

@@ -407,3 +407,27 @@ def test_what_is_said_to_be_another_answer_than_numpys_is_one():
     for fold in ("sum", "mean", "max"):
         with pytest.raises(simulcast.ExpressionError, match="axis"):
             simulcast.evaluate(f"{fold}(x, axis=0)", x=one)
+
+
+def test_no_memory_is_a_memory_error():
+    x, n = np.broadcast_to(1.0, (1 << 55,)), np.broadcast_to(2, (1 << 55,))
+    for call in (
+        lambda: simulcast.exp(x),
+        lambda: simulcast.evaluate("exp(x) + 1", x=x),
+        lambda: simulcast.evaluate("sum(n ** n)", n=n),
+        lambda: simulcast.vjp("exp", (x,), x),
+        lambda: simulcast.sum_to(x, x.shape),
+    ):
+        with pytest.raises(MemoryError):
+            call()
+
+
+def test_names_are_those_that_python_reads():
+    # The micro sign of keyboards; Python takes it for the Greek letter.
+    micro, greek = "\u00b5", "\u03bc"
+    x = np.ones(2)
+    for names in ({micro: x}, {greek: x}):
+        assert (simulcast.evaluate(f"{micro} * 2", **names) == 2).all()
+        assert (simulcast.evaluate(f"{micro} * 2", local_dict=names) == 2).all()
+    assert (eval(f"simulcast.evaluate('{micro} * 2', {micro}=x)") == 2).all()
+    assert simulcast.compile(f"{micro} + {micro}").operands == (greek,)

@@ -252,6 +252,16 @@ def test_dlpack_shares_memory():
     assert shown.tolist() == [x.tolist()] * 2 and np.shares_memory(shown, x)
 
 
+def test_what_is_negated_when_it_is_read_is_negated():
+    class Negated(OnlyDlpack):
+        """As a tensor of torch whose negative bit is set: DLPack shows it without."""
+
+        def resolve_neg(self):
+            return OnlyDlpack(-self._x)
+
+    assert simulcast.multiply(Negated(np.array([2.0, -4.0])), 1).tolist() == [-2.0, 4.0]
+
+
 def test_what_dlpack_cannot_give_is_refused():
     class Elsewhere(OnlyDlpack):
         def __dlpack__(self, **options):

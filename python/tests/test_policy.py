@@ -11,6 +11,8 @@ import warnings
 import dask.array
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import simulcast
 
@@ -36,6 +38,35 @@ def test_nothing_else_is_warned_of():
         simulcast.broadcast_to(ROW, (4, 4))
 
 
+SIZES = st.lists(st.sampled_from([1, 1, 2, 3]), max_size=4).map(tuple)
+
+
+@given(st.lists(SIZES, min_size=2, max_size=3))
+def test_what_is_warned_of_is_what_explain_finds(shapes):
+    try:
+        simulcast.broadcast_shapes(*shapes)
+    except simulcast.BroadcastError:
+        return
+    said = [own.code for own in simulcast.explain(*shapes).findings if own.code == "SC102"]
+    arrays = [np.ones(shape, bool) for shape in shapes]
+    calls = [lambda: simulcast.broadcast_arrays(*arrays)]
+    if len(arrays) == 2:
+        calls.append(lambda: simulcast.logical_and(*arrays))
+        calls.append(lambda: simulcast.evaluate("a & b", a=arrays[0], b=arrays[1]))
+    else:
+        calls.append(lambda: simulcast.where(*arrays))
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert [str(own.message)[:5] for own in caught] == said
+
+
+def test_a_column_that_a_reduction_leaves_is_warned_of():
+    with pytest.warns(simulcast.BroadcastWarning, match="SC102"):
+        simulcast.evaluate("sum(x, axis=1, keepdims=True) - y", x=np.ones((4, 3)), y=ROW)
+
+
 def test_strict_refuses_within_its_block_only():
     with simulcast.strict():
         with pytest.raises(simulcast.BroadcastError) as caught:
@@ -49,6 +80,53 @@ def test_strict_refuses_within_its_block_only():
     error = pickle.loads(pickle.dumps(caught.value))
     assert (error.code, error.shapes, error.operands) == ("SC103", ((2, 3), (3,)), (1,))
     simulcast.broadcast_arrays(np.ones((2, 3)), np.ones(3))
+
+
+def test_threads_and_tasks_share_a_setting():
+    shared, refused = simulcast.strict(), []
+
+    def use():
+        with shared, shared:
+            inside.wait()
+            with pytest.raises(simulcast.BroadcastError):
+                simulcast.add(COLUMN, ROW)
+            refused.append(True)
+
+    inside = threading.Barrier(4)
+    threads = [threading.Thread(target=use) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 4
+
+    async def task(seconds):
+        with shared:
+            await asyncio.sleep(seconds)
+            with pytest.raises(simulcast.BroadcastError):
+                simulcast.add(COLUMN, ROW)
+
+    async def tasks():
+        await asyncio.gather(task(0.01), task(0.03), task(0.02))
+
+    asyncio.run(tasks())
+    with pytest.warns(simulcast.BroadcastWarning):
+        simulcast.add(COLUMN, ROW)
+
+
+def test_settings_and_what_they_decorate_pickle():
+    for setting in (simulcast.strict(), simulcast.using("SC102=raise")):
+        with pickle.loads(pickle.dumps(setting)), pytest.raises(simulcast.BroadcastError):
+            simulcast.add(COLUMN, ROW)
+    with pickle.loads(pickle.dumps(simulcast.record())) as broadcasts:
+        simulcast.add(np.ones((2, 3)), np.ones(3))
+    assert len(broadcasts) == 1
+
+
+def test_a_guarded_array_leaves_other_classes_alone():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    for made in (simulcast.guard(np.ones(2)) + masked, masked + simulcast.guard(np.ones(2))):
+        assert isinstance(made, np.ma.MaskedArray) and made.sum() == 2.0
 
 
 def test_strict_levels_and_actions():
@@ -229,6 +307,32 @@ def test_fixtures_are_under_the_policy_too(pytester):
     )
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
     pytester.runpytest_inprocess("--simulcast-strict").assert_outcomes(errors=1)
+
+
+def test_contexts_of_their_own_and_threads_are_under_the_policy_too(pytester):
+    pytester.makepyfile(
+        """
+        import threading, unittest
+        import numpy as np, pytest, simulcast
+        def outer():
+            simulcast.add(np.ones((3, 1)), np.ones(3))
+        class Test(unittest.IsolatedAsyncioTestCase):
+            async def test_outer(self):
+                with pytest.raises(simulcast.BroadcastError):
+                    outer()
+        def test_thread():
+            caught = []
+            def run():
+                with pytest.raises(simulcast.BroadcastError):
+                    outer()
+                caught.append(True)
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join()
+            assert caught
+        """
+    )
+    pytester.runpytest_inprocess("--simulcast-strict").assert_outcomes(passed=2)
 
 
 def test_expressions_are_refused_by_their_names():
