@@ -139,11 +139,18 @@ pub(crate) fn vjp<'py>(
     rule: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = function.py();
-    let named = match function.cast::<PyString>() {
-        Ok(name) => name.clone().into_any(),
-        Err(_) => function.getattr("__name__")?,
+    if grad.is_none() {
+        return Err(PyTypeError::new_err("there is no gradient"));
+    }
+    // A function that has several names knows itself by one.
+    let text = function.cast::<PyString>().ok();
+    let known = text.and_then(|name| py.import("simulcast").and_then(|own| own.getattr(name)).ok());
+    let named = known.as_ref().unwrap_or(function).getattr("__name__");
+    let named = named.or_else(|error| text.map(|name| name.clone().into_any()).ok_or(error));
+    let Ok(name) = named.and_then(|name| name.extract::<String>()) else {
+        let what = format!("function is one of this module, or its name, not {function}");
+        return Err(PyTypeError::new_err(what));
     };
-    let name: String = named.extract()?;
     let objects: Vec<Bound<'py, PyAny>> = operands.try_iter()?.collect::<PyResult<_>>()?;
     let rule = Rule::read(rule)?;
     let all: Vec<&Bound<'py, PyAny>> = objects.iter().chain([grad]).collect();
@@ -159,6 +166,9 @@ pub(crate) fn vjp<'py>(
     let op = match name.as_str() {
         "clip" if read.len() == 3 => Op::MultiplyAdd,
         "clip" if read.len() == 2 => Op::Maximum,
+        "clip" if read.len() > 3 => {
+            return Err(PyTypeError::new_err("`clip` takes an array and two bounds"));
+        }
         "clip" => return Err(PyTypeError::new_err("the gradients of clip need a bound")),
         name => name
             .parse()

@@ -74,15 +74,15 @@ impl OnnxSession {
     #[new]
     fn new(
         model: &Bound<'_, PyAny>,
-        threads: Option<usize>,
+        threads: Option<isize>,
         limit: Option<usize>,
     ) -> PyResult<Self> {
         let py = model.py();
         let model = load(model)?;
         let mut session = py.detach(|| Session::new(&model)).map_err(|error| failed(py, &error))?;
-        match threads {
-            Some(0) => return Err(PyValueError::new_err("threads is a number from 1 on")),
-            Some(threads) => session = session.threads(threads),
+        match threads.map(usize::try_from) {
+            Some(Ok(threads @ 1..)) => session = session.threads(threads),
+            Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
             None => {}
         }
         if let Some(limit) = limit {

@@ -50,7 +50,7 @@ impl<'a, 'py> Target<'a, 'py> {
             Some(Ok(threads @ 1..)) => Some(threads),
             Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
         };
-        let out = out.filter(|out| !out.is_none()).map(Out::read).transpose()?;
+        let out = out.filter(|out| !out.is_none()).map(Out::read).transpose()?.flatten();
         Ok(Self { out, casting, threads })
     }
 
@@ -142,15 +142,17 @@ impl<'a, 'py> Target<'a, 'py> {
 }
 
 impl<'py> Out<'py> {
+    /// `None` for a tuple of None, as in NumPy.
     #[inline]
-    fn read(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+    fn read(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
         let array = match plain(object) {
             Some(array) => array.clone(),
             None => {
                 if let Ok(one) = object.cast::<PyTuple>()
                     && one.len() == 1
                 {
-                    return Self::read(&one.get_item(0)?);
+                    let one = one.get_item(0)?;
+                    return if one.is_none() { Ok(None) } else { Self::read(&one) };
                 }
                 let Ok(array) = object.cast::<PyUntypedArray>() else {
                     let class = object.get_type();
@@ -164,7 +166,7 @@ impl<'py> Out<'py> {
         if unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE == 0 {
             return Err(PyValueError::new_err("out is read-only"));
         }
-        Ok(Self { object: object.clone(), array })
+        Ok(Some(Self { object: object.clone(), array }))
     }
 
     /// Where results can be written at once.

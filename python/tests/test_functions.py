@@ -168,6 +168,7 @@ def test_dtype_and_out_are_numpys():
                 assert (ours == theirs).all()
     out = np.zeros(3)
     assert simulcast.add([1, 2, 3], 1, out) is out and simulcast.add([1, 2, 3], 1, out=(out,)) is out
+    assert simulcast.add([1, 2, 3], 1, out=(None,)).tolist() == [2, 3, 4]
     assert out.tolist() == [2, 3, 4]
     kept = np.zeros(3).view(np.matrix)
     assert simulcast.add([[1, 2, 3]], 1, out=kept) is kept and kept.tolist() == [[2, 3, 4]]
@@ -444,6 +445,17 @@ def test_gradients():
     for name, own in [("equal", (x, y)), ("add", (x,)), ("clip", (x,))]:
         with pytest.raises(TypeError):
             simulcast.vjp(name, own, grad)
+    for name, same in [("pow", "power"), ("abs", "absolute"), ("acos", "arccos"), ("true_divide", "divide")]:
+        own = (np.full(3, 0.25),) * (2 if name in ("pow", "true_divide") else 1)
+        ours, theirs = simulcast.vjp(name, own, np.ones(3)), simulcast.vjp(same, own, np.ones(3))
+        assert all((a == b).all() for a, b in zip(ours, theirs, strict=True))
+    for function, own, given, said in [
+        ("exp", (x,), None, "no gradient"),
+        (5, (x,), grad, "or its name, not 5"),
+        ("clip", (x, 0.0, 1.0, 2.0), grad, "two bounds"),
+    ]:
+        with pytest.raises(TypeError, match=said):
+            simulcast.vjp(function, own, given)
     with pytest.raises(ValueError, match="no operation"):
         simulcast.vjp("convolve", (x, y), grad)
     with pytest.raises(simulcast.BroadcastError):
