@@ -8,7 +8,6 @@ operands of different rank.
 Only entered with a Dask array in hand, so importing Dask here costs nothing.
 """
 
-import functools
 import math
 import operator
 
@@ -260,30 +259,38 @@ def _in_parts(expression, operands, settings):
         operands[name] = value
         return name
 
-    def value(text, **settings):
+    def value(text, casting="same_kind", dtype=None):
+        if text in operands and dtype is None:
+            return operands[text]
         part = _simulcast.compile(text, fast_math=expression._fast_math)
-        if text in operands or not any(name in operands for name in part.operands):
-            return operands[text] if text in operands else part()
-        settings = {"casting": "same_kind", "dtype": None, **settings}
-        return _in_one_pass(part, {name: operands[name] for name in part.operands if name in operands}, settings)
+        # An operand may have the name of a constant.
+        names = dict.fromkeys(what for kind, what, _ in part._nodes if kind == "name" and what in operands)
+        if all(_is_number(operands[name]) for name in names):
+            return part(local_dict={name: operands[name] for name in names}, casting=casting, dtype=dtype)
+        return _in_one_pass(part, {name: operands[name] for name in names}, {"casting": casting, "dtype": dtype})
 
     texts, depths = [], []
     for kind, what, children in nodes:
         args = [texts[child] for child in children]
         depth = 1 + max((depths[child] for child in children), default=0)
-        if kind not in _ELEMENTWISE:
-            text, depth = put(_step(kind, what, [value(own) for own in args], operands, "numpy")), 0
+        if kind == "reduce":
+            text, depth = put(_reduced(operand(value(args[0])), *what, lambda: value(args[0], dtype=np.float32))), 0
+        elif kind not in _ELEMENTWISE:
+            text, depth = put(_step(kind, what, [value(args[0])], operands, "numpy")), 0
         elif kind == "value" and isinstance(what, str):
             text = put(operand(what))
         else:
             text = _text(kind, what, args)
         if depth > _DEPTH:
-            text, depth = put(value(text)), 0
+            made = value(text)
+            # Of numbers alone, a number, which stays weak.
+            text, depth = put(made if isinstance(made, da.Array) else made.item()), 0
         texts.append(text)
         depths.append(depth)
-    result = value(texts[-1], **settings)
-    dtype = settings["dtype"]
-    return result if dtype is None or result.dtype == dtype else result.astype(dtype, casting=settings["casting"])
+    return operand(value(texts[-1], **settings))
+
+
+_COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
 
 
 def _text(kind, what, args):
@@ -293,11 +300,13 @@ def _text(kind, what, args):
     if kind == "name":
         return what
     if kind == "compare":
-        pairs = [f"{name}({a}, {b})" for name, a, b in zip(what, args, args[1:])]
-        return pairs[0] if len(pairs) == 1 else functools.reduce("logical_and({}, {})".format, pairs)
+        rest = "".join(f" {_COMPARISONS[name]} {own}" for name, own in zip(what, args[1:]))
+        return f"({args[0]}{rest})"
     if kind == "if":
         return "({} if {} else {})".format(*args)
-    name = {"clip": "clip", "cast": getattr(what, "name", what)}.get(kind, what)
+    if kind == "cast":
+        what = "string" if what.kind in "OTU" else what.name
+    name = "clip" if kind == "clip" else what
     return f"{name}({', '.join(args)})"
 
 
@@ -317,6 +326,8 @@ def _words(expression, operands):
             widths.append(max(own[1:]))
         elif kind == "if" and None not in (own[0], own[2]):
             widths.append(max(own[0], own[2]))
+        elif kind == "cast" and what.kind in "OTU":
+            widths.append(own[0])
         else:
             widths.append(None)
     return None if widths[-1] is None else np.dtype(("U", widths[-1]))
@@ -366,10 +377,13 @@ def _step(kind, what, args, operands, rule):
         return x[tuple({"Keep": slice(None), "New": None, "Rest": ...}[own] for own in what)]
     if kind == "transpose":
         return x.transpose(*what or ())
-    name, axes, keepdims = what
-    half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu" and name not in ("max", "min")
-    wide = x.astype(np.float32) if half else x
-    reduced = getattr(da, name)(wide, axis=None if axes is None else tuple(axes), keepdims=keepdims)
+    return _reduced(x, *what, lambda: x.astype(np.float32))
+
+
+def _reduced(x, name, axes, keepdims, wide):
+    """A reduction; sums and means of halves are those of what they are in float32, which `wide` gives."""
+    half = _is_half(x) and name not in ("max", "min")
+    reduced = getattr(da, name)(wide() if half else x, axis=None if axes is None else tuple(axes), keepdims=keepdims)
     return reduced.astype(x.dtype) if half else reduced
 
 

@@ -78,8 +78,7 @@ class _Setting(ContextDecorator, Generic[_Value]):
     def __enter__(self) -> _Value:
         _activate()
         value = self._make()
-        _entered.set((*_entered.get(), (self, self._variable.get())))
-        self._variable.set(value)
+        _entered.set((*_entered.get(), (self, self._variable.set(value))))
         return value
 
     def __exit__(self, *exception: object) -> None:
@@ -87,7 +86,7 @@ class _Setting(ContextDecorator, Generic[_Value]):
         own = [place for place, (setting, _) in enumerate(entered) if setting is self]
         if not own:
             raise RuntimeError("a block under a policy or a record ends in another context than it began in")
-        self._variable.set(entered[own[-1]][1])
+        self._variable.reset(entered[own[-1]][1])
         _entered.set(entered[: own[-1]] + entered[own[-1] + 1 :])
 
     def _recreate_cm(self) -> _Setting[_Value]:

@@ -75,8 +75,14 @@ impl Expression {
     /// The names of its operands, in the order in which they first appear.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let names = self.expr.operands().map(|name| normal(py, name));
-        PyTuple::new(py, names.collect::<PyResult<Vec<_>>>()?)
+        let mut names: Vec<String> = Vec::new();
+        for name in self.expr.operands() {
+            let name = normal(py, name)?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        PyTuple::new(py, names)
     }
 
     // What is passed on as it comes is not copied into another dictionary.
@@ -303,13 +309,20 @@ impl Expression {
                 |name: &Name| name.key.bind(key.py()).to_str().is_ok_and(|own| own == text);
             place = self.names.iter().position(|name| name.text == text || normal(name));
         }
-        match place {
-            Some(place) => {
-                objects[place] = Some(object);
-                Ok(())
+        let Some(place) = place else {
+            return Err(PyTypeError::new_err(format!("the expression has no operand `{key}`")));
+        };
+        let own = &self.names[place];
+        if !own.text.is_ascii() {
+            // One name may be written with several letters that mean the same.
+            for (name, other) in self.names.iter().zip(&mut *objects) {
+                if name.key.is(&own.key) {
+                    *other = Some(object.clone());
+                }
             }
-            None => Err(PyTypeError::new_err(format!("the expression has no operand `{key}`"))),
         }
+        objects[place] = Some(object);
+        Ok(())
     }
 
     /// Operands from `local_dict`, for names that have none yet.
@@ -320,11 +333,15 @@ impl Expression {
         local_dict: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let Some(local) = local_dict.filter(|local| !local.is_none()) else { return Ok(()) };
-        for (name, object) in self.names.iter().zip(objects) {
+        for (name, object) in self.names.iter().zip(&mut *objects) {
             if object.is_none() && local.contains(&name.key)? {
                 *object = Some(local.get_item(&name.key)?);
-            } else if object.is_none() && !name.text.is_ascii() && local.contains(&name.text)? {
-                *object = Some(local.get_item(&name.text)?);
+            }
+        }
+        // As it is written, and not as Python reads it.
+        for (place, name) in self.names.iter().enumerate() {
+            if objects[place].is_none() && !name.text.is_ascii() && local.contains(&name.text)? {
+                self.put(objects, name.key.bind(local.py()), local.get_item(&name.text)?)?;
             }
         }
         Ok(())
@@ -402,18 +419,25 @@ impl<'py> Call<'_, 'py> {
 
     /// Asks the policy of every operation in the text, where someone may care.
     fn observe(&self, expr: &Expr, told: &[(&str, DType, &[usize])]) -> PyResult<()> {
-        // A column is an operand, a part of one, or what a reduction leaves.
+        // A column is an operand, a part of one, or what a reduction leaves; one that is written out is meant.
         let has_ones = told.iter().any(|(.., shape)| shape.len() > 1 && shape.contains(&1));
-        let reduces = |node: &ExprNode| matches!(node.kind, ExprKind::Reduce { .. });
-        if !policies::is_active() && !has_ones && !expr.nodes().iter().any(reduces) {
+        let all = policies::is_active() || has_ones;
+        let leaves = |node: &ExprNode| matches!(node.kind, ExprKind::Reduce { keepdims: true, .. });
+        if !all && !expr.nodes().iter().any(leaves) {
             return Ok(());
         }
         let of = |name: &str| told.iter().find(|(own, ..)| *own == name).map(|(.., shape)| *shape);
         let rule = self.rule.clone().positional()?;
         let shapes = expr.shapes(rule.rule(), of);
+        let mut asked: Vec<bool> = Vec::with_capacity(shapes.len());
         // What does not broadcast has no shape, and is an error later.
         for node in expr.nodes().iter().take(shapes.len()) {
             let children = node.kind.children();
+            let asks = all || leaves(node) || children.iter().any(|id| asked[id.index()]);
+            asked.push(asks);
+            if !asks {
+                continue;
+            }
             let own = children.iter().filter_map(|id| {
                 Some((shapes.get(id.index())?.as_deref()?, written(expr, expr.node(*id)?)))
             });

@@ -4,6 +4,7 @@
 //! of Python's, lists, text, arrays that cannot be read as they lie, other rules) is read first, and
 //! then takes the same way; Dask arrays are handed to `simulcast/_dask.py`.
 
+use ndarray::Zip;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -306,7 +307,7 @@ fn squared(op: Op, operands: &[Operand<'_>]) -> Op {
 pub(crate) fn check_powers(exponents: &AnyView<'_>) -> PyResult<()> {
     macro_rules! negative {
         ($($type:ty)*) => {
-            false $(|| exponents.typed::<$type>().is_some_and(|own| own.iter().any(|&e| e < 0)))*
+            false $(|| exponents.typed::<$type>().is_some_and(|own| Zip::from(own).any(|&e| e < 0)))*
         };
     }
     if exponents.dtype().kind() == Kind::Signed && negative!(i8 i16 i32 i64) {

@@ -219,6 +219,13 @@ PARTS = [
     ("(1 < x <= 3 < 4).T", "x", np.array([[0.5, 2, 3, 4]])),
     ("where(s == 'bc', 'long text', s).T", "s", np.array([["a", "bc"]])),
     (" + ".join(["x.T"] * 100), "x", np.array([[0.1, 0.2]])),
+    ("(" + " + ".join(["1"] * 60) + ") * i.T", "i", np.array([[1, 2, 3]], np.int8)),
+    ("(x < (x < (x < 2 < 3) < 2) < 5).T", "x", np.array([[0.5, 1.5, 2.5]])),
+    ("sqrt(mean(h * h)) + sum(h * 2)", "h", np.array([[300, 2]], np.float16)),
+    ("(e * 2).T + e.sum()", "e", np.array([[1.0, 2.0]])),
+    ("sum(pi * 2)", "pi", np.array([[1.0, 2.0]])),
+    ("string(s).T + 'x'", "s", np.array([["a", "bcd"]])),
+    ("sum(2) * x.T + nan * 0 * -1e300 * 2j", "x", np.array([[1.0, 2.0]])),
 ]
 
 
@@ -229,13 +236,24 @@ def test_expressions_in_parts_are_computed_as_those_in_one(text, name, x):
     assert ours.dtype == theirs.dtype
     computed = ours.compute(scheduler="sync")
     assert computed.dtype == theirs.dtype and computed.shape == theirs.shape
-    assert (computed == theirs).all() if x.dtype.kind in "Uiu" else np.allclose(computed, theirs)
+    assert (computed == theirs).all() if x.dtype.kind in "Uiu" else np.allclose(computed, theirs, equal_nan=True)
+
+
+def test_the_dtype_of_an_expression_is_the_engines():
+    x = np.array([[-1.5, 300.0, np.nan, 2e10]])
+    for text in ("x.T", "x.T + 0", "x"):
+        for dtype in ("u1", "i4"):
+            own = {"dtype": dtype, "casting": "unsafe"}
+            ours = simulcast.evaluate(text, x=da.from_array(x, chunks=1), **own).compute(scheduler="sync")
+            assert ours.dtype == dtype and (ours == simulcast.evaluate(text, x=x, **own)).all()
+    with pytest.raises(TypeError):
+        simulcast.evaluate("x.T", x=da.from_array(x, chunks=1), dtype="i4")
 
 
 def test_text_is_not_cut():
     s = np.array(["a", "bcd", "wxyz"])
     lazy = da.from_array(s, chunks=1)
-    for text in ("s + t", "s + t + '!'", "where(s == 'a', 'many letters', t)", "'y' if s == 'a' else s"):
+    for text in ("s + t", "string(s)", "s + t + '!'", "where(s == 'a', 'many letters', t)", "'y' if s == 'a' else s"):
         own = {name: s for name in simulcast.compile(text).operands}
         made = simulcast.evaluate(text, **{**own, "s": lazy})
         theirs = simulcast.evaluate(text, **own)

@@ -430,4 +430,7 @@ def test_names_are_those_that_python_reads():
         assert (simulcast.evaluate(f"{micro} * 2", **names) == 2).all()
         assert (simulcast.evaluate(f"{micro} * 2", local_dict=names) == 2).all()
     assert (eval(f"simulcast.evaluate('{micro} * 2', {micro}=x)") == 2).all()
-    assert simulcast.compile(f"{micro} + {micro}").operands == (greek,)
+    assert simulcast.compile(f"{micro} + {greek}").operands == (greek,)
+    for names in ({micro: x}, {greek: x}):
+        assert (simulcast.evaluate(f"{micro} + {greek}", **names) == 2).all()
+        assert (simulcast.evaluate(f"{micro} + {greek}", local_dict=names) == 2).all()

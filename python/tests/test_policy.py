@@ -65,6 +65,11 @@ def test_what_is_warned_of_is_what_explain_finds(shapes):
 def test_a_column_that_a_reduction_leaves_is_warned_of():
     with pytest.warns(simulcast.BroadcastWarning, match="SC102"):
         simulcast.evaluate("sum(x, axis=1, keepdims=True) - y", x=np.ones((4, 3)), y=ROW)
+    # Columns that are written out are meant.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in ("x[:, None] - y", "sum(x[:, None] - y)", "x[:, None] * y + sum(y)"):
+            simulcast.evaluate(text, x=ROW, y=ROW)
 
 
 def test_strict_refuses_within_its_block_only():
