@@ -43,6 +43,9 @@ pub(crate) trait Body<const N: usize> {
         false
     }
 
+    /// What tells it from most other bodies.
+    fn identity(&self) -> usize;
+
     /// The bytes of each operand's elements.
     fn sizes(&self) -> [usize; N];
 
@@ -320,6 +323,11 @@ macro_rules! body {
             impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> Body<$count> for Map<Func, ($($name,)*), R> {
                 type Out = R;
                 const PATTERNS: bool = $patterns;
+
+                #[inline(always)]
+                fn identity(&self) -> usize {
+                    std::any::type_name::<Func>().as_ptr().addr()
+                }
 
                 #[inline(always)]
                 fn sizes(&self) -> [usize; $count] {

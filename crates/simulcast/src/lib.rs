@@ -43,6 +43,7 @@ mod dtype;
 pub mod dynamic;
 mod fresh;
 pub mod gradient;
+mod habit;
 mod inline;
 mod kernel;
 mod kernels;

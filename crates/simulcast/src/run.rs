@@ -16,6 +16,7 @@ use simulcast_core::{BroadcastError, Names, Refusal, Rule, elements, row_major_i
 
 use crate::drive::{Job, drive, movable};
 use crate::fresh::{Fresh, Ledger};
+use crate::habit::Taken;
 use crate::inline::Inline;
 use crate::kernel::Body;
 use crate::laid::{Laid, same};
@@ -168,21 +169,25 @@ impl<'z, const N: usize> Source<'z, N> {
 
     /// Which results are too much for a cache.
     #[inline(always)]
-    fn streams<B: Body<N>>(&self, body: &B) -> Streams {
+    fn streams<B: Body<N>>(&self, body: &B, limit: Option<usize>) -> (Streams, Option<Taken>) {
+        let written = self.len.saturating_mul(size_of::<B::Out>() * body.unit());
         // Moved as vectors, which only numbers are: no padding, no pointers.
-        if !is_plain::<B::Out>() || body.spreads() {
-            return Streams::NONE;
+        if written < stream::FEW || !is_plain::<B::Out>() || body.spreads() {
+            return (Streams::NONE, None);
         }
         let distinct = |strides: &[isize]| -> usize {
             let axes = self.shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
             axes.map(|(size, _)| size).product()
         };
-        let read = || {
-            let read = self.strides.iter().zip(body.sizes());
-            let read = read.map(|(strides, size)| distinct(strides).saturating_mul(size));
-            read.fold(0, usize::saturating_add)
-        };
-        Streams::of(self.len.saturating_mul(size_of::<B::Out>() * body.unit()), read)
+        let read = self.strides.iter().zip(body.sizes());
+        let read = read.map(|(strides, size)| distinct(strides).saturating_mul(size));
+        let read = read.fold(0, usize::saturating_add);
+        let guess = Streams::guess(written, read);
+        if Streams::is_guess(written, read) {
+            Taken::new(&(written, read, body.identity(), limit), guess)
+        } else {
+            (guess, None)
+        }
     }
 
     /// # Safety
@@ -210,9 +215,9 @@ impl<'z, const N: usize> Source<'z, N> {
             }
         }
         let nest = Nest::new(self.shape, strides, self.strides);
-        let stream = match &work {
-            Work::Here(body) => self.streams(body),
-            Work::Parts(make, _) => self.streams(&make()),
+        let (stream, _taken) = match &work {
+            Work::Here(body) => self.streams(body, Some(1)),
+            Work::Parts(make, limit) => self.streams(&make(), *limit),
         };
         match work {
             Work::Here(body) => {

@@ -19,6 +19,9 @@ use std::sync::OnceLock;
 /// that tests come here with less.
 const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
 
+/// Fewer bytes of results are not worth going past a cache, whatever there is of it.
+pub(crate) const FEW: usize = CACHE / 8;
+
 /// What is read and written stays in the last-level cache if it is no more than this.
 fn cache() -> usize {
     static SIZE: OnceLock<usize> = OnceLock::new();
@@ -72,21 +75,33 @@ pub(crate) struct Streams {
 impl Streams {
     pub(crate) const NONE: Self = Self { kept: 1 << 32 };
 
-    /// For so many bytes; what is read is asked for where that matters. It goes through the cache too, and what it
-    /// finds there of the last call is worth more than results that are: those are never waited for.
-    #[inline(always)]
-    pub(crate) fn of(written: usize, read: impl FnOnce() -> usize) -> Self {
-        // Few are not worth it, whatever there is of caches.
-        if written < CACHE / 8 {
-            return Self::NONE;
-        }
-        let (cache, read) = (cache(), read());
+    /// A guess, for so many bytes. What is read goes through the cache too, and what it finds there of the last call is
+    /// worth more than results that are: those are never waited for.
+    pub(crate) fn guess(written: usize, read: usize) -> Self {
+        let cache = cache();
         if written.saturating_add(read) <= cache {
             return Self::NONE;
         }
         let room = kept(cache).saturating_sub(read.saturating_mul(2)).min(written) as u64;
         // No overflow: there is less room than a cache has.
-        Self { kept: (room << 32) / written as u64 }
+        Self { kept: (room << 32) / written.max(1) as u64 }
+    }
+
+    /// Whether so many bytes are about as many as a cache holds, so that a guess may be wrong.
+    pub(crate) fn is_guess(written: usize, read: usize) -> bool {
+        let (cache, all) = (cache(), written.saturating_add(read));
+        // Elsewhere, no way goes past the caches.
+        cfg!(all(target_arch = "x86_64", not(miri))) && cache / 8 * 5 < all && all <= cache / 2 * 5
+    }
+
+    /// How many halves stay, about.
+    pub(crate) fn halves(self) -> usize {
+        (self.kept + (1 << 30)) as usize >> 31
+    }
+
+    /// So many halves stay.
+    pub(crate) fn of_halves(halves: usize) -> Self {
+        Self { kept: (halves as u64) << 31 }
     }
 
     /// Whether any are.
@@ -508,15 +523,16 @@ mod tests {
     #[test]
     fn as_much_stays_in_a_cache_as_it_has_room_for() {
         let cache = cache();
-        assert!(!Streams::of(cache, || 0).any() && !Streams::of(cache / 2, || cache / 2).any());
-        assert!(!Streams::of(CACHE / 16, || usize::MAX).any());
+        assert!(!Streams::guess(cache, 0).any() && !Streams::guess(cache / 2, cache / 2).any());
         // What is read takes all the room.
-        assert!(Streams::of(2 * cache, || 2 * cache).all() && Streams::of(usize::MAX, || 0).all());
-        let some = Streams::of(2 * cache, || 0);
+        assert!(Streams::guess(2 * cache, 2 * cache).all() && Streams::guess(usize::MAX, 0).all());
+        let some = Streams::guess(2 * cache, 0);
         assert!(some.any() && !some.all());
         let stays = |at: &usize| !some.at(ptr::without_provenance::<u8>(*at));
         let stay = (0..2 * cache).step_by(STRETCH).filter(stays).count() * STRETCH;
         assert!(stay.abs_diff(kept(cache)) <= 4 * STRETCH, "{stay} bytes");
+        assert_eq!([0, 1, 2].map(|halves| Streams::of_halves(halves).halves()), [0, 1, 2]);
+        assert!(Streams::of_halves(0).all() && Streams::of_halves(2) == Streams::NONE);
     }
 
     #[test]
