@@ -184,7 +184,7 @@ impl<'z, const N: usize> Source<'z, N> {
         let read = read.fold(0, usize::saturating_add);
         let guess = Streams::guess(written, read);
         if Streams::is_guess(written, read) {
-            Taken::new(&(written, read, body.identity(), limit), guess)
+            Taken::new(&(self.shape, self.strides, body.sizes(), body.identity(), limit), guess)
         } else {
             (guess, None)
         }

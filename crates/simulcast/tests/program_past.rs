@@ -70,23 +70,22 @@ fn large_results_have_the_bits_of_their_parts() {
 #[test]
 fn calls_that_come_back_have_the_same_bits_whichever_way_their_results_go() {
     // As many bytes as make a call try what it has not tried yet; all ways were taken after some twenty calls.
-    let (rows, columns) = (1031, 1061);
+    let (rows, columns) = (661, 1061);
     let a = Array2::from_shape_fn((rows, columns), |(i, j)| (i * 7 + j) as f32 / 4096.0);
     let b = Array1::from_shape_fn(columns, |j| j as f32 - 0.5);
     let turned = a.t().as_standard_layout().into_owned().reversed_axes();
-    for text in ["a * b", "exp(a)", "(a - b) * b + a"] {
+    let calls = [("a * b", &a), ("a * b", &turned), ("exp(a)", &a), ("(a - b) * b + a", &a)];
+    for (text, a) in calls {
         let types = [("a", DType::F32), ("b", DType::F32)];
         let program = Expr::parse(text).unwrap().compile(&types, Promotion::Numpy).unwrap();
-        for a in [a.view(), turned.view()] {
-            let mut out = Array2::<f32>::zeros((rows, columns));
-            let mut first = None;
-            for call in 0..24 {
-                out.fill(7.5);
-                let views: [AnyView<'_>; 2] = [(&a).into(), (&b).into()];
-                program.on(&views).collect_into(&mut AnyViewMut::from(&mut *out)).unwrap();
-                // No zeros of two signs, and nothing that is unlike itself.
-                assert!(*first.get_or_insert_with(|| out.clone()) == out, "{text}, call {call}");
-            }
+        let mut out = Array2::<f32>::zeros((rows, columns));
+        let mut first = None;
+        for call in 0..24 {
+            out.fill(7.5);
+            let views: [AnyView<'_>; 2] = [a.into(), (&b).into()];
+            program.on(&views).collect_into(&mut AnyViewMut::from(&mut *out)).unwrap();
+            // No zeros of two signs, and nothing that is unlike itself.
+            assert!(*first.get_or_insert_with(|| out.clone()) == out, "{text}, call {call}");
         }
     }
 }
