@@ -43,6 +43,7 @@ mod log;
 mod pow;
 mod real;
 mod root;
+mod single;
 #[cfg(test)]
 mod tests;
 mod tile;

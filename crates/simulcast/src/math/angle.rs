@@ -1,4 +1,4 @@
-//! The angle of a tangent, of a point, of a sine and of a cosine, of doubles; those of `f32` go through them.
+//! The angle of a tangent, of a point, of a sine and of a cosine, of doubles.
 //!
 //! ```text
 //! atan a = π/2 + atan (-1 / a) = π/4 + atan ((a - 1) / (a + 1))       one of the three

@@ -1,4 +1,4 @@
-//! Hyperbolic functions and their inverses, of doubles; those of `f32` go through them.
+//! Hyperbolic functions and their inverses, of doubles.
 //!
 //! ```text
 //! a = n ln 2 + r                                                      as for the exponential

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{angle, erf, exp, hyperbolic, log, pow, root, trig, wide, wild};
+use super::{angle, erf, exp, hyperbolic, log, pow, root, single, trig, wide, wild};
 
 /// A float with its functions.
 pub(crate) trait Real: Copy + PartialOrd {
@@ -122,16 +122,17 @@ macro_rules! real {
             )*
         }
     };
-    ($($type:ident)*) => { $(
+    ($type:ident, $angle:ident $hyperbolic:ident $root:ident) => {
         real! {
             $type:
             exp exp exp2 exp expm1 exp tanh exp sigmoid exp erf erf
             log log log2 log log10 log log1p log;
-            asin angle acos angle atan angle sinh hyperbolic cosh hyperbolic asinh hyperbolic acosh hyperbolic
-            atanh hyperbolic cbrt root;
-            atan2 angle hypot root
+            asin $angle acos $angle atan $angle sinh $hyperbolic cosh $hyperbolic asinh $hyperbolic
+            acosh $hyperbolic atanh $hyperbolic cbrt $root;
+            atan2 $angle hypot $root
         }
-    )* };
+    };
 }
 
-real!(f32 f64);
+real!(f32, single single single);
+real!(f64, angle hyperbolic root);

@@ -1,4 +1,4 @@
-//! Cube roots, and the length of a hypotenuse, of doubles; those of `f32` go through them.
+//! Cube roots, and the length of a hypotenuse, of doubles.
 //!
 //! ```text
 //! x = m 2^(3 q + k)           k is -1, 0 or 1
