@@ -42,9 +42,18 @@ impl BroadcastError {
     /// For crates that refuse more than the rules do, such as a result that no array can hold.
     #[cold]
     pub fn new<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], refusal: Refusal) -> Self {
-        let clashes = match refusal {
+        let mut clashes = match refusal {
             Refusal::Clash { .. } | Refusal::Overhang { .. } => all_clashes(rule, shapes),
             _ => Vec::new(),
+        };
+        // As people read shapes, whichever operand the clash was met at.
+        clashes.sort_by_key(|clash| match clash {
+            Refusal::Clash { axis, .. } => *axis,
+            _ => usize::MAX,
+        });
+        let refusal = match (refusal, clashes.first()) {
+            (Refusal::Clash { .. }, Some(&first @ Refusal::Clash { .. })) => first,
+            _ => refusal,
         };
         let fixes = fix::fixes(rule, shapes, &refusal);
         let layout =
@@ -71,8 +80,7 @@ impl BroadcastError {
         self.0.rule = rule.into();
         self.0.shapes = shapes.to_vec();
         self.0.layout = None;
-        self.0.fixes.clear();
-        self
+        self.without_fixes()
     }
 
     fn with(
@@ -91,6 +99,13 @@ impl BroadcastError {
     #[must_use]
     pub fn with_names(mut self, names: Names) -> Self {
         self.0.names = names;
+        self
+    }
+
+    /// The error without fixes, where neither the rule nor the operands are the caller's to change.
+    #[must_use]
+    pub fn without_fixes(mut self) -> Self {
+        self.0.fixes.clear();
         self
     }
 

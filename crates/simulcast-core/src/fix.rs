@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::resolve::try_resolve;
-use crate::{Names, Plan, Refusal, Rule, RuleKind, tuple};
+use crate::{Names, OwnedRule, Plan, Refusal, Rule, RuleKind, tuple};
 
 /// A change to an operand, or to the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub enum Edit {
 pub struct Fix {
     edit: Edit,
     shape: Option<Vec<usize>>,
+    rule: Option<OwnedRule>,
     result: Vec<usize>,
 }
 
@@ -66,6 +67,12 @@ impl Fix {
     #[must_use]
     pub fn shape(&self) -> Option<&[usize]> {
         self.shape.as_deref()
+    }
+
+    /// The rule to resolve under, with its parameters, where that was changed to another one.
+    #[must_use]
+    pub fn rule(&self) -> Option<&OwnedRule> {
+        self.rule.as_ref()
     }
 
     /// The result shape that the change leads to.
@@ -109,7 +116,10 @@ impl Fix {
             }
             Edit::StartAxis { axis } => format!("axis = {axis}"),
             Edit::Swap => format!("exchanging {} and {}", names.operand(0), names.operand(1)),
-            Edit::UseRule(kind) => format!("rule {kind}"),
+            Edit::UseRule(kind) => match &self.rule {
+                Some(rule) => format!("rule {rule}"),
+                None => format!("rule {kind}"),
+            },
         }
     }
 
@@ -260,7 +270,8 @@ pub(crate) fn verify<S: AsRef<[usize]>>(
     let (edited, changed) = edit.apply(rule, shapes);
     let plan = try_resolve(edited, &changed).ok().filter(accept)?;
     let shape = edit.operand().and_then(|operand| changed.get(operand).cloned());
-    Some(Fix { result: plan.shape().to_vec(), edit, shape })
+    let rule = matches!(edit, Edit::UseRule(_)).then(|| edited.into());
+    Some(Fix { result: plan.shape().to_vec(), edit, shape, rule })
 }
 
 /// Every edit worth trying, the likeliest first.

@@ -98,7 +98,7 @@ impl Level {
 /// assert!(!strict.judge(&plan).raised.is_empty());
 /// # Ok::<(), simulcast_core::BroadcastError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// How much implicit broadcasting is accepted at all.
     pub level: Level,
@@ -106,6 +106,15 @@ pub struct Policy {
     pub limits: Limits,
     /// What is not here is allowed.
     actions: BTreeMap<FindingCode, Action>,
+}
+
+/// Policies that do the same about everything are equal.
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |code: FindingCode| self.action(code) == other.action(code);
+        (self.level, self.limits) == (other.level, other.limits)
+            && FindingCode::ALL.into_iter().all(same)
+    }
 }
 
 impl Default for Policy {
@@ -149,14 +158,21 @@ impl Policy {
         self
     }
 
+    /// Whether it is the level that speaks of a code, so that no action can be chosen for it.
+    #[must_use]
+    pub const fn is_of_level(&self, code: FindingCode) -> bool {
+        matches!(
+            (self.level, code),
+            (_, FindingCode::Repeat) | (Level::SameRank, FindingCode::RankPromotion)
+        )
+    }
+
     /// The action for a code. What a level forbids is always raised.
     #[must_use]
     pub fn action(&self, code: FindingCode) -> Action {
-        match (self.level, code) {
-            (_, FindingCode::Repeat) | (Level::SameRank, FindingCode::RankPromotion) => {
-                Action::Raise
-            }
-            _ => self.actions.get(&code).copied().unwrap_or(Action::Allow),
+        match self.is_of_level(code) {
+            true => Action::Raise,
+            false => self.actions.get(&code).copied().unwrap_or(Action::Allow),
         }
     }
 

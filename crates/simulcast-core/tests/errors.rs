@@ -5,7 +5,7 @@
 mod common;
 
 use common::all_shapes;
-use simulcast_core::{BroadcastError, NamedAxes, Names, Refusal, Rule, resolve};
+use simulcast_core::{BroadcastError, NamedAxes, Names, OwnedRule, Refusal, Rule, resolve};
 
 /// Applies every fix of an error and resolves again.
 fn check(rule: Rule<'_>, shapes: &[Vec<usize>]) -> usize {
@@ -15,6 +15,11 @@ fn check(rule: Rule<'_>, shapes: &[Vec<usize>]) -> usize {
         let plan = resolve(rule, &shapes);
         let said = fix.describe(error.names());
         assert_eq!(plan.unwrap_or_else(|e| panic!("{error}: {said}: {e}")).shape(), fix.result());
+        // As it is written, too.
+        if let Some(text) = fix.expression(error.names()).strip_prefix("rule ") {
+            let written: OwnedRule = text.parse().unwrap();
+            assert_eq!((fix.rule(), written.rule()), (Some(&written), rule), "{error}");
+        }
         if let Some(shape) = fix.shape() {
             assert!(shapes.iter().any(|s| s == shape), "{error}: {said}");
         }
@@ -101,6 +106,11 @@ fn the_operands_that_clash_are_named_and_no_others() {
                 let Err(error) = resolve(Rule::Numpy, &[a, b, c]) else { continue };
                 assert_eq!(error.clashes().first(), Some(error.refusal()), "{a:?} {b:?} {c:?}");
                 assert_eq!(error.operands().len(), 2);
+                let axes = error.clashes().iter().map(|clash| match clash {
+                    Refusal::Clash { axis, .. } => *axis,
+                    _ => panic!("{clash:?}"),
+                });
+                assert!(axes.is_sorted_by(|a, b| a < b), "{a:?} {b:?} {c:?}");
                 for clash in error.clashes() {
                     let Refusal::Clash { first, second, .. } = clash else { panic!("{clash:?}") };
                     for side in [first, second] {

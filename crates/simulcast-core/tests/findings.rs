@@ -191,6 +191,13 @@ fn actions_are_one_a_code() {
     assert_eq!(of(&verdict.raised), ["SC105"]);
     assert_eq!(of(&verdict.warned), ["SC101", "SC103"]);
     assert_eq!(policy.action(FindingCode::Growth), Action::Raise);
+    // What a level forbids is raised, whatever was asked for: that makes no difference between policies.
+    assert!(policy.is_of_level(FindingCode::Repeat));
+    assert_eq!(policy.clone().with(FindingCode::Repeat, Action::Warn), policy);
+    let ranks = Policy::default().at(Level::SameRank);
+    assert_eq!(ranks.clone().with(FindingCode::RankPromotion, Action::Warn), ranks);
+    assert_ne!(ranks, Policy::default());
+    assert_ne!(policy.clone().with(FindingCode::Growth, Action::Warn), policy);
     let mut by_bytes = Policy::all(Action::Raise);
     by_bytes.limits = Limits { growth: f64::INFINITY, bytes: Some(100), element: 4 };
     assert_eq!(of(&by_bytes.judge(&plan(&[&[26]])).raised), ["SC105"]);

@@ -223,7 +223,9 @@ fn fix_json(fix: &Fix, names: &Names) -> Value {
         Edit::DropAxis { operand, axis } => json!({ "drop_axis": axis, "operand": operand }),
         Edit::StartAxis { axis } => json!({ "start_axis": axis }),
         Edit::Swap => json!({ "swap": true }),
-        Edit::UseRule(kind) => json!({ "rule": kind.name() }),
+        Edit::UseRule(kind) => {
+            json!({ "rule": fix.rule().map_or_else(|| kind.to_string(), ToString::to_string) })
+        }
         _ => Value::Null,
     };
     json!({

@@ -324,6 +324,9 @@ fn cost(plan: &Plan) -> String {
     if plan.operands() > shown {
         parts.push(format!("and {} more", plan.operands() - shown));
     }
+    if parts.is_empty() {
+        parts.push("no".into());
+    }
     let stored = parts.join(", ");
     let cost = plan.cost();
     let result = cost.result.map_or("too many to count".into(), grouped);
