@@ -240,7 +240,7 @@ fn pulled(
     }
     let (plan, arrays, mut laid) = laying.lay(operands)?;
     resolve(Rule::Exact, &[plan.shape(), grad.shape()]).map_err(|error: BroadcastError| {
-        let error = error.with_names(Names::of(["result", "gradient"]));
+        let error = error.with_names(Names::of(["result", "gradient"])).without_fixes();
         ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0)
     })?;
     laid.push(grad.clone());

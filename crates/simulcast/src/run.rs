@@ -144,7 +144,7 @@ impl<'z, const N: usize> Source<'z, N> {
         let mut onto = Laid { shape, strides: std::array::from_fn(|_| Inline::new()), len };
         for (to, from) in onto.strides.iter_mut().zip(self.strides) {
             let [strides] = Laid::new(Rule::To { target: out }, [self.shape], [from])
-                .map_err(|error| error.with_names(Names::of(["result"])))?
+                .map_err(|error| error.with_names(Names::of(["result"])).without_fixes())?
                 .strides;
             *to = strides;
         }

@@ -134,10 +134,11 @@ fn to_shape<A: Operand<Elem: Addend>, D: Dimension>(
     dim: D,
     limit: Option<usize>,
 ) -> Result<Array<A::Elem, D>, BroadcastError> {
-    let plan = resolve(Rule::To { target: grad.sizes() }, &[dim.slice()])?;
-    summed(grad, &plan, 0, dim.clone(), limit).map_err(|refusal| {
-        BroadcastError::new(Rule::To { target: grad.sizes() }, &[dim.slice()], refusal)
-    })
+    let rule = Rule::To { target: grad.sizes() };
+    let named = |error: BroadcastError| error.with_names(Names::of(["shape"])).without_fixes();
+    let plan = resolve(rule, &[dim.slice()]).map_err(named)?;
+    summed(grad, &plan, 0, dim.clone(), limit)
+        .map_err(|refusal| named(BroadcastError::new(rule, &[dim.slice()], refusal)))
 }
 
 fn under<A: Operand<Elem: Addend>>(
@@ -147,7 +148,8 @@ fn under<A: Operand<Elem: Addend>>(
     limit: Option<usize>,
 ) -> Result<ArrayD<A::Elem>, BroadcastError> {
     let shapes = [plan.shape(), grad.sizes()];
-    let named = |error: BroadcastError| error.with_names(Names::of(["result", "gradient"]));
+    let named =
+        |error: BroadcastError| error.with_names(Names::of(["result", "gradient"])).without_fixes();
     resolve(Rule::Exact, &shapes).map_err(named)?;
     let refused = |refusal| named(BroadcastError::new(Rule::Exact, &shapes, refusal));
     let own = plan.operand_shape(operand).map_err(refused)?;

@@ -188,6 +188,7 @@ fn errors_say_what_was_expected_and_where() {
         ("sum(a, keepdims=1)", 16, "expected `True` or `False`, found `1`"),
         ("2x", 0, "this is not a number"),
         ("1 + 0x", 4, "this is not a number"),
+        ("a + 007", 4, "this is not a number"),
         ("1e999", 0, "this number is too large"),
         ("'abc", 0, "this text has no closing quote"),
         ("a # b", 2, "no expression has the character '#'"),

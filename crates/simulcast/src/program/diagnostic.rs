@@ -23,7 +23,7 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
-use simulcast_core::{BroadcastError, Refusal, Rule, RuleKind, tuple};
+use simulcast_core::{BroadcastError, Names, Refusal, Rule, RuleKind, tuple};
 
 use super::build::Builder;
 use super::error::{ProgramError, ProgramErrorKind};
@@ -131,6 +131,17 @@ impl Diagnostic {
                 vec![("an operand has a similar name".into(), error.span.clone(), near.clone())]
             }
             _ => Vec::new(),
+        };
+        let error = match error.kind {
+            ProgramErrorKind::Broadcast(broadcast) => {
+                let names =
+                    Names::of(arrays.iter().map(|id| {
+                        expr.node(*id).map_or_else(String::new, |node| expr.written(node))
+                    }));
+                let kind = ProgramErrorKind::Broadcast(broadcast.with_names(names));
+                ProgramError { kind, ..error }
+            }
+            _ => error,
         };
         let text = expr.text().to_string();
         Self { text, title, primary: (head, under), labels, help, error }
@@ -284,7 +295,7 @@ fn suggestions(
         };
         let node = expr.node(*arrays.get(*operand)?)?;
         let own = expr.text().get(node.span.clone())?;
-        let names = simulcast_core::Names::of((0..arrays.len()).map(|_| "#"));
+        let names = Names::of((0..arrays.len()).map(|_| "#"));
         let suffix = fix.expression(&names);
         let suffix = suffix.strip_prefix('#')?;
         let (span, with) = match node.is_tight() {

@@ -215,6 +215,23 @@ impl Expr {
         shapes(self, rule, operand)
     }
 
+    /// A node as it is written, on one line, so that an index or a method can follow.
+    ///
+    /// ```
+    /// use simulcast::Expr;
+    ///
+    /// let expr = Expr::parse("(a -\n b) * c")?;
+    /// let written: Vec<String> = expr.nodes().iter().map(|node| expr.written(node)).collect();
+    /// assert_eq!(written, ["a", "b", "(a - b)", "c", "((a - b) * c)"]);
+    /// # Ok::<(), simulcast::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn written(&self, node: &ExprNode) -> String {
+        let words = self.text.get(node.span.clone()).unwrap_or_default().split_whitespace();
+        let text = words.collect::<Vec<_>>().join(" ");
+        if node.is_tight() { text } else { format!("({text})") }
+    }
+
     /// Every name, constants and repetitions included.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter_map(|node| match &node.kind {

@@ -112,6 +112,10 @@ fn number(text: &str) -> Result<(Token, usize), (ParseErrorKind, usize)> {
     let literal = if whole && !imaginary {
         let digits = plain.get(if radix == 10 { 0 } else { 2 }..).unwrap_or_default();
         match i128::from_str_radix(digits, radix) {
+            // Not an octal number either: `007`.
+            Ok(1..) if radix == 10 && digits.starts_with('0') => {
+                return Err((ParseErrorKind::Number, len));
+            }
             Ok(value) => Literal::Int(value),
             Err(_)
                 if digits.chars().any(|c| c.is_digit(radix))
