@@ -70,7 +70,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let shape = run.shape().map_err(fail)?;
     let plan = meeting::plan(&expr, rule.rule(), &known);
     if args.explain && !args.json {
-        output::print(meeting::explain(plan.as_ref(), &program, &operands, &shape).as_bytes())?;
+        output::print(&meeting::explain(plan.as_ref(), &program, &operands, &shape))?;
     } else {
         meeting::warn(plan.as_ref());
     }
@@ -162,7 +162,7 @@ fn refused(args: &EvalArgs, diagnostic: &Diagnostic, code: u8) -> Failure {
         about["suggestions"] = diagnostic.suggestions().collect();
         let answer = json!({ "schema": SCHEMA, "error": about });
         // Whoever reads it may have seen enough; the verdict stays.
-        let _ = output::print(format!("{answer}\n").as_bytes());
+        let _ = output::put(format!("{answer}\n"));
     }
     Failure::Shown(diagnostic.to_string(), code)
 }
@@ -338,7 +338,7 @@ fn report(
         if args.time {
             answer["seconds"] = clock.seconds();
         }
-        return output::print(format!("{answer}\n").as_bytes());
+        return output::put(format!("{answer}\n"));
     }
     if args.time {
         clock.say();
@@ -348,7 +348,7 @@ fn report(
     if let Some(file) = file {
         text = format!("{file}: {text}");
     }
-    output::print(text.as_bytes())
+    output::print(&text)
 }
 
 /// Half of the memory that is free, where the system says it; 4 GiB elsewhere.

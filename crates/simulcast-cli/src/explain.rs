@@ -72,10 +72,10 @@ fn show(args: &ExplainArgs, subject: &Subject<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     if args.json {
-        return output::print(format!("{}\n", json(subject)).as_bytes());
+        return output::put(format!("{}\n", json(subject)));
     }
     // anstream takes the colours out where they are not wanted.
-    output::print(text(subject, TextOptions { color: true, ..plain }).as_bytes())
+    output::print(&text(subject, TextOptions { color: true, ..plain }))
 }
 
 fn said_on_terminal(args: &ExplainArgs, outcome: &Outcome) -> bool {
@@ -91,9 +91,17 @@ fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
         Limits { growth: args.max_growth, bytes: args.max_bytes, element: args.element_size };
     for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
         for word in words {
-            for code in codes(word)? {
-                policy = policy.with(code, action);
+            let codes = codes(word)?;
+            if let [code] = codes[..]
+                && policy.is_of_level(code)
+                && action != Action::Raise
+            {
+                return Err(Failure::Usage(format!(
+                    "what a level forbids is denied: {code} cannot be allowed at level {}",
+                    policy.level.name()
+                )));
             }
+            policy = codes.into_iter().fold(policy, |policy, code| policy.with(code, action));
         }
     }
     Ok(policy)

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "simulcast", &mut script);
-            output::print(&script)
+            output::put(&script)
         }
         Command::Man { command } => man(command.as_deref()),
     };
@@ -83,7 +83,24 @@ fn words(words: Vec<OsString>) -> Vec<OsString> {
     let commands = ["explain", "shape", "eval", "onnx"];
     let command = words.iter().skip(1).find_map(|word| commands.iter().find(|own| word == **own));
     match command {
-        Some(&"explain" | &"shape") => words.into_iter().map(shape_word).collect(),
+        Some(name @ (&"explain" | &"shape")) => {
+            let options = Cli::command();
+            let options = options.find_subcommand(name);
+            let takes_value = |word: &OsString| {
+                let named = |arg: &&clap::Arg| {
+                    let long = arg.get_long().is_some_and(|long| *word == *format!("--{long}"));
+                    let short = arg.get_short().is_some_and(|short| *word == *format!("-{short}"));
+                    (long || short) && arg.get_action().takes_values()
+                };
+                options.is_some_and(|own| own.get_arguments().any(|arg| named(&arg)))
+            };
+            let mut is_value = false;
+            let one = |word: OsString| {
+                let own = std::mem::replace(&mut is_value, takes_value(&word));
+                if own { word } else { shape_word(word) }
+            };
+            words.into_iter().map(one).collect()
+        }
         _ => words,
     }
 }
@@ -115,5 +132,5 @@ fn man(name: Option<&str>) -> Result<(), Failure> {
     let title = page.get_display_name().unwrap_or("simulcast").to_owned();
     let mut text = Vec::new();
     clap_mangen::Man::new(page).title(title).render(&mut text)?;
-    output::print(&text)
+    output::put(&text)
 }

@@ -75,11 +75,11 @@ fn show(args: &OnnxCheckArgs, model: &Model, found: &Check, page: bool) -> Resul
         return Ok(());
     }
     if args.json {
-        return output::print(format!("{}\n", found.json(model)).as_bytes());
+        return output::put(format!("{}\n", found.json(model)));
     }
     // anstream takes the colours out where they are not wanted.
     let options = TextOptions { color: true, ..TextOptions::default() };
-    output::print(found.text(model, options).as_bytes())
+    output::print(&found.text(model, options))
 }
 
 /// What the exit code is for, in a line each.
@@ -103,7 +103,7 @@ fn refused(found: &Check) -> Option<String> {
 
 fn run_upgrade(args: &OnnxUpgradeArgs) -> Result<(), Failure> {
     let about = |why: &dyn std::fmt::Display| format!("{}: {why}", args.model.display());
-    let bytes = std::fs::read(&args.model).map_err(|error| Failure::Usage(about(&error)))?;
+    let bytes = simulcast_onnx::read(&args.model).map_err(|error| Failure::Usage(about(&error)))?;
     let folder = args.model.parent();
     let upgraded = upgrade(&bytes, folder).map_err(|error| match error {
         // Understood, and no model of the newer opset says the same.

@@ -8,9 +8,17 @@ use simulcast_files::Temporary;
 
 use crate::Failure;
 
-/// Prints bytes, in colour where the terminal has it.
-pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+/// Prints a text for people, in colour where the terminal has it.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    put_to(anstream::stdout().lock(), text.as_bytes())
+}
+
+/// Puts bytes out as they are: data, and text for programs.
+pub(crate) fn put(bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    put_to(io::stdout().lock(), bytes.as_ref())
+}
+
+fn put_to(mut out: impl Write, bytes: &[u8]) -> Result<(), Failure> {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| failed(&error))
 }
 
@@ -27,7 +35,7 @@ pub(crate) fn failed(error: &io::Error) -> Failure {
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     let bytes = bytes.as_ref();
     if path == Path::new("-") {
-        return print(bytes);
+        return put(bytes);
     }
     let whole = match fs::metadata(path) {
         Ok(known) if !known.is_file() => fs::write(path, bytes),

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ShapeArgs) -> Result<(), Failure> {
         Outcome::Error(error) => {
             if args.json {
                 let answer = json!({ "schema": SCHEMA, "error": error_json(&error) });
-                match output::print(format!("{answer}\n").as_bytes()) {
+                match output::put(format!("{answer}\n")) {
                     Ok(()) | Err(Failure::Closed) => {}
                     failure => return failure,
                 }
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ShapeArgs) -> Result<(), Failure> {
         }
         (false, _) => bare(&shape),
     };
-    output::print(format!("{line}\n").as_bytes())
+    output::put(format!("{line}\n"))
 }
 
 /// `8,7,6,5`; `()` for a scalar.

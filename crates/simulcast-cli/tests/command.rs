@@ -500,12 +500,39 @@ fn a_page_shows_every_broadcast_of_a_model() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn what_does_not_begin_as_a_model_is_not_read_to_its_end() {
+    for words in [&["onnx", "check", "/dev/zero"][..], &["onnx", "upgrade", "/dev/zero", "-o", "-"]]
+    {
+        let output = simulcast(words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("not an ONNX model"), "{said}");
+    }
+}
+
+#[test]
+fn only_shapes_begin_with_a_number_that_is_not_known() {
+    let folder = folder("minus");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_simulcast"));
+    command.current_dir(&folder).args(["explain", "--svg", "-5.svg", "2", "2"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    let output = simulcast(&["shape", "-1,3", "1,3"]);
+    assert!(output.status.success());
+}
+
+#[test]
 fn a_legacy_model_is_upgraded_whole_or_not_at_all() {
     let folder = folder("onnx-upgrade");
     let new = folder.join("new.onnx");
     let new = new.to_str().unwrap();
     let output = simulcast(&["onnx", "upgrade", &model("legacy"), "-o", new]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    // Bytes that a terminal would take for commands reach a pipe too.
+    let piped = simulcast(&["onnx", "upgrade", &model("legacy"), "-o", "-"]);
+    assert_eq!((piped.status.code(), piped.stdout), (Some(0), fs::read(new).unwrap()));
     let check = simulcast(&["onnx", "check", new]);
     let said = String::from_utf8(check.stdout).unwrap();
     assert!(

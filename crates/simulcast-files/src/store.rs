@@ -293,17 +293,29 @@ impl Store {
     }
 }
 
+fn is_tensors(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "safetensors")
+}
+
+fn is_zip(file: &[u8]) -> bool {
+    file.starts_with(&zip::MEMBER) || file.starts_with(&zip::END)
+}
+
+/// Whether the first bytes are those of no file that can be read.
+fn is_unknown(file: &[u8]) -> bool {
+    file.len() >= npy::MAGIC.len() && !file.starts_with(npy::MAGIC) && !is_zip(file)
+}
+
 /// Where the arrays of a file are.
 fn places(path: &Path, file: &[u8], limit: u64) -> Result<Vec<Array>, Problem> {
     let array = |name, place| Array { name, place, shown: OnceLock::new() };
-    let tensors = path.extension().is_some_and(|extension| extension == "safetensors");
-    if tensors {
+    if is_tensors(path) {
         let tensors = tensors::read(file, limit)?.into_iter();
         return Ok(tensors
             .map(|(name, header, range)| array(name, Place::Tensor(header, range)))
             .collect());
     }
-    if file.starts_with(&zip::MEMBER) || file.starts_with(&zip::END) {
+    if is_zip(file) {
         let members = zip::members(file, limit)?.into_iter();
         let named = members.filter_map(|member| {
             let name = member.name.strip_suffix(".npy")?.to_owned();
@@ -311,7 +323,7 @@ fn places(path: &Path, file: &[u8], limit: u64) -> Result<Vec<Array>, Problem> {
         });
         return Ok(named.collect());
     }
-    if file.len() >= npy::MAGIC.len() && !file.starts_with(npy::MAGIC) {
+    if is_unknown(file) {
         return Err(Problem::Unknown);
     }
     Header::read(file, limit)?;
@@ -332,7 +344,13 @@ impl Bytes {
             return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
         }
         let (mut bytes, most) = (Vec::new(), budget.limit.load(Ordering::Relaxed));
-        file.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        // A pipe without an end is not worth reading all that may be read of it.
+        file.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut bytes)?;
+        if !is_tensors(path) && is_unknown(&bytes) {
+            return Err(Problem::Unknown);
+        }
+        let left = most.saturating_add(1).saturating_sub(bytes.len() as u64);
+        file.by_ref().take(left).read_to_end(&mut bytes)?;
         budget.take("a file", bytes.len() as u64)?;
         Ok(Self::Read(bytes))
     }

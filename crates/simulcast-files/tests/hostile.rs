@@ -534,3 +534,12 @@ mod safetensors {
         assert_eq!(array, ndarray::array![false, true, true, true].into());
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_begins_as_no_file_of_arrays_is_not_read_to_its_end() {
+    // All memory there is would be allowed, and zeros come without an end.
+    let limits = Limits { header: 1 << 20, memory: u64::MAX };
+    let error = Store::open("/dev/zero", &limits).unwrap_err();
+    assert!(matches!(error.problem, Problem::Unknown), "{error}");
+}

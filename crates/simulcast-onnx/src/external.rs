@@ -94,7 +94,8 @@ impl External {
             return Err(ExternalError::Read { location, why });
         }
         let left = known.len().checked_sub(offset);
-        let given = length.or(left).unwrap_or(0);
+        // Without a length it is as much as the tensor has.
+        let given = length.or(left.map(|left| left.min(expected))).unwrap_or(0);
         if given != expected || left.is_none_or(|left| left < expected) {
             let given = given.min(left.unwrap_or(0));
             return Err(ExternalError::Length { location, expected, given });

@@ -69,6 +69,7 @@ pub use element::ElementType;
 pub use error::LoadError;
 pub use external::ExternalError;
 pub use infer::{Broadcast, Difference, Fact, Inference, Outcome, Problem, infer};
+pub use load::read;
 pub use model::{
     Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, Producer,
     Value, ValueId,

@@ -1,6 +1,8 @@
 //! Loading: from protobuf to a [`Model`], believing nothing that was not checked.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,11 +25,9 @@ impl Model {
     /// A [`LoadError`] where the file cannot be read, is no ONNX model, or contradicts itself.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref();
-        let failed = |error: std::io::Error| LoadError::Read {
-            path: path.to_owned(),
-            why: error.to_string(),
-        };
-        let bytes = std::fs::read(path).map_err(failed)?;
+        let failed =
+            |error: io::Error| LoadError::Read { path: path.to_owned(), why: error.to_string() };
+        let bytes = read(path).map_err(failed)?;
         Decoder { buffer: Buffer::new(bytes), folder: path.parent() }.model()
     }
 
@@ -43,6 +43,33 @@ impl Model {
     /// Loads a model from memory; data in other files are looked for below that folder.
     pub(crate) fn from_bytes_in(bytes: &[u8], folder: Option<&Path>) -> Result<Self, LoadError> {
         Decoder { buffer: Buffer::new(bytes.to_vec()), folder }.model()
+    }
+}
+
+/// The bytes of a model's file, which may be a pipe: no more than a model can have, and none that do not begin as one.
+///
+/// # Errors
+///
+/// Where the file cannot be read, or is no ONNX model by its first byte or by its size.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    /// What protobuf allows.
+    const MOST: u64 = i32::MAX as u64;
+    let no_model = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+    let mut file = File::open(path)?;
+    let known = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(1).read_to_end(&mut bytes)?;
+    // A field has a number from 1 on, and one of four kinds that are in use.
+    if bytes.first().is_some_and(|first| first >> 3 == 0 || matches!(first & 7, 3 | 4 | 6 | 7)) {
+        return Err(no_model("not an ONNX model: it does not begin with a field"));
+    }
+    if known <= MOST {
+        bytes.reserve_exact(usize::try_from(known).unwrap_or(0));
+        file.take(MOST).read_to_end(&mut bytes)?;
+    }
+    match known <= MOST && bytes.len() as u64 <= MOST {
+        true => Ok(bytes),
+        false => Err(no_model("not an ONNX model: it has more than the 2 GiB that one can have")),
     }
 }
 

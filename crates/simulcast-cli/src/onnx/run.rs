@@ -102,7 +102,7 @@ fn report(
             answer["seconds"] = clock.seconds();
             answer["programs"] = session.fused().into();
         }
-        return output::print(format!("{answer}\n").as_bytes());
+        return output::put(format!("{answer}\n"));
     }
     if args.time {
         clock.say();
@@ -118,5 +118,5 @@ fn report(
     if let Some(file) = file {
         text.push_str(&format!("written to {file}\n"));
     }
-    output::print(text.as_bytes())
+    output::print(&text)
 }

@@ -176,8 +176,10 @@ fn one_hot<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
     let places = places.map_err(|error| error.to_string())?;
     let Some(asked) = indices.typed::<i64>() else { return Err("no indices".into()) };
     // Negative ones count from the end.
-    let asked = asked.mapv(|index| if index < 0 { index.saturating_add(depth) } else { index });
-    let asked = asked.insert_axis(ndarray::Axis(at));
+    let from = |&index: &i64| if index < 0 { index.saturating_add(depth) } else { index };
+    let mut shape = indices.shape().to_vec();
+    shape.insert(at, 1);
+    let asked = array(&shape, asked.iter().map(from).collect::<Vec<i64>>())?;
     let pair = |n: usize| {
         let view = values.clone();
         each!(view, typed => Ok(simulcast::AnyView::from(&typed.slice_axis(ndarray::Axis(0), (n..n + 1).into())).to_owned()))

@@ -332,6 +332,7 @@ fn scattered<'a>(
     allowed: &Allowed,
     inputs: &mut Inputs<'a>,
     places: &[usize],
+    wanted: &[usize],
 ) -> Results<'a> {
     use simulcast::Op;
     let join = match call.text("reduction") {
@@ -343,9 +344,11 @@ fn scattered<'a>(
         Some(other) => return Err(format!("there is no reduction {other:?}").into()),
     };
     let updates = inputs.view(2)?;
-    if updates.len() != places.len() || updates.dtype() != inputs.need(0)?.dtype() {
-        let given = tuple(updates.shape());
-        return Err(format!("updates {} {given} are not what is asked for", updates.dtype()).into());
+    let dtype = inputs.need(0)?.dtype();
+    if updates.shape() != wanted || updates.len() != places.len() || updates.dtype() != dtype {
+        let (given, wanted) = (tuple(updates.shape()), tuple(wanted));
+        let own = updates.dtype();
+        return Err(format!("updates are {own} {given}, not {dtype} {wanted}").into());
     }
     let shape = inputs.need(0)?.shape().to_vec();
     if let Some(op) = join {
@@ -424,14 +427,18 @@ fn scatter_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>)
     let data = inputs.need(0)?.shape();
     let at = axis(call.int("axis").unwrap_or(0), data.len())?;
     let values = inputs.ints(1)?.unwrap_or_default();
-    let places = along(data, inputs.need(1)?.shape(), at, &values)?;
-    scattered(call, allowed, inputs, &places)
+    let wanted = inputs.need(1)?.shape().to_vec();
+    let places = along(data, &wanted, at, &values)?;
+    scattered(call, allowed, inputs, &places, &wanted)
 }
 
 fn scatter_nd<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let (starts, slice) = tuples(inputs.need(0)?.shape(), 0, inputs)?;
     let places: Vec<usize> = starts.iter().flat_map(|start| *start..start + slice).collect();
-    scattered(call, allowed, inputs, &places)
+    let (data, index) = (inputs.need(0)?.shape(), inputs.need(1)?.shape());
+    let depth = index.last().copied().unwrap_or(0);
+    let wanted = [&index[..index.len().saturating_sub(1)], data.get(depth..).unwrap_or_default()];
+    scattered(call, allowed, inputs, &places, &wanted.concat())
 }
 
 /// Which elements are other than 0, row after row.

@@ -142,7 +142,10 @@ fn power(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     if own == other {
         return Ok(build.apply(Op::Power, &[x, y])?);
     }
-    let both = promote_types(own, other).ok_or("the types have nothing in common")?;
+    // NumPy's promotion knows nothing of bfloat16.
+    let wide = |dtype| if matches!(dtype, DType::F16 | DType::Bf16) { DType::F32 } else { dtype };
+    let both = promote_types(own, other).or_else(|| promote_types(wide(own), wide(other)));
+    let both = both.ok_or("the types have nothing in common")?;
     let (x, y) = (build.cast(x, both)?, build.cast(y, both)?);
     let power = build.apply(Op::Power, &[x, y])?;
     Ok(build.cast(power, own)?)

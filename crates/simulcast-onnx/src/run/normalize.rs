@@ -132,7 +132,8 @@ fn layer<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
     let stash = i32::try_from(call.int("stash_type").unwrap_or(1)).ok();
     let stash = stash.and_then(ElementType::from_code).and_then(dtype_of);
     let stash = stash.filter(|dtype| dtype.is_float()).ok_or("its stash_type is no float")?;
-    // A type that is wider anyway is not narrowed.
+    // What is saved has that type; a type that is wider anyway is computed in as it is.
+    let saved = stash;
     let stash = if own == DType::F64 { own } else { stash };
     let normal = Normal {
         over: signed(&(first..rank).collect::<Vec<_>>()),
@@ -163,12 +164,14 @@ fn layer<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
     if call.wants(1) || call.wants(2) {
         let mean = allowed.evaluate(only, |build, args| {
             let x = build.cast(args[0], stash)?;
-            normal.mean(build, x)
+            let mean = normal.mean(build, x)?;
+            build.cast(mean, saved)
         })?;
         let inverse = allowed.evaluate(only, |build, args| {
             let x = build.cast(args[0], stash)?;
             let centred = normal.centre(build, x)?;
-            normal.inverse(build, centred)
+            let inverse = normal.inverse(build, centred)?;
+            build.cast(inverse, saved)
         })?;
         results.extend([mean.into(), inverse.into()]);
     }

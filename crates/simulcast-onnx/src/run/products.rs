@@ -178,6 +178,7 @@ fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<
             product(&a.view(), &b.view(), allowed)?
         }
     };
+    let (alpha, beta) = (call.float("alpha", 1.0), call.float("beta", 1.0));
     let mut views = vec![product.view()];
     if let Some(c) = inputs.get(2) {
         let rule = match call.opset < 7 && !call.flag("broadcast", false) {
@@ -185,16 +186,21 @@ fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<
             false => Rule::Unidirectional,
         };
         resolve(rule, &[product.shape(), c.shape()])?;
-        views.push(c.view());
+        // As in BLAS, what counts for nothing is not read: it may be NaN.
+        if beta != 0.0 {
+            views.push(c.view());
+        }
     }
-    let (alpha, beta) = (call.float("alpha", 1.0), call.float("beta", 1.0));
     if views.len() == 1 && alpha == 1.0 && wide == dtype {
         return one(product);
     }
+    // Of integers, parts of whole numbers are added before they are dropped.
+    let parts = dtype.is_integer() && (alpha.fract() != 0.0 || beta.fract() != 0.0);
+    let wide = if parts { DType::F64 } else { wide };
     one(allowed.evaluate(&views, |build, args| {
         let scaled = |build: &mut simulcast::Builder, x, by: f64| match by == 1.0 {
             true => Ok(x),
-            false if dtype.is_integer() => {
+            false if dtype.is_integer() && !parts => {
                 let x = build.cast(x, DType::F64)?;
                 let by = build.literal(Literal::Float(by));
                 let x = build.apply(Op::Multiply, &[x, by])?;
@@ -205,7 +211,8 @@ fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<
                 build.apply(Op::Multiply, &[x, by])
             }
         };
-        let mut sum = scaled(build, args[0], alpha)?;
+        let product = build.cast(args[0], wide)?;
+        let mut sum = scaled(build, product, alpha)?;
         if let Some(&c) = args.get(1) {
             let c = build.cast(c, wide)?;
             let c = scaled(build, c, beta)?;
