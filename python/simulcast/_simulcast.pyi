@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final
 
+import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-_Shape: TypeAlias = int | Sequence[int]
-_Sizes: TypeAlias = int | Sequence[int | None]
+_Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | NDArray[np.integer[Any]]
+_Sizes: TypeAlias = SupportsIndex | Sequence[SupportsIndex | None] | NDArray[np.integer[Any]]
+_Out: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None] | None
 _Rule: TypeAlias = str | Rule
 _Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
@@ -51,7 +53,7 @@ class Expression:
     def __call__(
         self,
         *,
-        out: NDArray[Any] | None = None,
+        out: _Out = None,
         casting: _Casting = "same_kind",
         dtype: DTypeLike | None = None,
         rule: _Rule = "numpy",
@@ -65,7 +67,7 @@ def evaluate(
     expr: str,
     /,
     *,
-    out: NDArray[Any] | None = None,
+    out: _Out = None,
     casting: _Casting = "same_kind",
     dtype: DTypeLike | None = None,
     rule: _Rule = "numpy",
@@ -82,7 +84,7 @@ def clip(
     /,
     a_min: ArrayLike | None = None,
     a_max: ArrayLike | None = None,
-    out: NDArray[Any] | None = None,
+    out: _Out = None,
     *,
     min: ArrayLike | None = None,
     max: ArrayLike | None = None,
@@ -92,283 +94,283 @@ def clip(
     threads: int | None = None,
 ) -> Any: ...
 def negative(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def absolute(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def sign(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def sqrt(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def cbrt(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def square(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def reciprocal(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def exp(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def exp2(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def expm1(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def log(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def log2(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def log10(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def log1p(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def sin(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def cos(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def tan(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def arcsin(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def arccos(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def arctan(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def sinh(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def cosh(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def tanh(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def arcsinh(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def arccosh(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def arctanh(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def erf(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def sigmoid(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def relu(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def floor(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def ceil(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def round(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def trunc(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def logical_not(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def bitwise_not(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def isnan(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def isinf(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def isfinite(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def conjugate(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def real(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def imag(
-    a: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def add(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def subtract(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def multiply(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def divide(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def floor_divide(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def trunc_divide(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def remainder(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def fmod(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def power(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def arctan2(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def hypot(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def maximum(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def minimum(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def logical_and(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def logical_or(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def logical_xor(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def bitwise_and(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def bitwise_or(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def bitwise_xor(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def left_shift(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def right_shift(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def equal(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def not_equal(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def less(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def less_equal(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def greater(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def greater_equal(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def where(
-    a: ArrayLike, b: ArrayLike, c: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 def multiply_add(
-    a: ArrayLike, b: ArrayLike, c: ArrayLike, /, out: NDArray[Any] | None = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
 

@@ -109,7 +109,7 @@ pub(crate) fn broadcast_to<'py>(
     let result = match (&shape, rule.kind) {
         (Some(target), RuleKind::Numpy) => shown(array, CoreRule::To { target }, &[own], 0),
         _ => {
-            let (plan, operand) = onto(py, &rule, shape.as_deref(), own)?;
+            let (plan, operand) = onto(py, &rule, shape.as_deref(), own, |error| error)?;
             let shapes: Vec<_> =
                 (0..plan.operands()).map(|m| plan.operand_shape(m).unwrap_or_default()).collect();
             shown(array, plan.owned_rule().rule(), &shapes, operand)
@@ -119,14 +119,15 @@ pub(crate) fn broadcast_to<'py>(
     Ok(result)
 }
 
-/// The plan that lays a shape onto a target, and the operand that stands for the shape.
+/// The plan that lays a shape onto a target, and the operand that stands for the shape; an error is `told`.
 pub(crate) fn onto(
     py: Python<'_>,
     rule: &OwnedRule,
     target: Option<&[usize]>,
     own: &[usize],
+    told: impl Fn(BroadcastError) -> BroadcastError,
 ) -> PyResult<(Plan, usize)> {
-    let fail = |error: BroadcastError| refused(py, &error);
+    let fail = |error: BroadcastError| refused(py, &told(error));
     let (plan, operand) = match (rule.kind, rule.kind.operands(), target) {
         (RuleKind::Numpy, _, Some(target)) => {
             (resolve(CoreRule::To { target }, &[own]).map_err(fail)?, 0)
@@ -229,7 +230,7 @@ pub(crate) fn layout<'py>(
     let target = target.map(read_shape).transpose()?;
     let (plan, operands) = match (&shapes[..], &target) {
         ([own], Some(_)) => {
-            let (plan, operand) = onto(py, &rule, target.as_deref(), own)?;
+            let (plan, operand) = onto(py, &rule, target.as_deref(), own, |error| error)?;
             (plan, operand..operand + 1)
         }
         _ => {

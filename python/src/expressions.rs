@@ -400,7 +400,8 @@ impl<'py> Call<'_, 'py> {
         let fast_math = own.fast_math;
         let source = Source { expr, numbers: &numbers, typed: &typed, fast_math };
         let compiled = own.programs.find(&source, parts, dtype, casting, &fail)?;
-        self.observe(expr, &told)?;
+        let given: Vec<&str> = numbers.iter().map(|(name, _)| *name).collect();
+        self.observe(expr, &told, &given)?;
         let program = &compiled.program;
         let run = program.on(&views).rule(rule.rule());
         let Some(target) = target else {
@@ -418,7 +419,12 @@ impl<'py> Call<'_, 'py> {
     }
 
     /// Asks the policy of every operation in the text, where someone may care.
-    fn observe(&self, expr: &Expr, told: &[(&str, DType, &[usize])]) -> PyResult<()> {
+    fn observe(
+        &self,
+        expr: &Expr,
+        told: &[(&str, DType, &[usize])],
+        numbers: &[&str],
+    ) -> PyResult<()> {
         // A column is an operand, a part of one, or what a reduction leaves; one that is written out is meant.
         let has_ones = told.iter().any(|(.., shape)| shape.len() > 1 && shape.contains(&1));
         let all = policies::is_active() || has_ones;
@@ -439,7 +445,11 @@ impl<'py> Call<'_, 'py> {
                 continue;
             }
             let own = children.iter().filter_map(|id| {
-                Some((shapes.get(id.index())?.as_deref()?, written(expr, expr.node(*id)?)))
+                let name = expr.written(expr.node(*id)?);
+                // A number that was given is an operand, one in the text is not.
+                let bare = name.trim_matches(['(', ')']);
+                let number = numbers.contains(&bare).then_some(&[][..]);
+                Some((shapes.get(id.index())?.as_deref().or(number)?, name))
             });
             let (own, names): (Vec<&[usize]>, Vec<String>) = own.unzip();
             if own.len() > 1 && policies::is_asked(&own) {
@@ -449,10 +459,4 @@ impl<'py> Call<'_, 'py> {
         }
         Ok(())
     }
-}
-
-/// A part of an expression as it is written, so that more can be written behind it.
-fn written(expr: &Expr, node: &ExprNode) -> String {
-    let text = expr.text().get(node.span.clone()).unwrap_or_default();
-    if node.is_tight() { text.to_owned() } else { format!("({text})") }
 }

@@ -166,7 +166,12 @@ pub(crate) fn fill<'py>(
 pub(crate) fn strengthen(op: Op, operands: &mut [Operand<'_>]) -> PyResult<()> {
     let values = if op == Op::Where { 1 } else { 0 };
     let weak = |operand: &Operand<'_>| matches!(operand, Operand::Number(_));
-    if !operands.iter().skip(values).all(weak) {
+    // Integers that int64 does not hold have the type of what they are computed in.
+    let large = |operand: &Operand<'_>| match operand {
+        Operand::Number(Literal::Int(value)) => i64::try_from(*value).is_err(),
+        _ => false,
+    };
+    if !operands.iter().skip(values).all(weak) || operands.iter().any(large) {
         return Ok(());
     }
     for operand in operands {

@@ -49,7 +49,7 @@ pub(crate) fn onnx_upgrade<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'p
         Ok(bytes) => simulcast_onnx::upgrade(bytes.as_bytes(), None),
         Err(_) => {
             let path: std::path::PathBuf = source.extract()?;
-            simulcast_onnx::upgrade(&std::fs::read(&path)?, path.parent())
+            simulcast_onnx::upgrade(&simulcast_onnx::read(&path)?, path.parent())
         }
     };
     let made = made.map_err(|error| raised(py, "ModelError", &error.to_string()))?;

@@ -225,6 +225,15 @@ fn set(mut policy: CorePolicy, word: &str) -> PyResult<CorePolicy> {
                     known.join(", ")
                 ));
             }
+            if let [code] = codes[..]
+                && policy.is_of_level(code)
+                && action != Action::Raise
+            {
+                return unknown(format!(
+                    "what a level forbids is raised: there is no action to choose for {code} at level {}",
+                    policy.level.name()
+                ));
+            }
             policy = codes.into_iter().fold(policy, |policy, code| policy.with(code, action));
         }
     }

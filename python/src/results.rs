@@ -12,7 +12,10 @@ use numpy::{PY_ARRAY_API, PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use simulcast::{AnyArray, AnyView, AnyViewMut, DType, ProgramError, Rule, Run, resolve};
+use simulcast::{
+    AnyArray, AnyView, AnyViewMut, BroadcastError, DType, ProgramError, Rule, Run, resolve,
+};
+use simulcast_core::Names;
 
 use crate::arrays::{plain, too_many_axes};
 use crate::dtypes;
@@ -189,7 +192,8 @@ impl<'py> Out<'py> {
     /// Whether a result of that shape stretches to the array, which itself never does.
     fn check(&self, py: Python<'py>, shape: &[usize]) -> PyResult<()> {
         let target = Rule::To { target: self.array.shape() };
-        resolve(target, &[shape]).map(|_| ()).map_err(|error| refused(py, &error))
+        let named = |error: BroadcastError| error.with_names(Names::of(["result"])).without_fixes();
+        resolve(target, &[shape]).map(|_| ()).map_err(|error| refused(py, &named(error)))
     }
 }
 

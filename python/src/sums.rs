@@ -9,7 +9,8 @@ use numpy::{
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use simulcast::{Addend, Complex, Plan, try_par_sum_to};
+use simulcast::{Addend, BroadcastError, Complex, Plan, try_par_sum_to};
+use simulcast_core::Names;
 
 use crate::arrays;
 use crate::broadcast::onto;
@@ -57,7 +58,15 @@ pub(crate) fn sum_to<'py>(
     }
     let shape = read_shape(shape)?;
     let rule = Rule::read(rule)?.positional()?;
-    let (plan, operand) = onto(py, &rule, Some(array.shape()), &shape)?;
+    // The shape is the caller's, what it is laid on is not.
+    let told = |error: BroadcastError| {
+        let names = match error.shapes().len() {
+            1 => Names::of(["shape"]),
+            _ => Names::of(["x", "shape"]),
+        };
+        error.with_names(names).without_fixes()
+    };
+    let (plan, operand) = onto(py, &rule, Some(array.shape()), &shape, told)?;
     let work = Work { array, plan: &plan, operand, limit, shape: &shape };
     let descriptor = array.dtype();
     // SAFETY: the array is sound, and each arm names the type of its elements.

@@ -239,6 +239,38 @@ def test_rules_pickle_compare_and_read_back(rule):
     assert eval(repr(rule)) == rule and hash(eval(repr(rule))) == hash(rule)
 
 
+def test_a_rule_that_is_suggested_works_as_it_is_written():
+    for call in [
+        lambda **rule: simulcast.broadcast_shapes((1, 2), (4,), **({"rule": "pdpd:0"} | rule)),
+        lambda **rule: simulcast.broadcast_shapes((2,), (4, 3, 1, 1), **({"rule": "pdpd:2"} | rule)),
+        lambda **rule: simulcast.broadcast_shapes((2, 3), (3,), **({"rule": "exact"} | rule)),
+        lambda **rule: simulcast.broadcast_to(np.ones(4), (1,), **rule).shape,
+    ]:
+        with pytest.raises(simulcast.BroadcastError) as caught:
+            call()
+        words = [text.split(maxsplit=3) for text in caught.value.suggestions if text.startswith("rule ")]
+        assert words, caught.value
+        for _, rule, gives, shape in words:
+            assert gives == "gives" and call(rule=rule) == eval(shape)
+
+
+def test_nobody_is_told_to_change_a_rule_that_is_not_theirs():
+    for call, name in [
+        (lambda: simulcast.vjp("add", (np.ones(3), np.ones(3)), 1.0), "gradient"),
+        (lambda: simulcast.add(np.ones((2, 3)), np.ones(3), out=np.ones(3)), "result"),
+        (lambda: simulcast.sum_to(np.ones((2, 3)), (3, 2)), "shape"),
+    ]:
+        with pytest.raises(simulcast.BroadcastError) as caught:
+            call()
+        assert caught.value.suggestions == () and name in caught.value.names
+
+
+def test_the_first_axis_comes_first():
+    with pytest.raises(simulcast.BroadcastError) as caught:
+        simulcast.broadcast_shapes((2, 1), (3, 0, 1), (0, 4, 3, 2))
+    assert caught.value.axis == 1
+
+
 def test_the_error_is_the_commands_and_pickles():
     with pytest.raises(simulcast.BroadcastError) as caught:
         simulcast.broadcast_arrays(np.ones((2, 3, 4)), np.ones((2, 4)))

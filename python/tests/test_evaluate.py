@@ -228,6 +228,26 @@ def test_errors_point_into_the_text():
         simulcast.evaluate("x", x=1, y=2)
 
 
+def test_what_an_error_suggests_is_about_what_is_written():
+    long, short = np.ones((3, 4)), np.ones(3)
+    for text, operands in [
+        ("B * 2 + A", {"B": long, "A": short}),
+        ("-x + y", {"x": long, "y": short}),
+        ("x.T + y", {"x": long, "y": long}),
+        ("x[None] - y", {"x": long, "y": long.T}),
+        ("where(x > 1,\n x + 0, y)", {"x": long, "y": short}),
+    ]:
+        with pytest.raises(simulcast.BroadcastError) as caught:
+            simulcast.evaluate(text, **operands)
+        assert len(caught.value.suggestions) > 0
+        written = {name: eval(name, {"where": np.where} | operands) for name in caught.value.names}
+        assert tuple(value.shape for value in written.values()) == caught.value.shapes
+        # What is suggested has the shape that is said, in NumPy.
+        for suggestion in caught.value.suggestions:
+            changed, shape = suggestion.split(", result ")[0].rsplit(" is ", 1)
+            assert eval(changed, dict(operands)).shape == eval(shape), suggestion
+
+
 def test_compiled_expressions():
     product = simulcast.compile("a * b")
     assert product.operands == ("a", "b") and str(product) == "a * b"

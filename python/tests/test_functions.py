@@ -73,6 +73,35 @@ def test_numbers_of_pythons_are_weak(name):
             both(name, number, tame(name, np.asarray(number), values(dtype)))
 
 
+@pytest.mark.parametrize("large", [2**63, 2**64, 2**70, -(2**63) - 1])
+def test_large_integers_are_computed_in_what_they_meet(large):
+    for name, args in [
+        ("multiply", (large, 0.5)),
+        ("divide", (large, 1)),
+        ("less", (large, 1)),
+        ("equal", (large, large)),
+        ("add", (large, 1j)),
+        ("where", (True, large, 1.0)),
+        ("clip", (1.5, 0, abs(large))),
+        ("power", (large, 2.0)),
+        ("maximum", (1.0, large)),
+        ("arctan2", (large, 1.0)),
+        ("hypot", (large, 1.0)),
+        ("remainder", (large, 3.0)),
+        ("floor_divide", (large, 3.0)),
+    ]:
+        ours, theirs = getattr(simulcast, name)(*args), getattr(np, name)(*args)
+        assert ours == theirs and ours.dtype == theirs.dtype, name
+    for name, args in [("add", (large, 1)), ("bitwise_and", (large, 1)), ("multiply", (np.int8(1), large))]:
+        try:
+            theirs = getattr(np, name)(*args)
+        except (OverflowError, TypeError):
+            theirs = None
+        if theirs is None or theirs.dtype == object:
+            with pytest.raises((OverflowError, TypeError)):
+                getattr(simulcast, name)(*args)
+
+
 def test_numpys_scalars_are_not():
     for a in DTYPES:
         for b in DTYPES:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -587,3 +588,72 @@ def test_codes_are_moved_and_of_one_type():
         session.run({"x": x.view(ml_dtypes.float8_e5m2)})
     with pytest.raises(UnsupportedError, match="float8e4m3fn cannot be computed with"):
         Session(model([helper.make_node("Add", ["x", "x"], ["y"])], {"x": x}, ["y"], OPSET))
+
+
+def by_reference(made, inputs):
+    return onnx.reference.ReferenceEvaluator(made).run(None, inputs)
+
+
+def test_corners_are_those_of_the_reference():
+    nan, ints = np.array([[np.nan]], np.float32), np.array([[1, 2]], np.int32)
+    one = np.ones((1, 1), np.float32)
+    gemm = {"A": ints, "B": np.array([[3], [4]], np.int32), "C": np.array([[7]], np.int32)}
+    cases = [
+        # Parts of whole numbers are added before they are dropped.
+        ("Gemm", gemm, {"alpha": 0.5, "beta": 1.5}),
+        ("Gemm", gemm, {"alpha": 2.0, "beta": 3.0}),
+        # What counts for nothing is not read.
+        ("Gemm", {"A": one, "B": one, "C": nan}, {"beta": 0.0}),
+        ("OneHot", {"i": np.zeros((0, 2), np.int64), "d": np.array(3), "v": np.array([0, 1], np.float32)}, {}),
+    ]
+    for op, arrays, attributes in cases:
+        made = model([helper.make_node(op, list(arrays), ["y"], **attributes)], arrays, ["y"], 17)
+        ours, [theirs] = Session(made).run(arrays)["y"], by_reference(made, arrays)
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype
+
+
+@pytest.mark.parametrize("other", ["float16", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float32", "float64"])
+def test_powers_of_and_by_bfloat16(other):
+    x, y = np.array([1, 2, 3], ml_dtypes.bfloat16), np.array([2, 3, 2], other)
+    for arrays in ({"x": x, "y": y}, {"x": y, "y": x}):
+        made = model([helper.make_node("Pow", ["x", "y"], ["z"])], arrays, ["z"], 15)
+        ours = Session(made).run(arrays)["z"]
+        assert ours.dtype == arrays["x"].dtype
+        expected = arrays["x"].astype(np.float64) ** arrays["y"].astype(np.float64)
+        np.testing.assert_array_equal(ours.astype(np.float64), expected)
+
+
+def test_what_a_normalization_saves_is_of_the_type_that_it_is_said_to_be():
+    arrays = {"x": np.arange(6.0).reshape(2, 3), "s": np.ones(3)}
+    node = helper.make_node("LayerNormalization", ["x", "s"], ["y", "mean", "inverse"])
+    made = model([node], arrays, ["y", "mean", "inverse"], 17)
+    ours, theirs = Session(made).run(arrays), by_runtime(made, arrays)
+    for name, own in zip(["y", "mean", "inverse"], theirs):
+        assert ours[name].dtype == own.dtype
+        np.testing.assert_allclose(ours[name], own, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op", "data", "indices", "updates", "wanted"),
+    [("ScatterND", (4, 2), (2, 1), (4,), r"\(2, 2\)"), ("ScatterElements", (4, 2), (1, 2), (2, 1), r"\(1, 2\)")],
+)
+def test_updates_have_the_shape_of_what_they_replace(op, data, indices, updates, wanted):
+    arrays = {"data": np.zeros(data, np.float32), "at": np.zeros(indices, np.int64), "new": np.ones(updates, np.float32)}
+    made = model([helper.make_node(op, list(arrays), ["y"])], arrays, ["y"], 18)
+    with pytest.raises(ModelError, match=f"not float32 {wanted}"):
+        Session(made).run(arrays)
+
+
+def test_data_in_a_file_may_go_on_after_a_tensor_without_a_length(tmp_path):
+    x = np.arange(3, dtype=np.float32)
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[3])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="w.bin")
+    (tmp_path / "w.bin").write_bytes(x.tobytes() + bytes(28))
+    made = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": x}, ["y"], 17, [tensor])
+    onnx.save(made, tmp_path / "m.onnx")
+    np.testing.assert_array_equal(Session(tmp_path / "m.onnx").run({"x": x})["y"], x + x)
+    (tmp_path / "w.bin").write_bytes(x.tobytes()[:-1])
+    with pytest.raises(ModelError, match="need 12 bytes, not 11"):
+        Session(tmp_path / "m.onnx")

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import copy
 import pickle
 import subprocess
 import sys
@@ -217,6 +218,14 @@ def test_policies_are_values():
     assert str(policy) == "same-rank,SC104=warn,growth=8"
     assert pickle.loads(pickle.dumps(policy)) == policy == eval(repr(policy))
     assert simulcast.Policy("strict") == simulcast.Policy("same-rank,SC102=raise") != simulcast.Policy()
+    for text in ["all=raise", "all=warn", "exact,all=warn", "same-rank,all=allow"]:
+        policy = simulcast.Policy(text)
+        assert policy == simulcast.Policy(str(policy)) == copy.deepcopy(policy)
+    # What a level forbids is raised; nobody is left to think otherwise.
+    for bad in ["SC100=warn", "exact,SC100=allow", "same-rank,SC103=warn", "strict,SC103=allow"]:
+        with pytest.raises(ValueError, match="no action to choose for SC10[03] at level"):
+            simulcast.Policy(bad)
+    assert simulcast.Policy("exact,SC100=raise") == simulcast.Policy("exact")
     for bad in ["nosuch", "SC999=warn", "SC102=shout", "growth=x", "growth=-1", "bytes=1.5"]:
         with pytest.raises(ValueError):
             simulcast.Policy(bad)
@@ -362,6 +371,23 @@ def test_expressions_are_refused_by_their_names():
         assert caught.value.suggestions == (expected,) and expected in str(caught.value)
         with simulcast.strict():
             simulcast.evaluate(text.replace(part, f"{name}[None, :]"), image=image, bias=bias)
+
+
+def test_numbers_that_are_given_are_operands():
+    with simulcast.using("exact"):
+        for call in [
+            lambda: simulcast.multiply(np.ones(3), 2),
+            lambda: simulcast.evaluate("b * c", b=np.ones(3), c=2),
+            lambda: simulcast.evaluate("b * (c)", b=np.ones(3), c=2),
+            lambda: simulcast.evaluate("b * c", b=np.ones(3), c=np.float64(2)),
+        ]:
+            with pytest.raises(simulcast.BroadcastError, match="SC100"):
+                call()
+        # One that stands in the text repeats nothing that was given.
+        simulcast.evaluate("b * 2", b=np.ones(3))
+    with simulcast.record() as broadcasts:
+        simulcast.evaluate("b * c", b=np.ones(3), c=2)
+    assert len(broadcasts) == 1
 
 
 def test_sizes_that_are_not_known_are_said_as_they_are():

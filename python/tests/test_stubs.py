@@ -15,6 +15,9 @@ shape: tuple[int | None, ...] = simulcast.broadcast_shapes((2, 1), 3, rule="nump
 view = simulcast.broadcast_to(x, (4, 2, 3), rule=simulcast.Rule("numpy"))
 first, second = simulcast.broadcast_arrays(x, [1.0])
 total = simulcast.add(x, 2.0, out=np.empty((2, 3)), casting="same_kind", dtype="f8", threads=1)
+simulcast.add(x, 1, out=(x,))
+simulcast.broadcast_to(x, (np.int64(4), 2, 3))
+simulcast.broadcast_shapes(np.int64(3), np.array([2, 3]))
 value = simulcast.evaluate("x * k", x=x, k=2, local_dict={"x": x}, fast_math=True)
 expression: simulcast.Expression = simulcast.compile("x + 1", fast_math=False)
 names: tuple[str, ...] = expression.operands
