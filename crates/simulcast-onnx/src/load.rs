@@ -64,7 +64,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         return Err(no_model("not an ONNX model: it does not begin with a field"));
     }
     if known <= MOST {
-        bytes.reserve_exact(usize::try_from(known).unwrap_or(0));
+        bytes.try_reserve_exact(usize::try_from(known).unwrap_or(0))?;
         file.take(MOST).read_to_end(&mut bytes)?;
     }
     match known <= MOST && bytes.len() as u64 <= MOST {
