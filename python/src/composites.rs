@@ -163,6 +163,7 @@ pub(crate) fn vjp<'py>(
     };
     let mut grad = [read.pop().ok_or_else(|| PyTypeError::new_err("there is no gradient"))?];
     strengthen(Op::Negative, &mut grad)?;
+    settle(Op::Negative, &mut grad)?;
     let op = match name.as_str() {
         "clip" if read.len() == 3 => Op::MultiplyAdd,
         "clip" if read.len() == 2 => Op::Maximum,

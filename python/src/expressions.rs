@@ -447,8 +447,9 @@ impl<'py> Call<'_, 'py> {
             let own = children.iter().filter_map(|id| {
                 let name = expr.written(expr.node(*id)?);
                 // A number that was given is an operand, one in the text is not.
-                let bare = name.trim_matches(['(', ')']);
-                let number = numbers.contains(&bare).then_some(&[][..]);
+                let given = matches!(&self.own.expr.node(*id)?.kind,
+                    ExprKind::Name(name) if numbers.contains(&name.as_str()));
+                let number = given.then_some(&[][..]);
                 Some((shapes.get(id.index())?.as_deref().or(number)?, name))
             });
             let (own, names): (Vec<&[usize]>, Vec<String>) = own.unzip();

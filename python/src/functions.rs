@@ -171,7 +171,13 @@ pub(crate) fn strengthen(op: Op, operands: &mut [Operand<'_>]) -> PyResult<()> {
         Operand::Number(Literal::Int(value)) => i64::try_from(*value).is_err(),
         _ => false,
     };
-    if !operands.iter().skip(values).all(weak) || operands.iter().any(large) {
+    let mut larges = operands.iter().filter(|operand| large(operand)).map(Operand::is);
+    // No type holds several of them apart.
+    let alike = match larges.next() {
+        Some(first) => larges.all(|other| other == first),
+        None => false,
+    };
+    if !operands.iter().skip(values).all(weak) || alike {
         return Ok(());
     }
     for operand in operands {

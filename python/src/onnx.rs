@@ -49,7 +49,11 @@ pub(crate) fn onnx_upgrade<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'p
         Ok(bytes) => simulcast_onnx::upgrade(bytes.as_bytes(), None),
         Err(_) => {
             let path: std::path::PathBuf = source.extract()?;
-            simulcast_onnx::upgrade(&simulcast_onnx::read(&path)?, path.parent())
+            let bytes = simulcast_onnx::read(&path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => raised(py, "ModelError", &error.to_string()),
+                _ => error.into(),
+            })?;
+            simulcast_onnx::upgrade(&bytes, path.parent())
         }
     };
     let made = made.map_err(|error| raised(py, "ModelError", &error.to_string()))?;

@@ -115,8 +115,10 @@ impl Policy {
     #[pyo3(signature = (text = "", /, **settings))]
     fn new(text: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut policy = CorePolicy::default();
+        let mut words: Vec<String> = Vec::new();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             policy = set(policy, word)?;
+            words.push(word.to_owned());
         }
         for (key, value) in settings.into_iter().flatten() {
             let word = match key.extract::<&str>()? {
@@ -124,6 +126,17 @@ impl Policy {
                 key => format!("{key}={value}"),
             };
             policy = set(policy, &word)?;
+            words.push(word);
+        }
+        for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
+            let raised = value.trim() == Action::Raise.name();
+            let code = FindingCode::from_text(key.trim()).filter(|code| policy.is_of_level(*code));
+            if let (Some(code), false) = (code, raised) {
+                return Err(PyValueError::new_err(format!(
+                    "what a level forbids is raised: there is no action to choose for {code} at level {}",
+                    policy.level.name()
+                )));
+            }
         }
         Ok(Self(policy))
     }
@@ -223,15 +236,6 @@ fn set(mut policy: CorePolicy, word: &str) -> PyResult<CorePolicy> {
                 return unknown(format!(
                     "there is no finding {key:?}; there are {}",
                     known.join(", ")
-                ));
-            }
-            if let [code] = codes[..]
-                && policy.is_of_level(code)
-                && action != Action::Raise
-            {
-                return unknown(format!(
-                    "what a level forbids is raised: there is no action to choose for {code} at level {}",
-                    policy.level.name()
                 ));
             }
             policy = codes.into_iter().fold(policy, |policy, code| policy.with(code, action));

@@ -248,6 +248,22 @@ def test_what_an_error_suggests_is_about_what_is_written():
             assert eval(changed, dict(operands)).shape == eval(shape), suggestion
 
 
+def test_errors_name_what_met_and_the_result():
+    a, b, c = np.ones((2, 3)), np.ones(3), np.ones(4)
+    for text, operands, names in [
+        ("a < b <= c", {"a": a, "b": b, "c": c}, ("b", "c")),
+        ("clip(a, b, c)", {"a": a, "b": b, "c": c}, None),
+    ]:
+        with pytest.raises(simulcast.BroadcastError) as caught:
+            simulcast.evaluate(text, **operands)
+        assert names is None or caught.value.names == names
+        for name, shape in zip(caught.value.names, caught.value.shapes):
+            assert name not in operands or operands[name].shape == shape
+    with pytest.raises(simulcast.BroadcastError) as caught:
+        simulcast.evaluate("a + b", a=a, b=b, out=np.ones(3))
+    assert caught.value.names == ("result",) and caught.value.shapes == ((2, 3),)
+
+
 def test_compiled_expressions():
     product = simulcast.compile("a * b")
     assert product.operands == ("a", "b") and str(product) == "a * b"

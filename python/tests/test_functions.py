@@ -80,6 +80,7 @@ def test_large_integers_are_computed_in_what_they_meet(large):
         ("divide", (large, 1)),
         ("less", (large, 1)),
         ("equal", (large, large)),
+        ("not_equal", (large, 7)),
         ("add", (large, 1j)),
         ("where", (True, large, 1.0)),
         ("clip", (1.5, 0, abs(large))),
@@ -92,6 +93,10 @@ def test_large_integers_are_computed_in_what_they_meet(large):
     ]:
         ours, theirs = getattr(simulcast, name)(*args), getattr(np, name)(*args)
         assert ours == theirs and ours.dtype == theirs.dtype, name
+    # Two that no type holds apart are not taken for each other.
+    for name in ("equal", "less"):
+        with pytest.raises(OverflowError):
+            getattr(simulcast, name)(large, 2 * large)
     for name, args in [("add", (large, 1)), ("bitwise_and", (large, 1)), ("multiply", (np.int8(1), large))]:
         try:
             theirs = getattr(np, name)(*args)

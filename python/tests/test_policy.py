@@ -222,7 +222,7 @@ def test_policies_are_values():
         policy = simulcast.Policy(text)
         assert policy == simulcast.Policy(str(policy)) == copy.deepcopy(policy)
     # What a level forbids is raised; nobody is left to think otherwise.
-    for bad in ["SC100=warn", "exact,SC100=allow", "same-rank,SC103=warn", "strict,SC103=allow"]:
+    for bad in ["SC100=warn", "exact,SC100=allow", "same-rank,SC103=warn", "strict,SC103=allow", "SC103=warn,same-rank"]:
         with pytest.raises(ValueError, match="no action to choose for SC10[03] at level"):
             simulcast.Policy(bad)
     assert simulcast.Policy("exact,SC100=raise") == simulcast.Policy("exact")
@@ -378,7 +378,7 @@ def test_numbers_that_are_given_are_operands():
         for call in [
             lambda: simulcast.multiply(np.ones(3), 2),
             lambda: simulcast.evaluate("b * c", b=np.ones(3), c=2),
-            lambda: simulcast.evaluate("b * (c)", b=np.ones(3), c=2),
+            lambda: simulcast.evaluate("b * ( c )", b=np.ones(3), c=2),
             lambda: simulcast.evaluate("b * c", b=np.ones(3), c=np.float64(2)),
         ]:
             with pytest.raises(simulcast.BroadcastError, match="SC100"):

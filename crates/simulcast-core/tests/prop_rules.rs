@@ -22,7 +22,10 @@ fn check(rule: Rule<'_>, shapes: &[Vec<usize>]) {
         (Some(expected), Ok(plan)) => (expected, plan),
         (None, Err(error)) => {
             assert_eq!(into.unwrap_err().code(), error.code(), "{rule:?} {shapes:?}");
-            assert_eq!(into_refusal(rule, shapes), *error.refusal(), "{rule:?} {shapes:?}");
+            // Without allocation it is the first clash that was met, else the one of the first axis.
+            let met = into_refusal(rule, shapes);
+            let told = met == *error.refusal() || error.clashes().contains(&met);
+            assert!(told, "{rule:?} {shapes:?}: {met:?} is not in {error:?}");
             return;
         }
         (expected, got) => panic!("{rule:?} {shapes:?}: expected {expected:?}, got {got:?}"),

@@ -127,6 +127,10 @@ impl Taken {
 impl Drop for Taken {
     #[inline(never)]
     fn drop(&mut self) {
+        // A closure that panicked says nothing of how long it takes.
+        if std::thread::panicking() {
+            return;
+        }
         let seconds = self.begun.elapsed().as_secs_f32();
         at(self.key, |habit| {
             if habit.key == self.key {

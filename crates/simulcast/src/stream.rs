@@ -96,7 +96,7 @@ impl Streams {
 
     /// How many halves stay, about.
     pub(crate) fn halves(self) -> usize {
-        (self.kept + (1 << 30)) as usize >> 31
+        ((self.kept + (1 << 30)) >> 31) as usize
     }
 
     /// So many halves stay.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! x = m 2^(3 q + k)           k is -1, 0 or 1
-//! ∛x = y 2^q                  y is the root of m 2^k: a parabola, then Halley's steps
+//! ∛x = y 2^q                  y is the root of m 2^k: a cubic, then Halley's steps
 //! √(a² + b²)                  squares in two parts; large and small numbers are scaled first
 //! ```
 

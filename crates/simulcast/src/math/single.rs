@@ -12,7 +12,7 @@
 //! asinh a = log (a + √(a² + 1))                                       and series near 0
 //! acosh x = log (1 + (t + √(t (t + 2))))                              t = x - 1
 //! atanh a = log ((1 + a) / (1 - a)) / 2                               and series near 0
-//! ∛(m 2^(3 q + k)) = ∛m ∛2^k 2^q                                      a parabola, then one of Halley's steps
+//! ∛(m 2^(3 q + k)) = ∛m ∛2^k 2^q                                      a cubic, then one of Halley's steps
 //! ```
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, LOG2_E, PI};

@@ -1,6 +1,6 @@
 //! Functions by way of doubles.
 //!
-//! For `f32` the result is then that of exact arithmetic, rounded, but for one in some hundred million.
+//! For `f32` the result is then mostly that of exact arithmetic, rounded.
 
 /// A float that goes through doubles.
 pub(super) trait Double: Into<f64> + Copy {

@@ -26,7 +26,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use simulcast_core::{BroadcastError, Names, Refusal, Rule, RuleKind, tuple};
 
 use super::build::Builder;
-use super::error::{ProgramError, ProgramErrorKind};
+use super::error::{Argument, ProgramError, ProgramErrorKind};
 use super::expr::{Expr, ExprId, ExprKind};
 use super::lower::lowered;
 use super::parse_error::{ParseError, ParseErrorKind};
@@ -134,12 +134,17 @@ impl Diagnostic {
         };
         let error = match error.kind {
             ProgramErrorKind::Broadcast(broadcast) => {
-                let names =
-                    Names::of(arrays.iter().map(|id| {
-                        expr.node(*id).map_or_else(String::new, |node| expr.written(node))
-                    }));
-                let kind = ProgramErrorKind::Broadcast(broadcast.with_names(names));
-                ProgramError { kind, ..error }
+                // What met there, in the order of the shapes; nothing did where the error is about the result.
+                let written = |arg: &Argument| {
+                    let node = expr.nodes().iter().rev().find(|node| node.span == arg.span)?;
+                    Some(expr.written(node))
+                };
+                let names: Option<Vec<String>> = error.args.iter().map(written).collect();
+                let broadcast = match names.filter(|names| !names.is_empty()) {
+                    Some(names) => broadcast.with_names(Names::of(names)),
+                    None => broadcast,
+                };
+                ProgramError { kind: ProgramErrorKind::Broadcast(broadcast), ..error }
             }
             _ => error,
         };
