@@ -52,7 +52,7 @@ pub enum Edit {
 pub struct Fix {
     edit: Edit,
     shape: Option<Vec<usize>>,
-    rule: Option<OwnedRule>,
+    rule: OwnedRule,
     result: Vec<usize>,
 }
 
@@ -69,10 +69,10 @@ impl Fix {
         self.shape.as_deref()
     }
 
-    /// The rule to resolve under, with its parameters, where that was changed to another one.
+    /// The rule to resolve under, with its parameters: as it was, unless it is what was changed.
     #[must_use]
-    pub fn rule(&self) -> Option<&OwnedRule> {
-        self.rule.as_ref()
+    pub fn rule(&self) -> &OwnedRule {
+        &self.rule
     }
 
     /// The result shape that the change leads to.
@@ -116,10 +116,7 @@ impl Fix {
             }
             Edit::StartAxis { axis } => format!("axis = {axis}"),
             Edit::Swap => format!("exchanging {} and {}", names.operand(0), names.operand(1)),
-            Edit::UseRule(kind) => match &self.rule {
-                Some(rule) => format!("rule {rule}"),
-                None => format!("rule {kind}"),
-            },
+            Edit::UseRule(_) => format!("rule {}", self.rule),
         }
     }
 
@@ -270,8 +267,7 @@ pub(crate) fn verify<S: AsRef<[usize]>>(
     let (edited, changed) = edit.apply(rule, shapes);
     let plan = try_resolve(edited, &changed).ok().filter(accept)?;
     let shape = edit.operand().and_then(|operand| changed.get(operand).cloned());
-    let rule = matches!(edit, Edit::UseRule(_)).then(|| edited.into());
-    Some(Fix { result: plan.shape().to_vec(), edit, shape, rule })
+    Some(Fix { result: plan.shape().to_vec(), edit, shape, rule: edited.into() })
 }
 
 /// Every edit worth trying, the likeliest first.

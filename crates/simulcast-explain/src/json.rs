@@ -223,9 +223,7 @@ fn fix_json(fix: &Fix, names: &Names) -> Value {
         Edit::DropAxis { operand, axis } => json!({ "drop_axis": axis, "operand": operand }),
         Edit::StartAxis { axis } => json!({ "start_axis": axis }),
         Edit::Swap => json!({ "swap": true }),
-        Edit::UseRule(kind) => {
-            json!({ "rule": fix.rule().map_or_else(|| kind.to_string(), ToString::to_string) })
-        }
+        Edit::UseRule(_) => json!({ "rule": fix.rule().to_string() }),
         _ => Value::Null,
     };
     json!({
