@@ -4,8 +4,8 @@
 //! ```text
 //! body    what an operation does to one element: a type without values, its `at` inlined
 //! light   a body of a few instructions: one loop for each pattern and each level but AVX-512, whose
-//!         vectors of a whole line mostly lie across two, in two variants: results that stay in the
-//!         caches, and results that go past them
+//!         vectors of a whole line mostly lie across two, and with AVX2 in two variants: results that
+//!         stay in the caches, and results that go past them
 //! busy    the same, of a few instructions more: beside results that go past the caches, memory is asked for ahead
 //! tiled   a body of many instructions that vectorise: one loop for each level, over tiles of whole
 //!         vectors; operands that repeat or end are copied into one, which costs little beside the body
@@ -43,7 +43,7 @@ mod tests;
 
 use std::mem::MaybeUninit;
 
-use crate::level::{Kind, Level, compiled_for_levels};
+use crate::level::{Level, compiled_for_levels};
 use crate::stream::{self, Strip};
 use crate::{DType, Op};
 
@@ -304,31 +304,55 @@ macro_rules! patterns {
 
 use patterns;
 
-/// The loops of a body.
-fn table<B: Body>(level: Level) -> Loops {
-    macro_rules! slow {
-        ($($shim:tt)+) => {
-            (patterns!(B::ARITY, $($shim)+ as Kernel), &[] as &[Past])
-        };
-    }
-    let (each, past) = match (B::WEIGHT, level.kind()) {
-        (Weight::Heavy, _) => slow!(heavy<B>),
-        (Weight::Light | Weight::Busy, Kind::Baseline) => (
-            patterns!(B::ARITY, light<B; false> as Kernel),
-            patterns!(B::ARITY, past<B; false> as Past),
-        ),
-        (Weight::Tiled, Kind::Baseline) => slow!(tiled_baseline<B>),
-        #[cfg(target_arch = "x86_64")]
-        (Weight::Light | Weight::Busy, Kind::Avx2 | Kind::Avx512) => (
-            patterns!(B::ARITY, light_avx2<B> as Kernel),
-            patterns!(B::ARITY, past_avx2<B> as Past),
-        ),
-        #[cfg(target_arch = "x86_64")]
-        (Weight::Tiled, Kind::Avx2) => slow!(tiled_avx2<B>),
-        #[cfg(target_arch = "x86_64")]
-        (Weight::Tiled, Kind::Avx512) => slow!(tiled_avx512<B>),
+/// Loops of every level that there is on this processor.
+macro_rules! each_level {
+    ($Kernel:ident: $baseline:expr, $avx2:expr, $avx512:expr) => {
+        [
+            $baseline as &[$Kernel],
+            #[cfg(target_arch = "x86_64")]
+            $avx2,
+            #[cfg(target_arch = "x86_64")]
+            $avx512,
+        ]
     };
-    Loops { each, past, slow: !matches!(B::WEIGHT, Weight::Light | Weight::Busy) }
+}
+
+/// The loops of a body. What is not worth loops of its own for results that go past the caches has none: those go there
+/// from the tile that they are made in.
+fn table<B: Body>(level: Level) -> Loops {
+    let light = matches!(B::WEIGHT, Weight::Light | Weight::Busy);
+    let past = const {
+        match B::WEIGHT {
+            Weight::Light | Weight::Busy => each_level!(
+                Past: &[],
+                patterns!(B::ARITY, past_avx2<B> as Past),
+                patterns!(B::ARITY, past_avx2<B> as Past)
+            ),
+            Weight::Tiled | Weight::Heavy => [&[] as &[Past]; Level::COUNT],
+        }
+    };
+    Loops { each: staying::<B>(level), past: past[level.number()], slow: !light }
+}
+
+/// The loops of a body whose results stay in the caches. They are chosen by its weight in a constant: those of other
+/// weights would be compiled too, and thrown away.
+fn staying<B: Body>(level: Level) -> &'static [Kernel] {
+    let loops = const {
+        match B::WEIGHT {
+            Weight::Light | Weight::Busy => each_level!(
+                Kernel: patterns!(B::ARITY, light<B; false> as Kernel),
+                patterns!(B::ARITY, light_avx2<B> as Kernel),
+                patterns!(B::ARITY, light_avx2<B> as Kernel)
+            ),
+            Weight::Tiled => each_level!(
+                Kernel: patterns!(B::ARITY, tiled_baseline<B> as Kernel),
+                patterns!(B::ARITY, tiled_avx2<B> as Kernel),
+                patterns!(B::ARITY, tiled_avx512<B> as Kernel)
+            ),
+            Weight::Heavy => [patterns!(B::ARITY, heavy<B> as Kernel); Level::COUNT],
+        }
+    };
+    loops[level.number()]
 }
 
 compiled_for_levels! {
@@ -360,7 +384,7 @@ compiled_for_levels! {
         strip: &Strip,
     ) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { past::<B, PATTERN, true>(out, ins, len, strip) }
+        unsafe { past::<B, PATTERN>(out, ins, len, strip) }
     }
 }
 
@@ -456,9 +480,10 @@ unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
 ///
 /// # Safety
 ///
-/// The invariant of this module, and that of [`Past`].
+/// The invariant of this module, and that of [`Past`]; the caller is compiled for AVX2.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn past<B: Body, const PATTERN: usize, const FMA: bool>(
+unsafe fn past<B: Body, const PATTERN: usize>(
     out: *mut u8,
     ins: [*const u8; 3],
     len: usize,
@@ -473,11 +498,10 @@ unsafe fn past<B: Body, const PATTERN: usize, const FMA: bool>(
             stream::ask_ahead(ins[0].wrapping_add(from * size), len * size);
         }
         // SAFETY: the caller keeps the invariant.
-        unsafe { some::<B, PATTERN, FMA>(out, ins, from, len) };
+        unsafe { some::<B, PATTERN, true>(out, ins, from, len) };
     };
-    // SAFETY: the result has `len` elements, all of them numbers; levels with fused multiply-add
-    // have AVX.
-    unsafe { stream::results::<B::Out, FMA>(out.cast(), len, strip, some) };
+    // SAFETY: the result has `len` elements, all of them numbers; the caller is compiled for AVX2.
+    unsafe { stream::results::<B::Out, true>(out.cast(), len, strip, some) };
 }
 
 /// Some results of a light body, at least one, from one of a run on. The slices are references, and so promised not

@@ -140,6 +140,15 @@ impl Level {
         }
     }
 
+    /// How many there may be.
+    pub(crate) const COUNT: usize = if cfg!(target_arch = "x86_64") { 3 } else { 1 };
+
+    /// Its number, from the narrowest vectors to the widest.
+    #[inline(always)]
+    pub(crate) const fn number(self) -> usize {
+        self.0 as usize
+    }
+
     #[inline(always)]
     pub(crate) const fn kind(self) -> Kind {
         self.0

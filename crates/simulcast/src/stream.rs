@@ -316,7 +316,7 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
 ) {
     let block = BLOCK / size_of::<R>().max(1);
     let head = out.align_offset(LINE);
-    if head == usize::MAX {
+    if size_of::<R>() != align_of::<R>() && head == usize::MAX {
         // No result begins at a line: those of complex numbers may lie so.
         for from in (0..len).step_by(block) {
             let count = block.min(len - from);
@@ -346,8 +346,10 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
         }
         at += block;
     }
-    // What is no whole block, at both ends: still only what is no whole line goes through the caches.
-    for (from, to) in [(0, head), (done, len)] {
+    // What is no whole block, at both ends: still only what is no whole line goes through the caches. Not a loop over
+    // both, which would be two copies of all that `make` is.
+    let (mut from, mut to) = (0, head);
+    loop {
         if from < to {
             let mut room = Block([MaybeUninit::uninit(); BLOCK]);
             let made = room.0.as_mut_ptr();
@@ -356,6 +358,10 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
             // SAFETY: as above; there is less than a block of results.
             unsafe { copy::<WIDE>(out.add(from).cast(), made.cast_const().cast(), bytes) };
         }
+        if to == len {
+            return;
+        }
+        (from, to) = (done, len);
     }
 }
 

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::{Body, Kernel, body, table};
+use super::{Body, Kernel, body, staying};
 use crate::math::half::{
     bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64, narrow_f16, widen_f16,
 };
@@ -29,21 +29,21 @@ pub(crate) fn cast(from: DType, to: DType, level: Level) -> Option<Kernel> {
         (other $from:ty) => { from!($from, i8 i16 i32 i64) };
         ($from:ty, $i8:ident $i16:ident $i32:ident $i64:ident) => {
             match to {
-                DType::Bool => table::<ToBool<$from>>(level),
-                DType::I8 => table::<Cast<$from, $i8>>(level),
-                DType::I16 => table::<Cast<$from, $i16>>(level),
-                DType::I32 => table::<Cast<$from, $i32>>(level),
-                DType::I64 => table::<Cast<$from, $i64>>(level),
-                DType::U8 => table::<Cast<$from, u8>>(level),
-                DType::U16 => table::<Cast<$from, u16>>(level),
-                DType::U32 => table::<Cast<$from, u32>>(level),
-                DType::U64 => table::<Cast<$from, u64>>(level),
-                DType::F16 => table::<Cast<$from, f16>>(level),
-                DType::Bf16 => table::<Cast<$from, bf16>>(level),
-                DType::F32 => table::<Cast<$from, f32>>(level),
-                DType::F64 => table::<Cast<$from, f64>>(level),
-                DType::C64 => table::<Cast<$from, C64>>(level),
-                DType::C128 => table::<Cast<$from, C128>>(level),
+                DType::Bool => staying::<ToBool<$from>>(level),
+                DType::I8 => staying::<Cast<$from, $i8>>(level),
+                DType::I16 => staying::<Cast<$from, $i16>>(level),
+                DType::I32 => staying::<Cast<$from, $i32>>(level),
+                DType::I64 => staying::<Cast<$from, $i64>>(level),
+                DType::U8 => staying::<Cast<$from, u8>>(level),
+                DType::U16 => staying::<Cast<$from, u16>>(level),
+                DType::U32 => staying::<Cast<$from, u32>>(level),
+                DType::U64 => staying::<Cast<$from, u64>>(level),
+                DType::F16 => staying::<Cast<$from, f16>>(level),
+                DType::Bf16 => staying::<Cast<$from, bf16>>(level),
+                DType::F32 => staying::<Cast<$from, f32>>(level),
+                DType::F64 => staying::<Cast<$from, f64>>(level),
+                DType::C64 => staying::<Cast<$from, C64>>(level),
+                DType::C128 => staying::<Cast<$from, C128>>(level),
                 DType::String => return None,
             }
         };

@@ -178,10 +178,7 @@ pub(crate) fn half(op: Op, dtype: DType, level: Level) -> Option<Loops> {
 
 fn table<T: Half, E: Each>(level: Level) -> Loops {
     let (each, past) = match level.kind() {
-        Kind::Baseline => (
-            patterns!(E::ARITY, halves<T, E; false> as Kernel),
-            patterns!(E::ARITY, past<T, E; false> as Past),
-        ),
+        Kind::Baseline => (patterns!(E::ARITY, halves<T, E; false> as Kernel), &[] as &[Past]),
         #[cfg(target_arch = "x86_64")]
         Kind::Avx2 | Kind::Avx512 => (
             patterns!(E::ARITY, halves_avx2<T, E> as Kernel),
@@ -220,7 +217,7 @@ compiled_for_levels! {
         strip: &Strip,
     ) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { past::<T, E, PATTERN, true>(out, ins, len, strip) }
+        unsafe { past::<T, E, PATTERN>(out, ins, len, strip) }
     }
 }
 
@@ -241,9 +238,10 @@ unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
 ///
 /// # Safety
 ///
-/// As [`halves`], and that of [`Past`].
+/// As [`halves`], and that of [`Past`]; the caller is compiled for AVX2 and F16C.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn past<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+unsafe fn past<T: Half, E: Each, const PATTERN: usize>(
     out: *mut u8,
     ins: [*const u8; 3],
     len: usize,
@@ -256,7 +254,7 @@ unsafe fn past<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
         let moved = |n: usize| ins[n].wrapping_add(if PATTERN >> n & 1 == 1 { 0 } else { at });
         let ins = [moved(0), moved(1), ins[2]];
         // SAFETY: the caller keeps the conditions.
-        unsafe { row::<T, E, PATTERN, WIDE, true>(to, ins, each) };
+        unsafe { row::<T, E, PATTERN, true, true>(to, ins, each) };
         to = to.wrapping_offset(strip.pitch);
     }
 }
