@@ -1,56 +1,68 @@
 //! Short lists without an allocation: up to eight values in place, more on the heap.
+//!
+//! Places that hold no value are not written: for tiny arrays, filling them took longer than the work.
+//!
+//! Invariant: where nothing is on the heap, there are at most [`INLINE`] values, and so many places hold one.
 
+use std::fmt;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 
 /// How many values are kept in place: arrays of more axes are rare.
 pub(crate) const INLINE: usize = 8;
 
 /// A list of sizes, strides or loops.
-#[derive(Clone, Debug)]
-pub(crate) struct Inline<T> {
+#[derive(Clone)]
+pub(crate) struct Inline<T: Copy> {
     len: usize,
-    place: [T; INLINE],
+    place: [MaybeUninit<T>; INLINE],
     heap: Vec<T>,
 }
 
-impl<T: Copy + Default> Inline<T> {
+impl<T: Copy> Inline<T> {
     #[inline(always)]
-    pub(crate) fn new() -> Self {
-        Self { len: 0, place: [T::default(); INLINE], heap: Vec::new() }
-    }
-
-    /// `len` default values.
-    #[inline(always)]
-    pub(crate) fn of_len(len: usize) -> Self {
-        let heap = if len > INLINE { vec![T::default(); len] } else { Vec::new() };
-        Self { len, place: [T::default(); INLINE], heap }
+    pub(crate) const fn new() -> Self {
+        Self { len: 0, place: [MaybeUninit::uninit(); INLINE], heap: Vec::new() }
     }
 
     /// Makes an empty list one of `len` equal values, which fit in place.
     #[inline(always)]
     pub(crate) fn grow(&mut self, len: usize, value: T) {
+        self.place = [MaybeUninit::new(value); INLINE];
         self.len = len.min(INLINE);
-        self.place = [value; INLINE];
     }
 
     #[inline(always)]
     pub(crate) fn from_slice(values: &[T]) -> Self {
-        let mut this = Self::of_len(values.len());
-        this.copy_from_slice(values);
+        let mut this = Self::new();
+        if values.len() > INLINE {
+            this.heap.extend_from_slice(values);
+        } else {
+            for (place, &value) in this.place.iter_mut().zip(values) {
+                place.write(value);
+            }
+        }
+        this.len = values.len();
         this
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, value: T) {
         if let Some(place) = self.place.get_mut(self.len).filter(|_| self.heap.is_empty()) {
-            *place = value;
+            place.write(value);
+            self.len += 1;
         } else {
-            if self.heap.is_empty() {
-                self.heap.extend_from_slice(&self.place);
-            }
-            self.heap.push(value);
+            self.push_to_heap(value);
         }
-        self.len += 1;
+    }
+
+    #[cold]
+    fn push_to_heap(&mut self, value: T) {
+        if self.heap.is_empty() {
+            self.heap = self.to_vec();
+        }
+        self.heap.push(value);
+        self.len = self.heap.len();
     }
 
     /// The first `len` values.
@@ -66,22 +78,48 @@ impl<T: Copy + Default> Inline<T> {
     }
 }
 
-impl<T> Deref for Inline<T> {
-    type Target = [T];
+impl<T: Copy + Default> Inline<T> {
+    /// `len` default values.
     #[inline(always)]
-    fn deref(&self) -> &[T] {
-        if self.heap.is_empty() { self.place.get(..self.len).unwrap_or(&[]) } else { &self.heap }
+    pub(crate) fn of_len(len: usize) -> Self {
+        let mut this = Self::new();
+        if len > INLINE {
+            (this.heap, this.len) = (vec![T::default(); len], len);
+        } else {
+            this.grow(len, T::default());
+        }
+        this
     }
 }
 
-impl<T> DerefMut for Inline<T> {
+impl<T: Copy> Deref for Inline<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        if self.heap.is_empty() {
+            // SAFETY: so many places hold a value, by the invariant of this module.
+            unsafe { std::slice::from_raw_parts(self.place.as_ptr().cast(), self.len) }
+        } else {
+            &self.heap
+        }
+    }
+}
+
+impl<T: Copy> DerefMut for Inline<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         if self.heap.is_empty() {
-            self.place.get_mut(..self.len).unwrap_or(&mut [])
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts_mut(self.place.as_mut_ptr().cast(), self.len) }
         } else {
             &mut self.heap
         }
+    }
+}
+
+impl<T: Copy + fmt::Debug> fmt::Debug for Inline<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 
@@ -97,6 +135,8 @@ mod tests {
             values.iter().for_each(|&value| pushed.push(value));
             assert_eq!(pushed[..], values);
             assert_eq!(Inline::from_slice(&values)[..], values);
+            assert_eq!(format!("{pushed:?}"), format!("{values:?}"));
+            assert_eq!(Inline::<usize>::of_len(len)[..], vec![0; len]);
             for cut in 0..len + 2 {
                 let mut cut_off = pushed.clone();
                 cut_off.truncate(cut);

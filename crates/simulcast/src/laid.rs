@@ -21,7 +21,7 @@ pub struct Laid<const N: usize> {
 impl<const N: usize> Default for Laid<N> {
     #[inline(always)]
     fn default() -> Self {
-        Self { shape: Inline::new(), strides: std::array::from_fn(|_| Inline::new()), len: 0 }
+        Self { shape: Inline::new(), strides: [const { Inline::new() }; N], len: 0 }
     }
 }
 
@@ -101,7 +101,7 @@ impl<const N: usize> Laid<N> {
     ) -> Result<Self, BroadcastError> {
         let plan = resolve(rule, &shapes)?;
         let refused = |refusal| BroadcastError::new(rule, &shapes, refusal);
-        let mut all: [Inline<isize>; N] = std::array::from_fn(|_| Inline::new());
+        let mut all = [const { Inline::new() }; N];
         for (operand, (out, own)) in all.iter_mut().zip(strides).enumerate() {
             *out = strides_under(&plan, operand, own).map_err(refused)?;
         }
@@ -114,6 +114,25 @@ impl<const N: usize> Laid<N> {
 #[inline(always)]
 pub(crate) fn same(a: &[usize], b: &[usize]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+}
+
+/// Whether shapes broadcast under [`Rule::Numpy`], and an array of the result may exist.
+#[inline(always)]
+pub(crate) fn fit<const N: usize>(shapes: [&[usize]; N]) -> bool {
+    let rank = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
+    let mut product = 1_isize;
+    for back in 0..rank {
+        let mut result = 1;
+        for shape in shapes {
+            let own = if back < shape.len() { shape[shape.len() - 1 - back] } else { 1 };
+            let Some(joined) = join(result, own) else { return false };
+            result = joined;
+        }
+        let size = isize::try_from(result.max(1)).ok();
+        let Some(all) = size.and_then(|size| product.checked_mul(size)) else { return false };
+        product = all;
+    }
+    true
 }
 
 /// The common shape under [`Rule::Numpy`], where there is one of that dimension.
@@ -158,4 +177,28 @@ pub(crate) fn checked_len(shape: &[usize]) -> Result<usize, Refusal> {
         return Err(Refusal::Overflow);
     }
     Ok(if empty { 0 } else { product })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 2048 }))]
+
+        // [E_BROADCAST_ANY_FUNC_3030, E_BROADCAST_ANY_ERR_3010]
+        #[test]
+        fn what_fits_is_what_can_be_laid(shapes in prop::collection::vec(
+            prop::collection::vec(prop::sample::select(vec![0, 1, 2, 3, 1 << 31, usize::MAX]), 0..4), 3
+        )) {
+            let shapes: [&[usize]; 3] = std::array::from_fn(|n| &shapes[n][..]);
+            let strides = shapes.map(|shape| vec![1; shape.len()]);
+            let strides = std::array::from_fn(|n| &strides[n][..]);
+            prop_assert_eq!(fit(shapes), Laid::new(Rule::Numpy, shapes, strides).is_ok());
+            let plan = resolve(Rule::Numpy, &shapes);
+            prop_assert_eq!(fit(shapes), plan.is_ok_and(|plan| checked_len(plan.shape()).is_ok()));
+        }
+    }
 }

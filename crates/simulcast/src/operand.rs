@@ -6,7 +6,7 @@
 use ndarray::{ArrayBase, ArrayRef, ArrayView, Data, DimMax, Dimension};
 use simulcast_core::{BroadcastError, Rule};
 
-use crate::laid::{Laid, common, same};
+use crate::laid::{Laid, common, fit, same};
 use crate::raw;
 
 pub(crate) mod sealed {
@@ -97,6 +97,9 @@ pub trait Operands: Sealed {
     /// Whether they lie on a result as they are: all of one shape.
     #[doc(hidden)]
     fn alike(&self) -> bool;
+    /// Whether [`Self::lay`] would lay them under [`Rule::Numpy`].
+    #[doc(hidden)]
+    fn fit(&self) -> bool;
     #[doc(hidden)]
     fn lay(&self, rule: Rule<'_>, laid: &mut Self::Laid) -> Result<(), BroadcastError>;
     #[doc(hidden)]
@@ -120,6 +123,11 @@ macro_rules! operands {
             fn alike(&self) -> bool {
                 let first = self.0.sizes();
                 $(same(self.$index.sizes(), first))&&*
+            }
+
+            #[inline(always)]
+            fn fit(&self) -> bool {
+                fit([$(self.$index.sizes()),*])
             }
 
             #[inline(always)]

@@ -29,6 +29,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use ndarray::{Array, ArrayRef, Dimension, IxDyn};
 use simulcast_core::{BroadcastError, Rule};
@@ -44,8 +45,10 @@ use crate::view::or_panic;
 #[must_use = "a zip does nothing until it is mapped, folded or visited"]
 pub struct Zip<T: Operands, D> {
     operands: T,
-    laid: T::Laid,
-    /// Whether all operands have one shape: then they lie as they are, and `laid` says nothing.
+    /// How they lie, where that was asked for already. Under [`Rule::Numpy`] whoever runs lays them: for tiny arrays that
+    /// takes less time than to carry it about.
+    laid: OnceLock<Box<T::Laid>>,
+    /// Whether all operands have one shape: then they lie as they are.
     alike: bool,
     /// Whether the closure to come clones its only operand.
     moves: bool,
@@ -71,9 +74,10 @@ pub struct Zip<T: Operands, D> {
 #[track_caller]
 #[inline(always)]
 pub fn zip<T: CommonDim>(operands: T) -> Zip<T, T::Dim> {
-    // Built where it is returned: a result that holds it would be moved twice.
-    let mut zip = Zip::new(operands);
-    or_panic(zip.lay(Rule::Numpy));
+    let zip = Zip::new(operands);
+    if !(zip.alike || zip.operands.fit()) {
+        or_panic(zip.lay(Rule::Numpy));
+    }
     zip
 }
 
@@ -84,7 +88,7 @@ pub fn zip<T: CommonDim>(operands: T) -> Zip<T, T::Dim> {
 /// Where the operands do not broadcast.
 #[inline(always)]
 pub fn try_zip<T: CommonDim>(operands: T) -> Result<Zip<T, T::Dim>, BroadcastError> {
-    laid(Rule::Numpy, operands)
+    checked(operands)
 }
 
 /// Brings operands to their common shape under a rule; the result's rank is known when it runs.
@@ -127,23 +131,45 @@ pub(crate) fn laid<T: Operands, D>(
     rule: Rule<'_>,
     operands: T,
 ) -> Result<Zip<T, D>, BroadcastError> {
-    let mut zip = Zip::new(operands);
+    if rule == Rule::Numpy {
+        return checked(operands);
+    }
+    let zip = Zip { alike: false, ..Zip::new(operands) };
     zip.lay(rule)?;
     Ok(zip)
 }
 
+#[inline(always)]
+fn checked<T: Operands, D>(operands: T) -> Result<Zip<T, D>, BroadcastError> {
+    let zip = Zip::new(operands);
+    if !(zip.alike || zip.operands.fit()) {
+        zip.lay(Rule::Numpy)?;
+    }
+    Ok(zip)
+}
+
 impl<T: Operands, D> Zip<T, D> {
-    /// Operands that are not laid yet.
+    /// Operands that are not laid yet, as for [`Rule::Numpy`].
     #[inline(always)]
     fn new(operands: T) -> Self {
-        let (level, laid) = (Level::best(), T::Laid::default());
-        Self { operands, laid, alike: false, moves: false, level, threads: None, dim: PhantomData }
+        let alike = operands.alike();
+        Self {
+            operands,
+            laid: OnceLock::new(),
+            alike,
+            moves: false,
+            level: Level::best(),
+            threads: None,
+            dim: PhantomData,
+        }
     }
 
-    #[inline(always)]
-    fn lay(&mut self, rule: Rule<'_>) -> Result<(), BroadcastError> {
-        self.alike = rule == Rule::Numpy && self.operands.alike();
-        if self.alike { Ok(()) } else { self.operands.lay(rule, &mut self.laid) }
+    /// Lays them, once; an error where they cannot be.
+    #[cold]
+    fn lay(&self, rule: Rule<'_>) -> Result<&T::Laid, BroadcastError> {
+        let mut laid = Box::<T::Laid>::default();
+        self.operands.lay(rule, &mut laid)?;
+        Ok(self.laid.get_or_init(|| laid))
     }
 
     /// Promises what closures will be, so that plain data moves as bytes.
@@ -181,22 +207,31 @@ macro_rules! zips {
             /// The shape of the result.
             #[must_use]
             pub fn shape(&self) -> &[usize] {
-                if self.alike { self.operands.0.sizes() } else { &self.laid.shape }
+                if self.alike {
+                    return self.operands.0.sizes();
+                }
+                let laid = self.laid.get().map_or_else(|| self.lay(Rule::Numpy), |laid| Ok(laid));
+                // Never an error: they fit.
+                laid.map_or(&[], |laid| &laid.shape)
             }
 
+            /// What is to be run; how operands lie is written to `own`, where nobody knows it yet.
             #[inline(always)]
-            fn source(&self) -> Source<'_, $count> {
+            fn source<'z>(&'z self, own: &'z mut Laid<$count>) -> Source<'z, $count> {
                 let ins = [$(self.operands.$index.pointer().cast()),*];
-                let laid: &Laid<$count> = &self.laid;
                 // SAFETY: these are the operands that were laid, or have one shape, and bodies are
-                // made for their element types below; the parallel calls ask for `Sync`.
+                // made for their element types below; the parallel calls ask for `Sync`. Operands that fit are laid, and
+                // else `own` would have no element.
                 unsafe {
                     if self.alike {
                         let strides = [$(self.operands.$index.steps()),*];
-                        Source::alike(self.operands.0.sizes(), strides, ins, self.level)
-                    } else {
-                        Source::new(laid, ins, self.level)
+                        return Source::alike(self.operands.0.sizes(), strides, ins, self.level);
                     }
+                    if let Some(laid) = self.laid.get() {
+                        return Source::new(laid, ins, self.level);
+                    }
+                    let _ = self.operands.lay(Rule::Numpy, own);
+                    Source::new(own, ins, self.level)
                 }
             }
 
@@ -220,7 +255,7 @@ macro_rules! zips {
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<Array<R, Dim>, BroadcastError> {
                 let body = Map::<_, ($($name::Elem,)*), R>::new(f, false, self.moves);
-                self.source().collect(Work::<_, Never<_>>::Here(body))
+                self.source(&mut Laid::default()).collect(Work::<_, Never<_>>::Here(body))
             }
 
             /// The closure's results into `out`, to whose shape the result stretches.
@@ -250,13 +285,13 @@ macro_rules! zips {
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<(), BroadcastError> {
                 let body = Map::<_, ($($name::Elem,)*), R>::new(f, true, self.moves);
-                self.source().assign(Work::<_, Never<_>>::Here(body), out)
+                self.source(&mut Laid::default()).assign(Work::<_, Never<_>>::Here(body), out)
             }
 
             /// Calls the closure for every element of the result, in any order.
             pub fn for_each(&self, f: impl FnMut($(&$name::Elem),*)) {
                 let body = Map::<_, ($($name::Elem,)*), ()>::new(f, false, false);
-                self.source().effects(Work::<_, Never<_>>::Here(body), true);
+                self.source(&mut Laid::default()).effects(Work::<_, Never<_>>::Here(body), true);
             }
 
             /// Folds every element of the result, in row-major order.
@@ -268,7 +303,7 @@ macro_rules! zips {
                     value = value.take().map(|value| f(value, $($name),*));
                 };
                 let body = Map::<_, ($($name::Elem,)*), ()>::new(step, false, false);
-                self.source().effects(Work::<_, Never<_>>::Here(body), false);
+                self.source(&mut Laid::default()).effects(Work::<_, Never<_>>::Here(body), false);
                 match value {
                     Some(value) => value,
                     None => unreachable!("a fold that panicked does not come here"),
@@ -298,7 +333,7 @@ macro_rules! zips {
             ) -> Result<Array<R, Dim>, BroadcastError> {
                 let moves = self.moves;
                 let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, false, moves);
-                self.source().collect(Work::Parts(make, self.threads))
+                self.source(&mut Laid::default()).collect(Work::Parts(make, self.threads))
             }
 
             /// [`map_into`](Self::map_into) on several threads.
@@ -327,13 +362,13 @@ macro_rules! zips {
             ) -> Result<(), BroadcastError> {
                 let moves = self.moves;
                 let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, true, moves);
-                self.source().assign(Work::Parts(make, self.threads), out)
+                self.source(&mut Laid::default()).assign(Work::Parts(make, self.threads), out)
             }
 
             /// [`for_each`](Self::for_each) on several threads.
             pub fn par_for_each(&self, f: impl Fn($(&$name::Elem),*) + Sync) {
                 let make = || Map::<_, ($($name::Elem,)*), ()>::new(&f, false, false);
-                self.source().effects(Work::Parts(make, self.threads), true);
+                self.source(&mut Laid::default()).effects(Work::Parts(make, self.threads), true);
             }
         }
     };

@@ -219,6 +219,20 @@ fn every_rule_zips() {
 
 // [E_BROADCAST_ANY_FUNC_3030]
 #[test]
+fn a_zip_knows_its_shape_before_it_runs_and_after() {
+    let (column, row) = (array![[1], [2], [3]], array![10, 20]);
+    let sums = zip((&column, &row));
+    assert_eq!(sums.map(|a, b| a + b), array![[11, 21], [12, 22], [13, 23]]);
+    for _ in 0..2 {
+        assert_eq!(sums.shape(), [3, 2]);
+        assert_eq!(sums.map(|a, b| a + b)[[2, 1]], 23);
+    }
+    assert_eq!(zip((&row, &row)).shape(), [2]);
+    assert_eq!(zip_by(Rule::Pdpd { axis: Some(0) }, (&column, &array![1, 2, 3])).shape(), [3, 1]);
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
 fn high_ranks_work() {
     let a =
         ArrayD::from_shape_fn(vec![2; 12], |index| (0..12).map(|k| index[k] << k).sum::<usize>());
