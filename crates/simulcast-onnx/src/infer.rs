@@ -53,7 +53,7 @@ impl Fact {
     }
 
     fn of_tensor(tensor: &Tensor, with_values: bool) -> Self {
-        let values = tensor.ints().filter(|_| with_values);
+        let values = if with_values { tensor.ints() } else { None };
         Self {
             element: Some(tensor.element()),
             dims: Dims::from(tensor.shape()),

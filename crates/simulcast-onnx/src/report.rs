@@ -1,5 +1,6 @@
 //! A check as text, JSON and an HTML page.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
@@ -250,8 +251,9 @@ fn row(checked: &Checked) -> [String; 8] {
 }
 
 /// Names come from outside: no control character reaches the terminal.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+fn plain(text: &str) -> Cow<'_, str> {
+    let control = |c: char| c.is_control() && c != '\n';
+    if text.contains(control) { text.replace(control, "?").into() } else { text.into() }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a number for people, not for arithmetic")]
