@@ -74,11 +74,7 @@ pub struct Zip<T: Operands, D> {
 #[track_caller]
 #[inline(always)]
 pub fn zip<T: CommonDim>(operands: T) -> Zip<T, T::Dim> {
-    let zip = Zip::new(operands);
-    if !(zip.alike || zip.operands.fit()) {
-        or_panic(zip.lay(Rule::Numpy));
-    }
-    zip
+    or_panic(checked(operands))
 }
 
 /// [`zip`] without the panic.
@@ -220,8 +216,7 @@ macro_rules! zips {
             fn source<'z>(&'z self, own: &'z mut Laid<$count>) -> Source<'z, $count> {
                 let ins = [$(self.operands.$index.pointer().cast()),*];
                 // SAFETY: these are the operands that were laid, or have one shape, and bodies are
-                // made for their element types below; the parallel calls ask for `Sync`. Operands that fit are laid, and
-                // else `own` would have no element.
+                // made for their element types below; the parallel calls ask for `Sync`.
                 unsafe {
                     if self.alike {
                         let strides = [$(self.operands.$index.steps()),*];
@@ -230,8 +225,10 @@ macro_rules! zips {
                     if let Some(laid) = self.laid.get() {
                         return Source::new(laid, ins, self.level);
                     }
-                    let _ = self.operands.lay(Rule::Numpy, own);
-                    Source::new(own, ins, self.level)
+                    match self.operands.lay(Rule::Numpy, own) {
+                        Ok(()) => Source::new(own, ins, self.level),
+                        Err(_) => unreachable!("operands that fit are laid"),
+                    }
                 }
             }
 
