@@ -99,7 +99,6 @@ impl<'a> Frame<'a> {
     /// The result axis of each axis of operand `operand`, in order; `None` where it is dropped.
     ///
     /// `before` is the number of axes that the operands before it have, `rank` its own.
-    #[inline]
     pub(crate) fn targets(&self, operand: usize, before: usize, rank: usize) -> Targets<'a> {
         match self.lay {
             Lay::Right => Targets::From { next: self.rank.saturating_sub(rank), end: self.rank },
@@ -144,7 +143,6 @@ impl<'a> Frame<'a> {
     }
 
     /// Writes the sizes that the result begins with into `out`, which has the result's rank.
-    #[inline]
     pub(crate) fn begin(&self, first: &[usize], out: &mut [usize]) {
         let base = match self.base {
             Base::Ones => &[],

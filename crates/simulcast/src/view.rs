@@ -50,21 +50,10 @@ pub fn try_broadcast_to<A: Operand, I: IntoDimension>(
     shape: I,
 ) -> Result<A::View<I::Dim>, BroadcastError> {
     let dim = shape.into_dimension();
-    // Asked here, since the view takes the dimension, which the error needs, and a copy of it costs more.
-    if !stretches(array.sizes(), dim.slice()) {
-        return Err(refused_to(array.sizes(), dim.slice()));
+    match array.stretched(dim.clone()) {
+        Some(view) => Ok(view),
+        None => Err(refused_to(array.sizes(), dim.slice())),
     }
-    // Never `None`: it fits.
-    array.stretched(dim).ok_or_else(|| refused_to(array.sizes(), &[]))
-}
-
-/// Whether there is a view of that shape.
-#[inline(always)]
-fn stretches(shape: &[usize], target: &[usize]) -> bool {
-    let mut axes = shape.iter().rev().zip(target.iter().rev());
-    shape.len() <= target.len()
-        && axes.all(|(own, size)| *own == 1 || own == size)
-        && checked_len(target).is_ok()
 }
 
 /// Why there is no view of that shape.
