@@ -317,7 +317,8 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
     let block = BLOCK / size_of::<R>().max(1);
     let head = out.align_offset(LINE);
     if size_of::<R>() != align_of::<R>() && head == usize::MAX {
-        // No result begins at a line: those of complex numbers may lie so.
+        // No result begins at a line: those of complex numbers may lie so. Others are aligned for their size, and one of
+        // them does; that is asked for by types alone, so that their loops are compiled without this one.
         for from in (0..len).step_by(block) {
             let count = block.min(len - from);
             let mut room = Block([MaybeUninit::uninit(); BLOCK]);

@@ -160,8 +160,8 @@ impl<T: Operands, D> Zip<T, D> {
         }
     }
 
-    /// Lays them, once; an error where they cannot be.
-    #[cold]
+    /// Lays them, once; an error where they cannot be. Not cold: under other rules than NumPy's all come here.
+    #[inline(never)]
     fn lay(&self, rule: Rule<'_>) -> Result<&T::Laid, BroadcastError> {
         let mut laid = Box::<T::Laid>::default();
         self.operands.lay(rule, &mut laid)?;
