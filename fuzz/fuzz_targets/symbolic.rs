@@ -80,7 +80,7 @@ fuzz_target!(|input: Input| {
 fn shapes_with(shapes: &[Dims], sizes: &[(&str, usize)]) -> Option<Vec<Vec<usize>>> {
     let size = |dim: &Dim| match dim {
         Dim::Symbol(symbol) => {
-            sizes.iter().find(|(name, _)| *name == symbol.name).map(|(_, size)| *size)
+            sizes.iter().find(|(name, _)| *name == &*symbol.name).map(|(_, size)| *size)
         }
         other => other.size(),
     };

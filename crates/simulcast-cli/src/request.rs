@@ -81,7 +81,7 @@ fn set(shapes: &mut [Dims], name: &str, size: usize) -> Result<(), String> {
         let Dims::Ranked(dims) = dims else { continue };
         for dim in dims {
             let Dim::Symbol(symbol) = dim else { continue };
-            if symbol.name != name {
+            if *symbol.name != *name {
                 continue;
             }
             if !symbol.range.contains(size) {

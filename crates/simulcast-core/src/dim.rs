@@ -1,6 +1,7 @@
 //! Dimensions: sizes that may not be known yet.
 
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -9,15 +10,15 @@ use crate::Interval;
 /// A name for a size that is not known yet, with what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Symbol {
-    /// The name; equal names stand for equal sizes.
-    pub name: String,
+    /// The name; equal names stand for equal sizes. Shared, because sizes go from shape to shape.
+    pub name: Arc<str>,
     /// The sizes that it may stand for.
     pub range: Interval,
 }
 
 impl Symbol {
     /// A symbol that may stand for any size.
-    pub fn new(name: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), range: Interval::UNKNOWN }
     }
 }

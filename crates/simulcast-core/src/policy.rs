@@ -2,7 +2,6 @@
 //!
 //! A policy is a value; there is no global state.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -104,8 +103,8 @@ pub struct Policy {
     pub level: Level,
     /// The limits for [`FindingCode::Growth`].
     pub limits: Limits,
-    /// What is not here is allowed.
-    actions: BTreeMap<FindingCode, Action>,
+    /// For each code, in the order of [`FindingCode::ALL`].
+    actions: [Action; FindingCode::ALL.len()],
 }
 
 /// Policies that do the same about everything are equal.
@@ -138,18 +137,16 @@ impl Policy {
     /// One action for every code.
     #[must_use]
     pub fn all(action: Action) -> Self {
-        let this =
-            Self { level: Level::Numpy, limits: Limits::default(), actions: BTreeMap::new() };
-        FindingCode::ALL.into_iter().fold(this, |policy, code| policy.with(code, action))
+        let actions = FindingCode::ALL.map(|_| action);
+        Self { level: Level::Numpy, limits: Limits::default(), actions }
     }
 
     /// The policy with another action for one code.
     #[must_use]
     pub fn with(mut self, code: FindingCode, action: Action) -> Self {
-        match action {
-            Action::Allow => self.actions.remove(&code),
-            Action::Warn | Action::Raise => self.actions.insert(code, action),
-        };
+        if let Some(own) = self.actions.get_mut(code as usize) {
+            *own = action;
+        }
         self
     }
 
@@ -174,7 +171,7 @@ impl Policy {
     pub fn action(&self, code: FindingCode) -> Action {
         match self.is_of_level(code) {
             true => Action::Raise,
-            false => self.actions.get(&code).copied().unwrap_or(Action::Allow),
+            false => self.actions.get(code as usize).copied().unwrap_or(Action::Allow),
         }
     }
 
@@ -203,7 +200,14 @@ impl Policy {
     /// for the symbols satisfy the constraints.
     #[must_use]
     pub fn judge_symbolic(&self, plan: &SymbolicPlan, names: &Names) -> Option<Verdict> {
-        let mut verdict = self.judge(&plan.representative(names)?);
+        Some(self.judge_standing(plan, &plan.representative(names)?))
+    }
+
+    /// As [`Policy::judge_symbolic`], with the [`SymbolicPlan::representative`] that the caller has.
+    #[must_use]
+    pub fn judge_standing(&self, plan: &SymbolicPlan, representative: &Plan) -> Verdict {
+        let names = representative.names();
+        let mut verdict = self.judge(representative);
         for found in [&mut verdict.raised, &mut verdict.warned] {
             found.retain(|finding| finding.code != FindingCode::Growth);
             for finding in found {
@@ -223,7 +227,7 @@ impl Policy {
                 }
             }
         }
-        Some(verdict)
+        verdict
     }
 
     /// SC100: the first operand that repeats though the level forbids it.

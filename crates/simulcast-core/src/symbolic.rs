@@ -156,19 +156,27 @@ impl SymbolicPlan {
         let mut shapes: Vec<Vec<usize>> = Vec::new();
         // The size that each symbol got, and that each result axis has.
         let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut results: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut results: Vec<Option<usize>> = alloc::vec![None; layout.rank];
+        let set = |results: &mut Vec<Option<usize>>, axis: usize, size: usize| {
+            // A size of 1 leaves the axis to the others. Never else: targets are below the rank.
+            if let (Some(result), 0 | 2..) = (results.get_mut(axis), size) {
+                *result = Some(size);
+            }
+        };
         for dims in &self.operands {
             taken.extend(dims.dims()?.iter().filter_map(Dim::size));
         }
         if let Some(target) = self.rule.target() {
             taken.extend(target);
             let padding = layout.rank.saturating_sub(target.len());
-            results.extend((padding..).zip(target.iter().copied()).filter(|(_, size)| *size != 1));
+            for (axis, &size) in (padding..).zip(target) {
+                set(&mut results, axis, size);
+            }
         }
         for (dims, targets) in self.operands.iter().zip(&layout.targets) {
             for (dim, target) in dims.dims()?.iter().zip(targets) {
-                if let (Some(size @ (0 | 2..)), Some(target)) = (dim.size(), target) {
-                    results.insert(*target, size);
+                if let (Some(size), Some(target)) = (dim.size(), target) {
+                    set(&mut results, *target, size);
                 }
             }
         }
@@ -176,18 +184,18 @@ impl SymbolicPlan {
             let mut shape = Vec::new();
             for (dim, target) in dims.dims()?.iter().zip(targets) {
                 let named = match dim {
-                    Dim::Symbol(symbol) => Some(symbol.name.as_str()),
+                    Dim::Symbol(symbol) => Some(&*symbol.name),
                     Dim::Size(_) | Dim::Range(_) | Dim::Join(_) => None,
                 };
                 let known = named.and_then(|name| sizes.get(name)).copied().or(dim.size());
-                let result = target.and_then(|target| results.get(&target)).copied();
+                let result = target.and_then(|target| *results.get(target)?);
                 let result = result.filter(|size| dim.interval().contains(*size));
                 let size = known.or(result).unwrap_or_else(|| fresh(dim.interval(), &mut taken));
                 if let Some(name) = named {
                     sizes.insert(name, size);
                 }
-                if let (Some(target), 0 | 2..) = (target, size) {
-                    results.insert(*target, size);
+                if let Some(target) = target {
+                    set(&mut results, *target, size);
                 }
                 shape.push(size);
             }
@@ -212,7 +220,7 @@ fn fresh(range: Interval, taken: &mut BTreeSet<usize>) -> usize {
 /// that do not agree, are the error.
 fn with_sizes(dim: &Dim, sizes: &[(&str, usize)]) -> Result<Dim, (usize, Interval)> {
     let size_of = |symbol: &Symbol| {
-        let known = sizes.iter().find(|(name, _)| *name == symbol.name).map(|(_, size)| *size);
+        let known = sizes.iter().find(|(name, _)| *name == &*symbol.name).map(|(_, size)| *size);
         match known {
             Some(size) if !symbol.range.contains(size) => Err((size, symbol.range)),
             known => Ok(known),
@@ -268,9 +276,9 @@ pub fn resolve_dims(rule: Rule<'_>, shapes: &[Dims]) -> Result<SymbolicPlan, Bro
     }
     let rank = |operand: usize| ranked.get(operand).map_or(0, |dims| dims.len());
     // Known sizes alone: the plain way gives the better error, with fixes.
-    let sizes: Option<Vec<Vec<usize>>> = shapes.iter().map(Dims::sizes).collect();
-    if let Some(sizes) = &sizes {
-        resolve(rule, sizes)?;
+    if ranked.iter().all(|dims| dims.iter().all(|dim| dim.size().is_some())) {
+        let sizes: Vec<Vec<usize>> = shapes.iter().filter_map(Dims::sizes).collect();
+        resolve(rule, &sizes)?;
     }
     let frame = Frame::new(rule, ranked.len(), rank).map_err(|refusal| fail(&[refusal]))?;
     let layout = Layout::new(rule, ranked.len(), rank).map_err(|refusal| fail(&[refusal]))?;

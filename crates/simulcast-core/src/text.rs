@@ -45,7 +45,7 @@ impl ShapeText {
     pub fn axis_names(&self) -> Vec<String> {
         let dims = self.dims.dims().unwrap_or(&[]);
         let name = |(name, dim): (&String, &Dim)| match dim {
-            Dim::Symbol(symbol) if name.is_empty() => symbol.name.clone(),
+            Dim::Symbol(symbol) if name.is_empty() => symbol.name.to_string(),
             _ => name.clone(),
         };
         self.axes.iter().zip(dims).map(name).collect()

@@ -26,7 +26,7 @@ fn substitutions(shapes: &[Dims]) -> Vec<Vec<Vec<usize>>> {
         let mut own = Vec::new();
         for (axis, dim) in shape.dims().unwrap().iter().enumerate() {
             let name = match dim {
-                Dim::Symbol(symbol) => symbol.name.clone(),
+                Dim::Symbol(symbol) => symbol.name.to_string(),
                 _ => format!("{operand}.{axis}"),
             };
             let range = ranges.entry(name.clone()).or_insert(Interval::UNKNOWN);
@@ -371,7 +371,7 @@ fn results_are_operands_of_the_next_resolution() {
     let equal = Constraint::Equal(Term::Join(vec!["m".into(), "n".into()]), Term::Size(4));
     let value = |m, n| {
         move |term: &Term| match term {
-            Term::Symbol(name) if name == "m" => m,
+            Term::Symbol(name) if **name == *"m" => m,
             _ => n,
         }
     };

@@ -109,8 +109,10 @@ fn parameters_json(rule: &OwnedRule) -> Value {
 pub fn constraint_json(constraint: &Constraint, names: &Names) -> Value {
     let term = |term: &Term| match term {
         Term::Size(size) => json!(size),
-        Term::Symbol(name) => json!(name),
-        Term::Join(names) => json!({ "join": names }),
+        Term::Symbol(name) => json!(**name),
+        Term::Join(names) => {
+            json!({ "join": names.iter().map(|name| &**name).collect::<Vec<_>>() })
+        }
         Term::Axis { operand, axis } => json!({ "operand": operand, "axis": axis }),
         _ => Value::Null,
     };
@@ -132,7 +134,7 @@ fn symbols_json(shapes: &[Dims]) -> Value {
         if let Dim::Symbol(symbol) = dim
             && symbol.range != Interval::UNKNOWN
         {
-            map.insert(symbol.name.clone(), interval_json(symbol.range));
+            map.insert(symbol.name.to_string(), interval_json(symbol.range));
         }
     }
     map.into()
@@ -240,9 +242,9 @@ pub fn dims_json(dims: &Dims) -> Value {
     let dim = |dim: &Dim| match dim {
         Dim::Size(size) => (*size).into(),
         Dim::Range(range) => interval_json(*range),
-        Dim::Symbol(symbol) => symbol.name.as_str().into(),
+        Dim::Symbol(symbol) => (*symbol.name).into(),
         Dim::Join(symbols) => {
-            json!({ "join": symbols.iter().map(|s| s.name.as_str()).collect::<Vec<_>>() })
+            json!({ "join": symbols.iter().map(|s| &*s.name).collect::<Vec<_>>() })
         }
     };
     dims.dims().map_or(Value::Null, |dims| dims.iter().map(dim).collect())

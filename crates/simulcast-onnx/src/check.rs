@@ -139,8 +139,8 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// How many findings the policy raises.
     pub raised: usize,
-    /// The plan, or sizes that stand for the symbols: where operands repeat.
-    plan: Option<Plan>,
+    /// Each operand that repeats, and along which axes of the result.
+    pub repeats: Vec<(usize, Vec<usize>)>,
 }
 
 impl Checked {
@@ -154,15 +154,6 @@ impl Checked {
             }
             Outcome::Error(error) => Subject::Error(error),
         }
-    }
-
-    /// Each operand that repeats, and along which axes of the result.
-    #[must_use]
-    pub fn repeats(&self) -> Vec<(usize, Vec<usize>)> {
-        let Some(plan) = &self.plan else { return Vec::new() };
-        let axes = (0..plan.operands())
-            .map(|operand| (operand, plan.sum_axes(operand).unwrap_or_default()));
-        axes.filter(|(_, axes)| !axes.is_empty()).collect()
     }
 
     /// How many times larger the result is than what is stored, where sizes are known.
@@ -282,17 +273,26 @@ fn checked(broadcast: Broadcast, policy: &CheckPolicy) -> Checked {
     if let Some(bits) = broadcast.element.and_then(crate::ElementType::bits) {
         own.limits.element = bits.div_ceil(8);
     }
-    let (verdict, plan) = match &broadcast.outcome {
-        Outcome::Plan(plan) => (Some(own.judge(plan)), Some(plan.clone())),
-        Outcome::Symbolic(plan) => {
-            (own.judge_symbolic(plan, &broadcast.names), plan.representative(&broadcast.names))
-        }
-        Outcome::Error(_) => (None, None),
+    let (verdict, repeats) = match &broadcast.outcome {
+        Outcome::Plan(plan) => (own.judge(plan), repeats(plan)),
+        // Sizes that stand for the symbols show where operands repeat.
+        Outcome::Symbolic(plan) => match plan.representative(&broadcast.names) {
+            Some(standing) => (own.judge_standing(plan, &standing), repeats(&standing)),
+            None => Default::default(),
+        },
+        Outcome::Error(_) => Default::default(),
     };
-    let Verdict { mut raised, warned } = verdict.unwrap_or_default();
+    let Verdict { mut raised, warned } = verdict;
     let count = raised.len();
     raised.extend(warned);
-    Checked { broadcast, findings: raised, raised: count, plan }
+    Checked { broadcast, findings: raised, raised: count, repeats }
+}
+
+/// Each operand that repeats, and along which axes of the result.
+fn repeats(plan: &Plan) -> Vec<(usize, Vec<usize>)> {
+    let axes =
+        (0..plan.operands()).map(|operand| (operand, plan.sum_axes(operand).unwrap_or_default()));
+    axes.filter(|(_, axes)| !axes.is_empty()).collect()
 }
 
 /// Where values of the model's graph go.

@@ -26,7 +26,7 @@ impl From<i64> for Expr {
 }
 
 impl Expr {
-    pub(crate) fn symbol(name: &str) -> Self {
+    pub(crate) fn symbol(name: impl Into<Arc<str>>) -> Self {
         Self(vec![(vec![name.into()], 1)])
     }
 
@@ -39,9 +39,9 @@ impl Expr {
     }
 
     /// The symbol, where it is one and nothing else.
-    pub(crate) fn single(&self) -> Option<&str> {
+    pub(crate) fn single(&self) -> Option<&Arc<str>> {
         match self.0.as_slice() {
-            [(symbols, 1)] if symbols.len() == 1 => symbols.first().map(AsRef::as_ref),
+            [(symbols, 1)] if symbols.len() == 1 => symbols.first(),
             _ => None,
         }
     }

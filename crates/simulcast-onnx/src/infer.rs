@@ -322,8 +322,8 @@ impl<'m> Context<'m> {
         facts: &[Fact],
     ) -> Result<Vec<Fact>, String> {
         let key = (node.domain.as_str(), node.op.as_str(), node.overload.as_str());
-        let inputs: Vec<Option<Fact>> =
-            node.inputs.iter().map(|id| id.map(|id| facts[id.index()].clone())).collect();
+        let inputs: Vec<Option<&Fact>> =
+            node.inputs.iter().map(|id| id.map(|id| &facts[id.index()])).collect();
         if let Some(&function) = self.functions.get(&key) {
             return self.call(scope, index, function, &inputs);
         }
@@ -382,16 +382,18 @@ impl<'m> Context<'m> {
         };
         fact.element = fact.element.or(element);
         let mut differs = false;
-        let merged: Option<Vec<Dim>> = match (fact.dims.dims(), dims) {
-            (None, None) => None,
-            (Some(own), None) => Some(own.to_vec()),
-            (None, Some(dims)) => Some(dims.iter().map(|dim| self.declared_dim(dim)).collect()),
-            (Some(own), Some(dims)) if own.len() != dims.len() => {
-                differs = true;
-                Some(own.to_vec())
+        let inferred = std::mem::replace(&mut fact.dims, Dims::Unranked);
+        let merged: Option<Vec<Dim>> = match (inferred, dims) {
+            (Dims::Unranked, None) => None,
+            (Dims::Ranked(own), None) => Some(own),
+            (Dims::Unranked, Some(dims)) => {
+                Some(dims.iter().map(|dim| self.declared_dim(dim)).collect())
             }
-            (Some(own), Some(dims)) => {
-                let own = own.to_vec();
+            (Dims::Ranked(own), Some(dims)) if own.len() != dims.len() => {
+                differs = true;
+                Some(own)
+            }
+            (Dims::Ranked(own), Some(dims)) => {
                 let each = own.into_iter().zip(dims).map(|(own, declared)| {
                     let declared = self.declared_dim(declared);
                     match (&own, &declared) {
@@ -452,11 +454,11 @@ impl<'m> Context<'m> {
         match dim {
             Dim::Size(_) => false,
             Dim::Range(_) => true,
-            Dim::Symbol(symbol) => match self.derived.get(&symbol.name) {
+            Dim::Symbol(symbol) => match self.derived.get(&*symbol.name) {
                 Some(expr) => expr.symbols().any(|name| self.fresh.contains(name)),
-                None => self.fresh.contains(&symbol.name),
+                None => self.fresh.contains(&*symbol.name),
             },
-            Dim::Join(symbols) => symbols.iter().any(|symbol| self.fresh.contains(&symbol.name)),
+            Dim::Join(symbols) => symbols.iter().any(|symbol| self.fresh.contains(&*symbol.name)),
         }
     }
 
@@ -466,13 +468,13 @@ impl<'m> Context<'m> {
             Dim::Size(size) => Some(Expr::from(i64::try_from(*size).ok()?)),
             Dim::Range(_) => None,
             Dim::Symbol(symbol) => {
-                let known = self.derived.get(&symbol.name).cloned();
-                Some(known.unwrap_or_else(|| Expr::symbol(&symbol.name)))
+                let known = self.derived.get(&*symbol.name).cloned();
+                Some(known.unwrap_or_else(|| Expr::symbol(Arc::clone(&symbol.name))))
             }
             Dim::Join(_) => {
                 let name = dim.to_string();
                 self.joins.entry(name.clone()).or_insert_with(|| dim.clone());
-                Some(Expr::symbol(&name))
+                Some(Expr::symbol(name))
             }
         }
     }
@@ -483,8 +485,8 @@ impl<'m> Context<'m> {
             return usize::try_from(size).ok().map(Dim::Size);
         }
         if let Some(name) = expr.single() {
-            let join = self.joins.get(name).cloned();
-            return Some(join.unwrap_or_else(|| Dim::Symbol(Symbol::new(name))));
+            let join = self.joins.get(&**name).cloned();
+            return Some(join.unwrap_or_else(|| Dim::Symbol(Symbol::new(Arc::clone(name)))));
         }
         let Some(name) = expr.text() else { return Some(Dim::UNKNOWN) };
         self.derived.insert(name.clone(), expr.clone());

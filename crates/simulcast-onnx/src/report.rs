@@ -1,10 +1,9 @@
 //! A check as text, JSON and an HTML page.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
-use simulcast_core::Dims;
 use simulcast_explain::{Section, TextOptions, constraint_json, dims_json, text, width as columns};
 
 use crate::check::{Check, Checked};
@@ -23,7 +22,7 @@ impl Check {
     pub fn text(&self, model: &Model, options: TextOptions) -> String {
         let mut out = self.summary(model);
         let shown: Vec<&Checked> =
-            self.broadcasts.iter().filter(|checked| !checked.repeats().is_empty()).collect();
+            self.broadcasts.iter().filter(|checked| !checked.repeats.is_empty()).collect();
         if !shown.is_empty() {
             out.push('\n');
             out.push_str(&plain(&table(&shown)));
@@ -83,7 +82,7 @@ impl Check {
             1 => format!("1 {what}"),
             count => format!("{count} {what}s"),
         };
-        let repeating = self.broadcasts.iter().filter(|c| !c.repeats().is_empty()).count();
+        let repeating = self.broadcasts.iter().filter(|c| !c.repeats.is_empty()).count();
         let findings: usize = self.broadcasts.iter().map(|c| c.findings.len()).sum();
         format!(
             "opset {}, {}, {} ({repeating} with an operand that repeats); {}, {}\n",
@@ -139,7 +138,7 @@ impl Check {
     #[must_use]
     pub fn html(&self, model: &Model, title: &str) -> String {
         let plain = TextOptions::default();
-        let shown = self.broadcasts.iter().filter(|c| c.is_error() || !c.repeats().is_empty());
+        let shown = self.broadcasts.iter().filter(|c| c.is_error() || !c.repeats.is_empty());
         let section = |checked: &'_ Checked| {
             let name = &checked.broadcast;
             format!("{} ({})", name.node, name.op)
@@ -163,8 +162,8 @@ fn broadcast_json(checked: &Checked) -> Value {
     value["element"] = json!(broadcast.element.map(crate::ElementType::name));
     value["producers"] = json!(broadcast.producers);
     value["repeats"] = checked
-        .repeats()
-        .into_iter()
+        .repeats
+        .iter()
         .map(|(operand, axes)| json!({ "operand": operand, "axes": axes }))
         .collect();
     value["result_bytes"] = json!(checked.result_bytes());
@@ -189,65 +188,104 @@ fn producers(checked: &Checked) -> String {
 }
 
 fn table(shown: &[&Checked]) -> String {
-    let mut rows = vec![
-        ["node", "op", "rule", "operands", "result", "repeats", "growth", "memory"]
-            .map(str::to_owned),
-    ];
-    rows.extend(shown.iter().map(|checked| row(checked)));
-    let mut widths = [0; 8];
+    let mut rows = vec![Row::heading()];
+    rows.extend(shown.iter().map(|checked| Row::new(checked)));
+    let mut widths = [0; Row::HEADING.len()];
     for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(columns(cell));
+        for (width, (_, own)) in widths.iter_mut().zip(row.cells()) {
+            *width = (*width).max(own);
         }
     }
     let mut out = String::new();
     for row in &rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let space = width.saturating_sub(columns(cell));
+        for (column, ((cell, own), width)) in row.cells().zip(widths).enumerate() {
+            let space = std::iter::repeat_n(' ', width.saturating_sub(own));
+            out.push_str("  ");
             // Numbers stand to the right.
-            let _ = match column {
-                6.. => write!(line, "  {:space$}{cell}", ""),
-                _ => write!(line, "  {cell}{:space$}", ""),
-            };
+            if column < 6 {
+                out.push_str(cell);
+                out.extend(space);
+            } else {
+                out.extend(space);
+                out.push_str(cell);
+            }
         }
-        let _ = writeln!(out, "{}", line.trim_end());
+        out.truncate(out.trim_end().len());
+        out.push('\n');
     }
     out
 }
 
-fn row(checked: &Checked) -> [String; 8] {
-    let broadcast = &checked.broadcast;
-    let name = |operand: usize| broadcast.names.operand(operand);
-    let shapes = checked.shapes();
-    let mut operands: Vec<String> = shapes
-        .iter()
-        .enumerate()
-        .take(OPERANDS)
-        .map(|(operand, dims)| format!("{} {dims}", name(operand)))
-        .collect();
-    if let Some(more @ 1..) = shapes.len().checked_sub(OPERANDS) {
-        operands.push(format!("{more} more"));
+/// A row of the table: the text of its cells, one after another, and where each ends and how many
+/// columns it takes.
+#[derive(Default)]
+struct Row {
+    text: String,
+    ends: [(usize, usize); Self::HEADING.len()],
+    filled: usize,
+}
+
+impl Row {
+    const HEADING: [&str; 8] =
+        ["node", "op", "rule", "operands", "result", "repeats", "growth", "memory"];
+
+    fn heading() -> Self {
+        let mut row = Self::default();
+        Self::HEADING.iter().for_each(|cell| row.cell(|text| write!(text, "{cell}")));
+        row
     }
-    let repeats: Vec<String> = checked
-        .repeats()
-        .iter()
-        .take(OPERANDS)
-        .map(|(operand, axes)| {
-            let axes: Vec<String> = axes.iter().map(ToString::to_string).collect();
-            format!("{} {}", name(*operand), axes.join(" "))
+
+    fn new(checked: &Checked) -> Self {
+        let broadcast = &checked.broadcast;
+        let name = |operand: usize| broadcast.names.operand(operand);
+        let comma = |position: usize| if position == 0 { "" } else { ", " };
+        let mut row = Self::default();
+        row.cell(|text| text.write_str(&broadcast.node));
+        row.cell(|text| text.write_str(&broadcast.op));
+        row.cell(|text| write!(text, "{}", broadcast.outcome.rule()));
+        row.cell(|text| {
+            let shapes = checked.shapes();
+            for (operand, dims) in shapes.iter().enumerate().take(OPERANDS) {
+                write!(text, "{}{} {dims}", comma(operand), name(operand))?;
+            }
+            match shapes.len().checked_sub(OPERANDS) {
+                Some(more @ 1..) => write!(text, ", {more} more"),
+                _ => Ok(()),
+            }
+        });
+        row.cell(|text| checked.result().map_or(Ok(()), |result| write!(text, "{result}")));
+        row.cell(|text| {
+            for (position, (operand, axes)) in checked.repeats.iter().enumerate().take(OPERANDS) {
+                write!(text, "{}{}", comma(position), name(*operand))?;
+                axes.iter().try_for_each(|axis| write!(text, " {axis}"))?;
+            }
+            Ok(())
+        });
+        row.cell(|text| checked.growth().map_or(Ok(()), |growth| write!(text, "{growth:.1}x")));
+        row.cell(|text| checked.result_bytes().map_or(Ok(()), |all| text.write_str(&memory(all))));
+        row
+    }
+
+    /// Adds a cell.
+    fn cell(&mut self, write: impl FnOnce(&mut String) -> fmt::Result) {
+        let start = self.text.len();
+        // Texts in memory take everything.
+        let _ = write(&mut self.text);
+        if let Some(end) = self.ends.get_mut(self.filled) {
+            *end = (self.text.len(), columns(&self.text[start..]));
+            self.filled += 1;
+        }
+    }
+
+    /// The cells, each with the columns that it takes.
+    fn cells(&self) -> impl Iterator<Item = (&str, usize)> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(end, columns)| {
+            let cell = &self.text[start..end];
+            start = end;
+            (cell, columns)
         })
-        .collect();
-    [
-        broadcast.node.clone(),
-        broadcast.op.clone(),
-        broadcast.outcome.rule().to_string(),
-        operands.join(", "),
-        checked.result().as_ref().map(Dims::to_string).unwrap_or_default(),
-        repeats.join(", "),
-        checked.growth().map(|growth| format!("{growth:.1}x")).unwrap_or_default(),
-        checked.result_bytes().map(memory).unwrap_or_default(),
-    ]
+    }
 }
 
 /// Names come from outside: no control character reaches the terminal.

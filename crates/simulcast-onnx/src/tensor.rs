@@ -190,11 +190,14 @@ impl Tensor {
     }
 
     /// The elements of a small tensor of whole numbers or truth values, where they are at hand; of
-    /// floats too, where each is a whole number.
+    /// floats too, where each is a whole number and it is a scalar or a vector, as scales are.
     #[must_use]
     pub fn ints(&self) -> Option<Vec<i64>> {
         let Data::Bytes(bytes) = &self.data else { return None };
-        if self.elements() > FOLDED {
+        let matrix = self.shape.len() > 1;
+        if self.elements() > FOLDED
+            || (matrix && matches!(self.element, ElementType::F32 | ElementType::F64))
+        {
             return None;
         }
         let bytes = bytes.as_slice();

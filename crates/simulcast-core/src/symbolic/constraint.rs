@@ -3,6 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -15,9 +16,9 @@ pub enum Term {
     /// A known size.
     Size(usize),
     /// The size that a symbol stands for.
-    Symbol(String),
+    Symbol(Arc<str>),
     /// The common size of these symbols.
-    Join(Vec<String>),
+    Join(Vec<Arc<str>>),
     /// The size of an axis that has no name.
     Axis {
         /// The operand, counted from 0.
@@ -37,7 +38,7 @@ impl Term {
     fn describe(&self, name: impl Fn(usize) -> String) -> String {
         match self {
             Self::Size(size) => size.to_string(),
-            Self::Symbol(name) => name.clone(),
+            Self::Symbol(name) => name.to_string(),
             Self::Join(names) => format!("bcast({})", names.join(", ")),
             Self::Axis { operand, axis } => format!("axis {axis} of {}", name(*operand)),
         }

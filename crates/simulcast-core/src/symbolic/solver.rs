@@ -4,7 +4,7 @@
 //! repeated until nothing more is learnt, or often enough.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Constraint, Term};
@@ -14,6 +14,18 @@ use crate::{Dim, Interval, Layout, Refusal, Side, Symbol};
 // Implements E_BROADCAST_ANY_FUNC_2010.
 /// The result's dimensions and what must hold for them, or every axis on which nothing can fit.
 pub(super) fn solve(
+    frame: &Frame<'_>,
+    layout: &Layout,
+    shapes: &[&[Dim]],
+) -> Result<(Vec<Dim>, Vec<Constraint>), Vec<Refusal>> {
+    match plain(frame, layout, shapes) {
+        Some(dims) => Ok((dims, Vec::new())),
+        None => search(frame, layout, shapes),
+    }
+}
+
+/// As [`solve`], by passes.
+fn search(
     frame: &Frame<'_>,
     layout: &Layout,
     shapes: &[&[Dim]],
@@ -33,6 +45,28 @@ pub(super) fn solve(
         }
     }
     Ok((dims, solver.constraints.into_iter().collect()))
+}
+
+/// The result where there is nothing to solve, which is nearly always: on every axis a size, or a
+/// symbol of which nothing is known, meets itself and ones.
+fn plain(frame: &Frame<'_>, layout: &Layout, shapes: &[&[Dim]]) -> Option<Vec<Dim>> {
+    let (true, true, Base::Ones) = (frame.grow, frame.stretch, frame.base) else { return None };
+    let mut result = alloc::vec![&Dim::Size(1); frame.rank];
+    for (dim, target) in shapes.iter().zip(&layout.targets).flat_map(|(own, to)| own.iter().zip(to))
+    {
+        let met = result.get_mut((*target)?)?;
+        match dim {
+            Dim::Size(1) => continue,
+            Dim::Size(_) | Dim::Symbol(Symbol { range: Interval::UNKNOWN, .. }) => {}
+            Dim::Symbol(_) | Dim::Range(_) | Dim::Join(_) => return None,
+        }
+        match *met {
+            Dim::Size(1) => *met = dim,
+            other if other == dim => {}
+            _ => return None,
+        }
+    }
+    Some(result.into_iter().cloned().collect())
 }
 
 /// How often all axes are looked at. Each pass records constraints that stand for themselves, so
@@ -218,7 +252,7 @@ impl Solver {
     /// A join as the symbols that meet in it; anything else as it is.
     fn parts(&self, party: &Party) -> Vec<Party> {
         let Term::Join(symbols) = &party.term else { return alloc::vec![party.clone()] };
-        let part = |name: &String| {
+        let part = |name: &Arc<str>| {
             let term = Term::Symbol(name.clone());
             let domain = self.known.get(&term).cloned().unwrap_or(Domain::from(Interval::UNKNOWN));
             Party { side: Side { size: domain.interval(), ..party.side }, term, domain }
@@ -391,7 +425,7 @@ impl Solver {
                 Dim::Symbol(Symbol { name: name.clone(), range })
             }
             (Term::Join(names), range) if range.size().is_none() => {
-                let symbol = |name: &String| {
+                let symbol = |name: &Arc<str>| {
                     let known = self.known.get(&Term::Symbol(name.clone()));
                     let range = known.map_or(Interval::UNKNOWN, Domain::interval);
                     Symbol { name: name.clone(), range }
@@ -426,7 +460,7 @@ fn term(operand: usize, axis: usize, dim: &Dim) -> Term {
     match dim {
         Dim::Symbol(symbol) => Term::Symbol(symbol.name.clone()),
         Dim::Join(symbols) => {
-            let names: BTreeSet<String> =
+            let names: BTreeSet<Arc<str>> =
                 symbols.iter().map(|symbol| symbol.name.clone()).collect();
             Term::Join(names.into_iter().collect())
         }
@@ -434,5 +468,41 @@ fn term(operand: usize, axis: usize, dim: &Dim) -> Term {
             Some(size) => Term::Size(size),
             None => Term::Axis { operand, axis },
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rule;
+
+    #[test]
+    fn where_nothing_is_to_solve_the_passes_say_the_same() {
+        let named = |name: &str| Dim::Symbol(Symbol::new(name));
+        let narrow = Symbol { name: "n".into(), range: Interval::new(1, Some(2)) };
+        let sizes =
+            [Dim::Size(0), Dim::Size(1), Dim::Size(2), named("n"), named("m"), Dim::UNKNOWN]
+                .into_iter()
+                .chain([Dim::Symbol(narrow)]);
+        let sizes: Vec<Dim> = sizes.collect();
+        let pairs = sizes.iter().flat_map(|a| sizes.iter().map(|b| [a.clone(), b.clone()]));
+        let pairs: Vec<[Dim; 2]> = pairs.collect();
+        let (mut same, mut left) = (0, 0);
+        for (a, b) in pairs.iter().flat_map(|a| pairs.iter().map(move |b| (a, b))) {
+            for shapes in [[&a[..], &b[..]], [&a[..], &b[..1]], [&a[..0], &b[..]]] {
+                let rank = |operand: usize| shapes[operand].len();
+                let frame = Frame::new(Rule::Numpy, 2, rank).unwrap();
+                let layout = Layout::new(Rule::Numpy, 2, rank).unwrap();
+                match plain(&frame, &layout, &shapes) {
+                    Some(dims) => {
+                        same += 1;
+                        let solved = search(&frame, &layout, &shapes);
+                        assert_eq!(solved, Ok((dims, Vec::new())), "{shapes:?}");
+                    }
+                    None => left += 1,
+                }
+            }
+        }
+        assert!(same > 500 && left > 500, "{same} {left}");
     }
 }

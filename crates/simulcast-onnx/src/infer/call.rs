@@ -1,6 +1,6 @@
 //! A node as inference sees it: its inputs' facts, its attributes, and the rule for its operator.
 
-use std::sync::Arc;
+use std::fmt;
 
 use simulcast_core::{Constraint, Dim, Dims, Names, OwnedRule, Rule, Term, resolve, resolve_dims};
 
@@ -12,16 +12,17 @@ use crate::model::{AttributeValue, Node};
 /// What an operator's rule says: its results, or what is wrong.
 pub(super) type Results = Result<Vec<Fact>, String>;
 
-pub(super) struct Call<'c, 'm> {
+pub(super) struct Call<'c, 'f, 'm> {
     pub(super) context: &'c mut Context<'m>,
     pub(super) scope: &'c Scope<'m>,
     pub(super) node: &'m Node,
     pub(super) index: usize,
     pub(super) opset: i64,
-    pub(super) inputs: Vec<Option<Fact>>,
+    /// What is known of each input; `None` where it is left out.
+    pub(super) inputs: Vec<Option<&'f Fact>>,
 }
 
-impl<'m> Call<'_, 'm> {
+impl<'f, 'm> Call<'_, 'f, 'm> {
     /// The results by the rule of the operator; `None` where there is no rule.
     pub(super) fn results(&mut self) -> Option<Results> {
         if !self.node.domain.is_empty() {
@@ -49,24 +50,24 @@ impl<'m> Call<'_, 'm> {
     // Inputs.
 
     /// What is known of an input; nothing where it is left out.
-    pub(super) fn input(&self, input: usize) -> Fact {
-        self.inputs.get(input).cloned().flatten().unwrap_or(Fact::UNKNOWN)
+    pub(super) fn input(&self, input: usize) -> &'f Fact {
+        self.inputs.get(input).copied().flatten().unwrap_or(&Fact::UNKNOWN)
     }
 
     pub(super) fn has(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(Option::is_some)
     }
 
-    pub(super) fn dims(&self, input: usize) -> Dims {
-        self.input(input).dims
+    pub(super) fn dims(&self, input: usize) -> &'f Dims {
+        &self.input(input).dims
     }
 
-    pub(super) fn ranked(&self, input: usize) -> Option<Vec<Dim>> {
-        self.input(input).dims.dims().map(<[_]>::to_vec)
+    pub(super) fn ranked(&self, input: usize) -> Option<&'f [Dim]> {
+        self.dims(input).dims()
     }
 
-    pub(super) fn values(&self, input: usize) -> Option<Arc<[Expr]>> {
-        self.input(input).values
+    pub(super) fn values(&self, input: usize) -> Option<&'f [Expr]> {
+        self.input(input).values.as_deref()
     }
 
     pub(super) fn element(&self, input: usize) -> Option<ElementType> {
@@ -160,7 +161,12 @@ impl<'m> Call<'_, 'm> {
     }
 
     /// Two sizes that must be equal; the one that says more. Symbols become a constraint.
-    pub(super) fn equal(&mut self, a: &Dim, b: &Dim, what: &str) -> Result<Dim, String> {
+    pub(super) fn equal(
+        &mut self,
+        a: &Dim,
+        b: &Dim,
+        what: impl fmt::Display,
+    ) -> Result<Dim, String> {
         let term = |dim: &Dim| match dim {
             Dim::Size(size) => Some(Term::Size(*size)),
             Dim::Symbol(symbol) => Some(Term::Symbol(symbol.name.clone())),
@@ -214,12 +220,12 @@ impl<'m> Call<'_, 'm> {
                 }
                 None => {
                     names.push(name);
-                    shapes.push(self.dims(*input));
+                    shapes.push(self.dims(*input).clone());
                 }
             }
             producers.push(producer);
         }
-        let names = Names::of(names);
+        let names = Names { operands: names, axes: Vec::new() };
         let sizes: Option<Vec<Vec<usize>>> = shapes.iter().map(Dims::sizes).collect();
         let outcome = match sizes {
             Some(sizes) => resolve(rule, &sizes).map(|plan| {

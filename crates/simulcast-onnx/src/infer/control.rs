@@ -13,7 +13,7 @@ impl<'m> Context<'m> {
         scope: &Scope<'m>,
         index: usize,
         function: usize,
-        inputs: &[Option<Fact>],
+        inputs: &[Option<&Fact>],
     ) -> Result<Vec<Fact>, String> {
         let function = &self.model.functions[function];
         let node = &scope.graph.nodes[index];
@@ -27,13 +27,14 @@ impl<'m> Context<'m> {
             top: false,
         };
         let count = function.graph.inputs.len();
-        let inputs = (0..count).map(|input| inputs.get(input).cloned().flatten()).collect();
+        let inputs =
+            (0..count).map(|input| inputs.get(input).copied().flatten().cloned()).collect();
         let facts = self.graph(&inner, inputs, &[])?;
         Ok(function.graph.outputs.iter().map(|output| facts[output.index()].clone()).collect())
     }
 }
 
-impl<'m> Call<'_, 'm> {
+impl<'m> Call<'_, '_, 'm> {
     /// The results of a node with graphs in it; `None` where it has none.
     pub(super) fn control(&mut self, facts: &[Fact]) -> Result<Option<Vec<Fact>>, String> {
         let node = self.node;

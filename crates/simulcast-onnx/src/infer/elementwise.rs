@@ -1,7 +1,5 @@
 //! Operators that work element by element: those that broadcast, and those of one operand.
 
-use std::sync::Arc;
-
 use simulcast_core::{Dims, Rule};
 
 use super::Fact;
@@ -17,7 +15,7 @@ enum Element {
     Bool,
 }
 
-impl Call<'_, '_> {
+impl Call<'_, '_, '_> {
     pub(super) fn elementwise(&mut self) -> Option<Results> {
         let all: Vec<usize> = (0..self.inputs.len()).collect();
         let (count, element) = match self.op() {
@@ -65,7 +63,7 @@ impl Call<'_, '_> {
         match self.op() {
             "PRelu" => {
                 // Before opset 7 a slope of more than one element is one for each channel.
-                let rank = self.ranked(0).map_or(2, |dims| dims.len());
+                let rank = self.ranked(0).map_or(2, <[_]>::len);
                 let rule = match self.opset {
                     ..7 => Rule::Legacy { axis: (rank > 1).then_some(1) },
                     _ => Rule::Unidirectional,
@@ -79,14 +77,13 @@ impl Call<'_, '_> {
                     if self.opset < 11 || !self.has(bound) {
                         continue;
                     }
-                    if let Some(dims) = self.ranked(bound).filter(|dims| !dims.is_empty()) {
+                    if self.ranked(bound).is_some_and(|dims| !dims.is_empty()) {
                         let what = if bound == 1 { "min" } else { "max" };
-                        let dims = Dims::from(dims);
+                        let dims = self.dims(bound);
                         return Some(Err(format!("{what} must be a scalar, not {dims}")));
                     }
                 }
-                let fact = self.input(0);
-                Some(Ok(vec![Fact::new(fact.element, fact.dims)]))
+                Some(Ok(vec![Fact::new(element, self.dims(0).clone())]))
             }
             _ => None,
         }
@@ -94,15 +91,13 @@ impl Call<'_, '_> {
 
     /// One operand, whose sizes the result has.
     fn unary(&mut self) -> Option<Results> {
-        let Fact { element, dims, values } = self.input(0);
+        let own @ Fact { element, dims, values } = self.input(0);
         let element = match self.op() {
-            "Identity" => return Some(Ok(vec![Fact { element, dims, values }])),
-            "Floor" | "Ceil" | "Round" if values.is_some() => {
-                return Some(Ok(vec![Fact { element, dims, values }]));
-            }
+            "Identity" => return Some(Ok(vec![own.clone()])),
+            "Floor" | "Ceil" | "Round" if values.is_some() => return Some(Ok(vec![own.clone()])),
             "Neg" | "Abs" => {
                 let values = values.as_deref().and_then(|values| self.folded_unary(values));
-                return Some(Ok(vec![self.fact_with(element, dims, values)]));
+                return Some(Ok(vec![self.fact_with(*element, dims.clone(), values)]));
             }
             "Cast" => {
                 let to = match (self.int("to"), self.text("to")) {
@@ -116,8 +111,8 @@ impl Call<'_, '_> {
                     to,
                     ElementType::I64 | ElementType::I32 | ElementType::F32 | ElementType::F64
                 );
-                let values = values.filter(|_| kept);
-                return Some(Ok(vec![Fact { element: Some(to), dims, values }]));
+                let values = values.clone().filter(|_| kept);
+                return Some(Ok(vec![Fact { element: Some(to), dims: dims.clone(), values }]));
             }
             "CastLike" => self.element(1),
             "QuantizeLinear" => self.element(2).or_else(|| match self.int("output_dtype") {
@@ -128,12 +123,12 @@ impl Call<'_, '_> {
             "Not" | "IsNaN" | "IsInf" => Some(ElementType::Bool),
             "Bernoulli" | "RandomNormalLike" | "RandomUniformLike" | "EyeLike" => {
                 let code = self.int("dtype").and_then(|code| i32::try_from(code).ok());
-                code.and_then(ElementType::from_code).or(element)
+                code.and_then(ElementType::from_code).or(*element)
             }
             "Dropout" => {
-                let mask = if self.opset < 10 { element } else { Some(ElementType::Bool) };
+                let mask = if self.opset < 10 { *element } else { Some(ElementType::Bool) };
                 let mask = Fact::new(mask, dims.clone());
-                return Some(Ok(vec![Fact::new(element, dims), mask]));
+                return Some(Ok(vec![Fact::new(*element, dims.clone()), mask]));
             }
             "Acos"
             | "Acosh"
@@ -185,10 +180,10 @@ impl Call<'_, '_> {
             | "Tan"
             | "Tanh"
             | "ThresholdedRelu"
-            | "Trilu" => element,
+            | "Trilu" => *element,
             _ => return None,
         };
-        Some(Ok(vec![Fact::new(element, dims)]))
+        Some(Ok(vec![Fact::new(element, dims.clone())]))
     }
 
     fn folded_unary(&self, values: &[Expr]) -> Option<Vec<Expr>> {
@@ -203,7 +198,7 @@ impl Call<'_, '_> {
     /// The values of the result, where those of the operands are followed.
     fn folded(&self, dims: &Dims) -> Option<Vec<Expr>> {
         let rank_of_result = dims.dims()?.len();
-        let operands: Vec<Arc<[Expr]>> =
+        let operands: Vec<&[Expr]> =
             (0..self.inputs.len()).map(|input| self.values(input)).collect::<Option<_>>()?;
         // Shapes are computed in scalars and vectors.
         if rank_of_result > 1 {
@@ -211,7 +206,7 @@ impl Call<'_, '_> {
         }
         let count = operands.iter().map(|operand| operand.len()).max()?;
         let count = if operands.iter().any(|operand| operand.is_empty()) { 0 } else { count };
-        let at = |operand: &Arc<[Expr]>, index: usize| match operand.len() {
+        let at = |operand: &[Expr], index: usize| match operand.len() {
             1 => operand.first().cloned(),
             _ => operand.get(index).cloned(),
         };

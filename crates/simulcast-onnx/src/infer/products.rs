@@ -6,7 +6,7 @@ use super::Fact;
 use super::call::{Call, Results};
 use crate::ElementType;
 
-impl Call<'_, '_> {
+impl Call<'_, '_, '_> {
     pub(super) fn products(&mut self) -> Option<Results> {
         match self.op() {
             "MatMul" => Some(self.matmul(0, 1, self.element(0))),
@@ -34,9 +34,8 @@ impl Call<'_, '_> {
             Some((inner, right)) => (inner, std::slice::from_ref(last), right),
             None => (last, &[], &[]),
         };
-        let what =
-            format!("{} @ {}: the inner sizes", Dims::from(x.clone()), Dims::from(y.clone()));
-        self.equal(k, inner, &what)?;
+        let (of, by) = (self.dims(a), self.dims(b));
+        self.equal(k, inner, format_args!("{of} @ {by}: the inner sizes"))?;
         let batch = match (left, right) {
             ([], batch) | (batch, []) => Dims::from(batch.to_vec()),
             (left, right) => {
@@ -58,21 +57,18 @@ impl Call<'_, '_> {
         let element = self.element(0);
         let mut sides = Vec::new();
         for (input, transposed) in [(0, "transA"), (1, "transB")] {
-            let Some(mut dims) = self.ranked(input) else {
+            let Some(dims) = self.ranked(input) else {
                 return Ok(vec![Fact::new(element, Dims::from(vec![Dim::UNKNOWN; 2]))]);
             };
-            if dims.len() != 2 {
-                let given = Dims::from(dims);
-                return Err(format!("{given} is no matrix"));
-            }
-            if self.int(transposed).unwrap_or(0) != 0 {
-                dims.reverse();
-            }
-            sides.push(dims);
+            let [rows, columns] = dims else {
+                return Err(format!("{} is no matrix", self.dims(input)));
+            };
+            let flipped = self.int(transposed).unwrap_or(0) != 0;
+            sides.push(if flipped { [columns, rows] } else { [rows, columns] });
         }
-        let [a, b] = sides.as_slice() else { return Ok(Vec::new()) };
-        self.equal(&a[1], &b[0], "the inner sizes")?;
-        let product = Dims::from(vec![a[0].clone(), b[1].clone()]);
+        let [[m, k], [inner, n]] = sides[..] else { return Ok(Vec::new()) };
+        self.equal(k, inner, "the inner sizes")?;
+        let product = Dims::from(vec![m.clone(), n.clone()]);
         if self.has(2) {
             let rule = match (self.opset, self.int("broadcast")) {
                 (..7, None | Some(0)) => Rule::Exact,
@@ -95,18 +91,18 @@ impl Call<'_, '_> {
         for (input, term) in inputs.split(',').enumerate() {
             let Some(dims) = self.ranked(input) else { continue };
             if dims.len() != term.chars().count() {
-                let given = Dims::from(dims);
+                let given = self.dims(input);
                 return Some(Err(format!("{term:?} does not describe {given}")));
             }
             for (letter, dim) in term.chars().zip(dims) {
                 match sizes.iter().position(|(known, _)| *known == letter) {
-                    None => sizes.push((letter, dim)),
+                    None => sizes.push((letter, dim.clone())),
                     // A size of 1 stretches here too.
-                    Some(at) if sizes[at].1 == Dim::Size(1) => sizes[at].1 = dim,
-                    Some(_) if dim == Dim::Size(1) => {}
+                    Some(at) if sizes[at].1 == Dim::Size(1) => sizes[at].1 = dim.clone(),
+                    Some(_) if *dim == Dim::Size(1) => {}
                     Some(at) => {
                         let known = sizes[at].1.clone();
-                        match self.equal(&known, &dim, &format!("axis {letter}")) {
+                        match self.equal(&known, dim, format_args!("axis {letter}")) {
                             Ok(dim) => sizes[at].1 = dim,
                             Err(message) => return Some(Err(message)),
                         }

@@ -12,7 +12,7 @@ pub(crate) fn is_reduction(op: &str) -> bool {
     op.starts_with("Reduce")
 }
 
-impl Call<'_, '_> {
+impl Call<'_, '_, '_> {
     pub(super) fn reductions(&mut self) -> Option<Results> {
         match self.op() {
             op if is_reduction(op) => Some(self.reduce()),
@@ -66,7 +66,7 @@ impl Call<'_, '_> {
             }
             _ => None,
         };
-        let dims: Dims = reduced(&dims, &axes, keep).into();
+        let dims: Dims = reduced(dims, &axes, keep).into();
         Ok(vec![self.fact_with(element, dims, values)])
     }
 
@@ -77,11 +77,12 @@ impl Call<'_, '_> {
         };
         let axis = self.axis(self.int("axis").unwrap_or(0), dims.len())?;
         let keep = self.int("keepdims").unwrap_or(1) != 0;
-        Ok(vec![Fact::new(element, reduced(&dims, &[axis], keep).into())])
+        Ok(vec![Fact::new(element, reduced(dims, &[axis], keep).into())])
     }
 
     fn top_k(&mut self) -> Results {
-        let Some(mut dims) = self.ranked(0) else { return Ok(Vec::new()) };
+        let Some(dims) = self.ranked(0) else { return Ok(Vec::new()) };
+        let mut dims = dims.to_vec();
         let axis = self.axis(self.int("axis").unwrap_or(-1), dims.len())?;
         let k = match (self.values(1), self.int("k")) {
             (Some(values), _) => values.first().cloned(),

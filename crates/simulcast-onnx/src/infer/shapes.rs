@@ -10,7 +10,7 @@ use super::call::{Call, Results};
 use crate::ElementType;
 use crate::expr::Expr;
 
-impl Call<'_, '_> {
+impl Call<'_, '_, '_> {
     pub(super) fn shape_rules(&mut self) -> Option<Results> {
         let results = match self.op() {
             "Shape" => self.shape(),
@@ -42,7 +42,7 @@ impl Call<'_, '_> {
 
     /// The elements of one input in the sizes of another.
     fn like(&self, element: usize, dims: usize) -> Results {
-        Ok(vec![Fact::new(self.element(element), self.dims(dims))])
+        Ok(vec![Fact::new(self.element(element), self.dims(dims).clone())])
     }
 
     fn shape(&mut self) -> Results {
@@ -73,7 +73,7 @@ impl Call<'_, '_> {
         let element = self.element(0);
         let target: Option<Vec<Expr>> = match self.ints("shape") {
             Some(shape) if self.opset < 5 => Some(shape.iter().copied().map(Expr::from).collect()),
-            _ => self.values(1).map(|values| values.to_vec()),
+            _ => self.values(1).map(<[_]>::to_vec),
         };
         let Some(target) = target else {
             // The rank at least is the length of the shape.
@@ -87,10 +87,10 @@ impl Call<'_, '_> {
         for (axis, value) in target.iter().enumerate() {
             let size = match value.constant() {
                 Some(0) if !allow_zero => {
-                    let kept = data.as_ref().map(|data| data.get(axis).cloned());
+                    let kept = data.map(|data| data.get(axis));
                     match kept {
                         Some(None) => return Err(format!("there is no axis {axis} to keep")),
-                        Some(Some(dim)) => self.expr(&dim),
+                        Some(Some(dim)) => self.expr(dim),
                         None => None,
                     }
                 }
@@ -104,16 +104,16 @@ impl Call<'_, '_> {
             };
             exprs.push(size);
         }
-        let total = data.as_ref().and_then(|data| {
+        let total = data.and_then(|data| {
             let all: Vec<Expr> = data.iter().map(|dim| self.expr(dim)).collect::<Option<_>>()?;
             Expr::product(&all)
         });
         let known: Option<Vec<Expr>> = exprs.iter().cloned().collect();
         let known = known.and_then(|known| Expr::product(&known));
+        let given = self.dims(0);
         let refused = || {
-            let data = Dims::from(data.clone().unwrap_or_default());
             let target: Vec<String> = target.iter().map(ToString::to_string).collect();
-            format!("{data} cannot become ({})", target.join(", "))
+            format!("{given} cannot become ({})", target.join(", "))
         };
         match (open, &total, &known) {
             (Some(axis), Some(total), Some(known)) => {
@@ -134,7 +134,7 @@ impl Call<'_, '_> {
         }
         let dims: Vec<Dim> =
             exprs.iter().map(|expr| self.dim(expr.as_ref())).collect::<Result<_, _>>()?;
-        let values = self.values(0).map(|values| values.to_vec());
+        let values = self.values(0).map(<[_]>::to_vec);
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
@@ -173,19 +173,18 @@ impl Call<'_, '_> {
         let mut seen = vec![false; dims.len()];
         order.iter().for_each(|axis| seen[*axis] = true);
         if order.len() != dims.len() || seen.contains(&false) {
-            let dims = Dims::from(dims);
+            let dims = self.dims(0);
             return Err(format!("{order:?} is no order of the axes of {dims}"));
         }
         let dims: Vec<Dim> = order.iter().map(|axis| dims[*axis].clone()).collect();
-        let values = self.values(0).filter(|_| dims.len() < 2).map(|values| values.to_vec());
+        let values = self.values(0).filter(|_| dims.len() < 2).map(<[_]>::to_vec);
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
     fn squeeze(&mut self) -> Results {
-        let Fact { element, dims, values } = self.input(0);
+        let element = self.element(0);
         let unknown = Ok(vec![Fact::new(element, Dims::Unranked)]);
-        let (Some(dims), Ok(axes)) = (dims.dims().map(<[_]>::to_vec), self.ints_of("axes", 1))
-        else {
+        let (Some(dims), Ok(axes)) = (self.ranked(0), self.ints_of("axes", 1)) else {
             return unknown;
         };
         let gone: Vec<usize> = match axes {
@@ -200,15 +199,15 @@ impl Call<'_, '_> {
         for axis in &gone {
             self.equal(&dims[*axis], &Dim::Size(1), "an axis that is squeezed away")?;
         }
-        let left = dims.into_iter().enumerate().filter(|(axis, _)| !gone.contains(axis));
-        let dims: Vec<Dim> = left.map(|(_, dim)| dim).collect();
-        let values = values.map(|values| values.to_vec());
+        let left = dims.iter().enumerate().filter(|(axis, _)| !gone.contains(axis));
+        let dims: Vec<Dim> = left.map(|(_, dim)| dim.clone()).collect();
+        let values = self.values(0).map(<[_]>::to_vec);
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
     fn unsqueeze(&mut self) -> Results {
-        let Fact { element, dims, values } = self.input(0);
-        let (Some(dims), Ok(Some(axes))) = (dims.dims(), self.ints_of("axes", 1)) else {
+        let element = self.element(0);
+        let (Some(dims), Ok(Some(axes))) = (self.ranked(0), self.ints_of("axes", 1)) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
         let rank = dims.len().saturating_add(axes.len());
@@ -224,7 +223,7 @@ impl Call<'_, '_> {
             Err(_) => own.next().unwrap_or(Dim::UNKNOWN),
         };
         let dims: Vec<Dim> = (0..rank).map(dim).collect();
-        let values = values.map(|values| values.to_vec());
+        let values = self.values(0).map(<[_]>::to_vec);
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
@@ -251,7 +250,7 @@ impl Call<'_, '_> {
                 self.broadcast_as(Rule::Numpy, &operands, element)
             }
         };
-        let values = match (self.values(0).as_deref(), dims.sizes().as_deref()) {
+        let values = match (self.values(0), dims.sizes().as_deref()) {
             (Some([only]), Some([count])) if *count <= super::FOLDED => {
                 Some(vec![only.clone(); *count])
             }

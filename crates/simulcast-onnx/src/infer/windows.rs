@@ -7,7 +7,7 @@ use super::call::{Call, Results};
 use crate::ElementType;
 use crate::expr::Expr;
 
-impl Call<'_, '_> {
+impl Call<'_, '_, '_> {
     pub(super) fn windows(&mut self) -> Option<Results> {
         match self.op() {
             "Conv" => Some(self.convolution(0, 1, self.element(0))),
@@ -16,9 +16,10 @@ impl Call<'_, '_> {
             "MaxPool" | "AveragePool" | "LpPool" => Some(self.pool()),
             "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => {
                 let element = self.element(0);
-                let Some(mut dims) = self.ranked(0) else {
+                let Some(dims) = self.ranked(0) else {
                     return Some(Ok(vec![Fact::new(element, Dims::Unranked)]));
                 };
+                let mut dims = dims.to_vec();
                 dims.iter_mut().skip(2).for_each(|dim| *dim = Dim::Size(1));
                 Some(Ok(vec![Fact::new(element, dims.into())]))
             }
@@ -31,7 +32,7 @@ impl Call<'_, '_> {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
         if data.len() != weight.len() || data.len() < 3 {
-            let (data, weight) = (Dims::from(data), Dims::from(weight));
+            let (data, weight) = (self.dims(x), self.dims(w));
             return Err(format!("{data} has no windows of {weight}"));
         }
         let group = Expr::from(self.int("group").unwrap_or(1));
@@ -54,7 +55,7 @@ impl Call<'_, '_> {
         let kernel: Vec<Dim> =
             self.ints("kernel_shape").unwrap_or_default().iter().map(|size| known(*size)).collect();
         if data.len() != kernel.len() + 2 {
-            let data = Dims::from(data);
+            let data = self.dims(0);
             return Err(format!("{data} has no windows of {} axes", kernel.len()));
         }
         let mut dims = data[..2].to_vec();

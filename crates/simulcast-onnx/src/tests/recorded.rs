@@ -110,9 +110,9 @@ fn every_value_of_a_random_model_has_the_sizes_that_onnx_runtime_gave_it() {
 fn stands_for(dim: &Dim, known: &BTreeMap<String, usize>) -> Option<usize> {
     match dim {
         Dim::Size(size) => Some(*size),
-        Dim::Symbol(symbol) => known.get(&symbol.name).copied(),
+        Dim::Symbol(symbol) => known.get(&*symbol.name).copied(),
         Dim::Join(symbols) => {
-            symbols.iter().try_fold(1, |common, symbol| join(common, *known.get(&symbol.name)?))
+            symbols.iter().try_fold(1, |common, symbol| join(common, *known.get(&*symbol.name)?))
         }
         Dim::Range(_) => None,
     }
@@ -148,7 +148,7 @@ fn what_is_inferred_of_symbols_holds_for_the_sizes_of_a_run() {
             }
         }
         let size = |term: &Term| match term {
-            Term::Symbol(name) => known.get(name).copied(),
+            Term::Symbol(name) => known.get(&**name).copied(),
             _ => None,
         };
         for (constraint, nodes) in &inference.constraints {

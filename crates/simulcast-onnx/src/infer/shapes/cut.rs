@@ -6,25 +6,25 @@ use crate::expr::Expr;
 use crate::infer::Fact;
 use crate::infer::call::{Call, Results};
 
-impl Call<'_, '_> {
+impl Call<'_, '_, '_> {
     pub(super) fn concat(&mut self) -> Results {
         let element = self.element(0);
         let count = self.inputs.len();
-        let shapes: Vec<Vec<Dim>> = (0..count).filter_map(|input| self.ranked(input)).collect();
-        let Some(first) = shapes.first() else {
+        let shapes: Vec<&[Dim]> = (0..count).filter_map(|input| self.ranked(input)).collect();
+        let Some(&first) = shapes.first() else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
         let axis = self.int("axis").or((self.opset < 4).then_some(1));
         let axis = self.axis(axis.ok_or("it has no axis")?, first.len())?;
-        let mut dims = first.clone();
-        for other in &shapes[1..] {
+        let mut dims = first.to_vec();
+        for &other in &shapes[1..] {
             if other.len() != dims.len() {
-                let (a, b) = (Dims::from(first.clone()), Dims::from(other.clone()));
+                let (a, b) = (Dims::from(first.to_vec()), Dims::from(other.to_vec()));
                 return Err(format!("{a} and {b} have different ranks"));
             }
             for (own, (dim, other)) in dims.iter_mut().zip(other).enumerate() {
                 if own != axis {
-                    *dim = self.equal(dim, other, &format!("axis {own}"))?;
+                    *dim = self.equal(dim, other, format_args!("axis {own}"))?;
                 }
             }
         }
@@ -39,7 +39,7 @@ impl Call<'_, '_> {
             1 => (0..count).map(|input| self.values(input)).collect::<Option<Vec<_>>>(),
             _ => None,
         };
-        let values = values.map(|parts| parts.iter().flat_map(|part| part.to_vec()).collect());
+        let values = values.map(|parts| parts.concat());
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
@@ -53,7 +53,7 @@ impl Call<'_, '_> {
         let parts = match self.ints_of("split", 1) {
             Ok(parts) => parts,
             Err(()) => {
-                let mut dims = dims;
+                let mut dims = dims.to_vec();
                 dims[axis] = Dim::UNKNOWN;
                 return Ok(vec![Fact::new(element, dims.into()); count]);
             }
@@ -86,10 +86,10 @@ impl Call<'_, '_> {
         let mut results = Vec::new();
         let mut from = 0;
         for part in parts {
-            let mut own = dims.clone();
+            let mut own = dims.to_vec();
             let to = part.size().map(|size| from + size);
             let part_of = |values: &[Expr]| Some(values.get(from..to?)?.to_vec());
-            let values = values.as_deref().and_then(part_of);
+            let values = values.and_then(part_of);
             from = to.unwrap_or(from);
             own[axis] = part;
             results.push(self.fact_with(element, own.into(), values));
@@ -99,12 +99,13 @@ impl Call<'_, '_> {
 
     pub(super) fn slice(&mut self) -> Results {
         let element = self.element(0);
-        let Some(mut dims) = self.ranked(0) else {
+        let Some(dims) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
+        let mut dims = dims.to_vec();
         let list = |name: &str, input: usize| match self.opset {
             ..10 => self.ints(name).map(|own| own.iter().copied().map(Expr::from).collect()),
-            _ => self.values(input).map(|own| own.to_vec()),
+            _ => self.values(input).map(<[_]>::to_vec),
         };
         let (starts, ends): (Option<Vec<Expr>>, Option<Vec<Expr>>) =
             (list("starts", 1), list("ends", 2));
@@ -126,7 +127,7 @@ impl Call<'_, '_> {
             return Ok(vec![Fact::new(element, dims.into())]);
         }
         let (starts, ends) = (starts.unwrap_or_default(), ends.unwrap_or_default());
-        let mut values = self.values(0).filter(|_| dims.len() == 1).map(|values| values.to_vec());
+        let mut values = self.values(0).filter(|_| dims.len() == 1).map(<[_]>::to_vec);
         for (position, (start, end)) in starts.iter().zip(&ends).enumerate() {
             let axis = match &axes {
                 Some(axes) => {
@@ -169,7 +170,7 @@ impl Call<'_, '_> {
         };
         let axis = self.axis(self.int("axis").unwrap_or(0), data.len())?;
         let mut dims = data[..axis].to_vec();
-        dims.extend(indices);
+        dims.extend_from_slice(indices);
         dims.extend_from_slice(&data[axis + 1..]);
         let values = match (data.len(), self.values(0), self.input(1).ints()) {
             (1, Some(values), Some(at)) => {
@@ -194,10 +195,8 @@ impl Call<'_, '_> {
         let Some((last, front)) = indices.split_last() else { return unknown };
         let Some(depth) = last.size() else { return unknown };
         let Some(left) = data.get(batch.saturating_add(depth)..) else {
-            return Err(format!(
-                "an index of {depth} numbers is too long for {}",
-                Dims::from(data)
-            ));
+            let data = self.dims(0);
+            return Err(format!("an index of {depth} numbers is too long for {data}"));
         };
         let dims: Vec<Dim> = front.iter().chain(left).cloned().collect();
         Ok(vec![Fact::new(element, dims.into())])
@@ -211,7 +210,7 @@ impl Call<'_, '_> {
         let repeats = self.values(1).filter(|_| self.opset >= 6);
         let mut out = Vec::new();
         for (axis, dim) in dims.iter().enumerate() {
-            let times = repeats.as_ref().and_then(|repeats| repeats.get(axis));
+            let times = repeats.and_then(|repeats| repeats.get(axis));
             out.push(match times {
                 Some(times) => self.with(&[dim], |size| size[0].mul(times))?,
                 None => Dim::UNKNOWN,
@@ -244,7 +243,7 @@ impl Call<'_, '_> {
         if pads.len() != axes.len().saturating_mul(2) {
             return Err(format!("{} numbers do not pad {} axes", pads.len(), axes.len()));
         }
-        let mut out = dims.clone();
+        let mut out = dims.to_vec();
         for (position, axis) in axes.iter().enumerate() {
             let more = Expr::from(pads[position]).add(&Expr::from(pads[position + axes.len()]));
             out[*axis] = self.with(&[&dims[*axis]], |size| size[0].add(&more?))?;

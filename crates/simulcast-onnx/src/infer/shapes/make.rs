@@ -8,7 +8,7 @@ use crate::infer::call::{Call, Results};
 use crate::infer::{FOLDED, Fact};
 use crate::model::AttributeValue;
 
-impl Call<'_, '_> {
+impl Call<'_, '_, '_> {
     pub(super) fn constant(&mut self) -> Results {
         let scalar = |element, values: Option<Vec<Expr>>| {
             vec![self.fact_with(Some(element), Vec::new().into(), values)]
@@ -69,7 +69,7 @@ impl Call<'_, '_> {
 
     pub(super) fn range(&mut self) -> Results {
         let element = self.element(0);
-        let one = |input: usize| match self.values(input).as_deref() {
+        let one = |input: usize| match self.values(input) {
             Some([only]) => Some(only.clone()),
             _ => None,
         };
@@ -105,9 +105,10 @@ impl Call<'_, '_> {
 
     pub(super) fn one_hot(&mut self) -> Results {
         let element = self.element(2);
-        let Some(mut dims) = self.ranked(0) else {
+        let Some(dims) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
+        let mut dims = dims.to_vec();
         let axis = self.axis(self.int("axis").unwrap_or(-1), dims.len().saturating_add(1))?;
         let depth = self.values(1).and_then(|values| values.first().cloned());
         let depth = self.dim(depth.as_ref())?;
