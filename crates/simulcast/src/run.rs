@@ -209,8 +209,10 @@ impl<'z, const N: usize> Source<'z, N> {
         if self.len <= SMALL
             && let (Work::Here(body), None) = (&mut work, ledger)
         {
+            let steps = self.strides.map(|strides| last_two(strides));
+            let small = Small { shape: self.shape, out: last_two(strides), ins: steps };
             // SAFETY: the caller vouches for the output, `Source` for the operands.
-            if unsafe { small(body, self.shape, strides, self.strides, out, self.ins) } {
+            if unsafe { small.run(body, out, self.ins) } {
                 return;
             }
         }
@@ -248,39 +250,93 @@ impl<'z, const N: usize> Source<'z, N> {
     }
 }
 
-/// Runs over the rows of a small result as they come, where that needs no nest: up to two axes,
-/// contiguous rows. Says whether it did.
+/// Steps along the last two axes, that along rows first; 0 where there is no such axis.
+type Steps = [isize; 2];
+
+#[inline(always)]
+fn last_two(strides: &[isize]) -> Steps {
+    match *strides {
+        [] => [0, 0],
+        [along] => [0, along],
+        [.., down, along] => [down, along],
+    }
+}
+
+/// A small result, and how everyone moves along its rows and from row to row.
+struct Small<'s, const N: usize> {
+    shape: &'s [usize],
+    out: Steps,
+    ins: [Steps; N],
+}
+
+impl<const N: usize> Small<'_, N> {
+    /// Runs over the rows as they come, where that needs no nest: up to two axes, contiguous rows. Says whether it did.
+    ///
+    /// # Safety
+    ///
+    /// The invariant of [`crate::drive`], for these steps.
+    #[inline(always)]
+    unsafe fn run<B: Body<N>>(&self, body: &mut B, to: *mut B::Out, ins: [*const u8; N]) -> bool {
+        let (rows, columns) = match *self.shape {
+            [columns] => (1, columns),
+            [rows, columns] => (rows, columns),
+            _ => return false,
+        };
+        let splat = (0..N).fold(0, |mask, n| mask | usize::from(self.ins[n][1] == 0) << n);
+        let dense = self.ins.iter().all(|&[_, along]| along == 0 || along == 1);
+        if !dense || self.out[1] != body.unit().cast_signed() || !(B::PATTERNS || splat == 0) {
+            return false;
+        }
+        let rows = Loop { len: rows, out: self.out[0], ins: self.ins.map(|[down, _]| down) };
+        // SAFETY: the rows lie within the arrays, and their strides were compared above.
+        unsafe { body.rows(to, ins, splat, columns, &rows) };
+        true
+    }
+}
+
+/// How an operand moves along an output of up to two axes to which it stretches under NumPy's rule; `None` sends the
+/// question to those who lay operands.
+#[inline(always)]
+pub(crate) fn toward(out: &[usize], shape: &[usize], strides: &[isize]) -> Option<Steps> {
+    let step = |result: usize, size: usize, stride: isize| match size {
+        _ if size == result => Some(stride),
+        1 => Some(0),
+        _ => None,
+    };
+    match (out, shape, strides) {
+        (_, [], []) => Some([0, 0]),
+        (&[.., columns], &[size], &[along]) => Some([0, step(columns, size, along)?]),
+        (&[rows, columns], &[height, width], &[down, along]) => {
+            Some([step(rows, height, down)?, step(columns, width, along)?])
+        }
+        _ => None,
+    }
+}
+
+/// Results into a small output of the caller's, where all operands move along it so and that needs neither a nest nor
+/// to lay them. Says whether it did: tiny arrays are worth a way of their own.
 ///
 /// # Safety
 ///
-/// The invariant of [`crate::drive`], for these strides.
+/// As for [`Source::new`], with how [`toward`] says that they move along the shape of `out`.
 #[inline(always)]
-unsafe fn small<B: Body<N>, const N: usize>(
+pub(crate) unsafe fn assign_small<B: Body<N>, D: Dimension, const N: usize>(
     body: &mut B,
-    shape: &[usize],
-    out: &[isize],
-    strides: [&[isize]; N],
-    to: *mut B::Out,
+    out: &mut ArrayRef<B::Out, D>,
+    steps: [Option<Steps>; N],
     ins: [*const u8; N],
 ) -> bool {
-    let (rows, columns) = match *shape {
-        [columns] => (1, columns),
-        [rows, columns] => (rows, columns),
-        _ => return false,
-    };
-    let step = |strides: &[isize], back: usize| {
-        strides.len().checked_sub(back).and_then(|at| strides.get(at)).copied().unwrap_or(0)
-    };
-    let inner = strides.map(|strides| step(strides, 1));
-    let splat = (0..N).fold(0, |mask, n| mask | usize::from(inner[n] == 0) << n);
-    let dense = inner.iter().all(|&stride| stride == 0 || stride == 1);
-    if !dense || step(out, 1) != body.unit().cast_signed() || !(B::PATTERNS || splat == 0) {
+    if out.len() > SMALL || out.is_empty() || steps.iter().any(Option::is_none) {
         return false;
     }
-    let rows = Loop { len: rows, out: step(out, 2), ins: strides.map(|strides| step(strides, 2)) };
-    // SAFETY: the rows lie within the arrays, and their strides were compared above.
-    unsafe { body.rows(to, ins, splat, columns, &rows) };
-    true
+    let to = out.as_mut_ptr();
+    let small = Small {
+        shape: out.shape(),
+        out: last_two(out.strides()),
+        ins: steps.map(Option::unwrap_or_default),
+    };
+    // SAFETY: the output is borrowed for writing, and the caller vouches for the operands.
+    unsafe { small.run(body, to, ins) }
 }
 
 /// How many results would fit before the first one, in its line.

@@ -38,7 +38,7 @@ use crate::kernel::Map;
 use crate::laid::Laid;
 use crate::level::Level;
 use crate::operand::{CommonDim, Operand, Operands};
-use crate::run::{Never, Source, Work};
+use crate::run::{Never, Source, Work, assign_small, toward};
 use crate::view::or_panic;
 
 /// Operands in one shape, ready for a closure; see [`zip`].
@@ -281,7 +281,19 @@ macro_rules! zips {
                 out: &mut ArrayRef<R, E>,
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<(), BroadcastError> {
-                let body = Map::<_, ($($name::Elem,)*), R>::new(f, true, self.moves);
+                let mut body = Map::<_, ($($name::Elem,)*), R>::new(f, true, self.moves);
+                if self.laid.get().is_none() {
+                    let ins = [$(self.operands.$index.pointer().cast()),*];
+                    let steps = [$(toward(
+                        out.shape(),
+                        self.operands.$index.sizes(),
+                        self.operands.$index.steps(),
+                    )),*];
+                    // SAFETY: the operands' own pointers and strides, and bodies for their types.
+                    if unsafe { assign_small(&mut body, out, steps, ins) } {
+                        return Ok(());
+                    }
+                }
                 self.source(&mut Laid::default()).assign(Work::<_, Never<_>>::Here(body), out)
             }
 
