@@ -45,7 +45,7 @@ mod shapes;
 mod text;
 mod value;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use simulcast::{AnyArray, AnyView, AnyViewMut, DType};
 
@@ -133,7 +133,7 @@ impl Session {
     /// The type that the model declares for an input.
     #[must_use]
     pub fn input_type(&self, name: &str) -> Option<ElementType> {
-        let input = self.plan.inputs.iter().find(|input| input.name == name)?;
+        let input = self.plan.inputs.get(*self.plan.named.get(name)?)?;
         match input.declared {
             Some(Declared::Tensor { element, .. }) => element,
             _ => None,
@@ -211,9 +211,8 @@ impl Session {
         self.bind(inputs, &mut values)?;
         self.block(&self.plan.block, &mut values, &mut own)?;
         let mut results = Vec::new();
-        for (index, (Output { name, slot, .. }, place)) in outputs.iter().zip(own).enumerate() {
-            let again = outputs.iter().skip(index + 1).any(|other| other.slot == *slot);
-            let value = if again { values[*slot].clone() } else { values[*slot].take() };
+        for (Output { name, slot, again, .. }, place) in outputs.iter().zip(own) {
+            let value = if *again { values[*slot].clone() } else { values[*slot].take() };
             let value = value.ok_or_else(|| RunError::Missing(name.clone()));
             match place {
                 Place::Fresh => results.push((name.clone(), self.array(name, value?)?)),
@@ -249,10 +248,18 @@ impl Session {
         let own = &self.plan.inputs;
         let mut symbols: HashMap<&str, usize> =
             self.sizes.iter().map(|(symbol, size)| (symbol.as_str(), *size)).collect();
+        // Mostly they come in the model's order; those that do not are looked up.
+        let mut found: HashSet<usize> = HashSet::new();
         for (index, (name, view)) in inputs.iter().enumerate() {
-            let input = own.iter().find(|input| input.name == *name);
-            let again = inputs.iter().take(index).any(|(other, _)| other == name);
-            let Some(input) = input.filter(|_| !again) else {
+            let at = match own.get(index) {
+                Some(input) if input.name == *name => Some(index).filter(|at| !found.contains(at)),
+                _ => {
+                    let before = |at: usize| at < index && inputs[at].0 == *name;
+                    let at = self.plan.named.get(*name).copied();
+                    at.filter(|at| !before(*at) && found.insert(*at))
+                }
+            };
+            let Some(input) = at.and_then(|at| own.get(at)) else {
                 let inputs = own.iter().map(|input| input.name.clone()).collect();
                 return Err(RunError::Unexpected { name: (*name).to_owned(), inputs });
             };
@@ -285,15 +292,10 @@ impl Session {
                 Work::Whole { call, code, inputs, outputs } => {
                     // The last reader gets the array itself, and may work in its place.
                     let mut own: Vec<Option<Value<'a>>> = Vec::with_capacity(inputs.len());
-                    for (index, slot) in inputs.iter().enumerate() {
-                        let Some(slot) = *slot else {
-                            own.push(None);
-                            continue;
-                        };
-                        let again = inputs.iter().skip(index + 1).any(|other| *other == Some(slot));
-                        let last = step.last.contains(&slot) && !again;
-                        own.push(if last { values[slot].take() } else { values[slot].clone() });
-                    }
+                    own.extend(inputs.iter().map(|input| match input.last {
+                        true => values[input.slot?].take(),
+                        false => values[input.slot?].clone(),
+                    }));
                     let error =
                         |why| RunError::Node { node: call.node.clone(), op: call.op.clone(), why };
                     // Inputs, constants and what was reshaped have not been asked yet.

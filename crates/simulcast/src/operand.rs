@@ -44,7 +44,7 @@ pub trait Operand: Sealed {
 }
 
 macro_rules! operand {
-    ($(impl[$($generics:tt)*] $type:ty, $elem:ty, $dim:ty;)*) => { $(
+    ($(impl[$($generics:tt)*] $type:ty, $elem:ty, $dim:ty, |$this:ident, $to:ident| $stretched:expr;)*) => { $(
         impl<'a, $($generics)*> Sealed for $type {}
         impl<'a, $($generics)*> Operand for $type {
             type Elem = $elem;
@@ -67,10 +67,9 @@ macro_rules! operand {
                 self.view()
             }
             #[inline(always)]
-            fn stretched<E: Dimension>(&self, dim: E) -> Option<Self::View<E>> {
-                let view = self.broadcast(dim)?;
-                // SAFETY: the elements that it shows are borrowed for `'a`, not for this call alone.
-                Some(unsafe { view.raw_view().deref_into_view() })
+            fn stretched<E: Dimension>(&self, $to: E) -> Option<Self::View<E>> {
+                let $this = self;
+                $stretched
             }
             #[inline(always)]
             unsafe fn laid<E: Dimension>(self, shape: &[usize], strides: &[isize]) -> Self::View<E> {
@@ -82,9 +81,13 @@ macro_rules! operand {
 }
 
 operand! {
-    impl[S: Data<Elem = A>, D: Dimension, A] &'a ArrayBase<S, D, A>, A, D;
-    impl[A, D: Dimension] &'a ArrayRef<A, D>, A, D;
-    impl[A, D: Dimension] ArrayView<'a, A, D>, A, D;
+    impl[S: Data<Elem = A>, D: Dimension, A] &'a ArrayBase<S, D, A>, A, D, |this, dim| (*this).broadcast(dim);
+    impl[A, D: Dimension] &'a ArrayRef<A, D>, A, D, |this, dim| (*this).broadcast(dim);
+    impl[A, D: Dimension] ArrayView<'a, A, D>, A, D, |this, dim| {
+        let view = this.broadcast(dim)?;
+        // SAFETY: the elements that it shows are borrowed for `'a`, not for this call alone.
+        Some(unsafe { view.raw_view().deref_into_view() })
+    };
 }
 
 /// One to eight operands, of different element types, in a tuple.

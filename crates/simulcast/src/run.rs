@@ -209,7 +209,7 @@ impl<'z, const N: usize> Source<'z, N> {
         if self.len <= SMALL
             && let (Work::Here(body), None) = (&mut work, ledger)
         {
-            let steps = self.strides.map(|strides| last_two(strides));
+            let steps = self.strides.map(last_two);
             let small = Small { shape: self.shape, out: last_two(strides), ins: steps };
             // SAFETY: the caller vouches for the output, `Source` for the operands.
             if unsafe { small.run(body, out, self.ins) } {

@@ -45,8 +45,17 @@ pub(super) struct Step {
 #[derive(Debug)]
 pub(super) enum Work {
     Chain(Chain),
-    Whole { call: Call, code: Whole, inputs: Vec<Option<Slot>>, outputs: Vec<Option<Slot>> },
+    Whole { call: Call, code: Whole, inputs: Vec<Input>, outputs: Vec<Option<Slot>> },
     If { call: Call, condition: Slot, branches: [Block; 2], outputs: Vec<Option<Slot>> },
+}
+
+/// An input of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input {
+    /// Its value; `None` where it is left out.
+    pub(super) slot: Option<Slot>,
+    /// Whether nobody reads the value afterwards, not even as another input of the node.
+    pub(super) last: bool,
 }
 
 /// Element-wise nodes that become one program, for the types that they first meet.
@@ -175,6 +184,12 @@ pub(super) fn fuse(raw: Vec<Raw>, results: &[Slot], names: &[String], is_branch:
         // A result that nobody reads goes at once.
         reads.extend(step.work.writes());
         reads.retain(|slot| seen.insert(*slot) && (!is_branch || written.contains(slot)));
+        if let Work::Whole { inputs, .. } = &mut step.work {
+            let mut left: HashSet<Slot> = reads.iter().copied().collect();
+            for input in inputs.iter_mut().rev() {
+                input.last = input.slot.is_some_and(|slot| left.remove(&slot));
+            }
+        }
         step.last = reads;
     }
     Block { steps, results: results.to_vec() }
@@ -230,6 +245,7 @@ fn read_by(raw: &Raw, reads: &mut Vec<Slot>) {
 fn whole(raw: Raw, names: &[String]) -> Option<Work> {
     Some(match raw {
         Raw::Node { call, code: Code::Whole(code), inputs, outputs } => {
+            let inputs = inputs.into_iter().map(|slot| Input { slot, last: false }).collect();
             Work::Whole { call, code, inputs, outputs }
         }
         // Never: nodes of steps are in chains.
@@ -242,31 +258,29 @@ fn whole(raw: Raw, names: &[String]) -> Option<Work> {
 }
 
 fn build(nodes: Vec<Raw>, names: &[String]) -> Option<Chain> {
-    let mut own: HashMap<Slot, usize> = HashMap::new();
+    let mut known: HashMap<Slot, Arg> = HashMap::new();
     let (mut members, mut operands, mut output) = (Vec::new(), Vec::new(), None);
     for node in nodes {
         let Raw::Node { call, code: Code::Steps(steps), inputs, outputs } = node else { continue };
         let arg = |slot: &Option<Slot>| {
             let slot = (*slot)?;
-            if let Some(member) = own.get(&slot) {
-                return Some(Arg::Member(*member));
-            }
-            let known = operands.iter().position(|operand| *operand == slot);
-            Some(Arg::Operand(known.unwrap_or_else(|| {
+            Some(*known.entry(slot).or_insert_with(|| {
                 operands.push(slot);
-                operands.len() - 1
-            })))
+                Arg::Operand(operands.len() - 1)
+            }))
         };
         let args = inputs.iter().map(arg).collect();
         output = outputs.first().copied().flatten();
-        own.extend(output.map(|output| (output, members.len())));
+        known.extend(output.map(|output| (output, Arg::Member(members.len()))));
         members.push(Member { call, steps, args });
     }
     // Operands of one name would be one operand.
+    let mut named: HashMap<&str, usize> = HashMap::new();
+    for name in operands.iter().filter_map(|slot: &Slot| names.get(*slot)) {
+        *named.entry(name).or_default() += 1;
+    }
     let name = |(n, slot): (usize, &Slot)| match names.get(*slot) {
-        Some(name) if operands.iter().filter(|o| names.get(**o) == Some(name)).count() == 1 => {
-            name.clone()
-        }
+        Some(name) if named.get(name.as_str()) == Some(&1) => name.clone(),
         name => format!("{}#{n}", name.map_or("", String::as_str)),
     };
     let names = operands.iter().enumerate().map(name).collect();
@@ -278,7 +292,7 @@ impl Work {
         match self {
             Self::Chain(_) if !chains => {}
             Self::Chain(chain) => reads.extend(&chain.operands),
-            Self::Whole { inputs, .. } => reads.extend(inputs.iter().flatten()),
+            Self::Whole { inputs, .. } => reads.extend(inputs.iter().filter_map(|own| own.slot)),
             Self::If { condition, branches, .. } => {
                 reads.push(*condition);
                 for branch in branches {

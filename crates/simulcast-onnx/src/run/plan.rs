@@ -68,6 +68,8 @@ pub(super) struct Output {
     pub(super) slot: Slot,
     /// Whether nobody but the caller reads it, so that it may be made in the caller's memory.
     pub(super) alone: bool,
+    /// Whether a later output is the same value.
+    pub(super) again: bool,
     /// Its type, where it is held as codes.
     pub(super) code: Option<ElementType>,
 }
@@ -76,6 +78,8 @@ pub(super) struct Output {
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) inputs: Vec<Input>,
+    /// The numbers of the inputs, by name.
+    pub(super) named: HashMap<String, usize>,
     pub(super) outputs: Vec<Output>,
     /// What the model carries, and the defaults of inputs.
     pub(super) constants: Vec<(Slot, Arc<AnyArray>)>,
@@ -161,17 +165,26 @@ pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
     }
     let block = fuse(steps, &results, &planner.names, false);
     let (reads, others) = (block.reads(true), block.reads(false));
+    // How many outputs each value is, and of how many of them it still is to come.
+    let mut count: HashMap<Slot, usize> = HashMap::new();
+    results.iter().for_each(|slot| *count.entry(*slot).or_default() += 1);
+    let mut left = count.clone();
     for input in &mut inputs {
-        input.chained = !others.contains(&input.slot) && !results.contains(&input.slot);
+        input.chained = !others.contains(&input.slot) && !count.contains_key(&input.slot);
     }
     let output = |(&id, &slot): (&ValueId, &Slot)| {
-        let once = results.iter().filter(|other| **other == slot).count() == 1;
-        let alone = once && !reads.contains(&slot);
-        Output { name: graph.name_of(id).to_owned(), slot, alone, code: planner.code(slot) }
+        let alone = count.get(&slot) == Some(&1) && !reads.contains(&slot);
+        let again = left.get_mut(&slot).is_some_and(|left| {
+            *left -= 1;
+            *left > 0
+        });
+        let name = graph.name_of(id).to_owned();
+        Output { name, slot, alone, again, code: planner.code(slot) }
     };
     let outputs = graph.outputs.iter().zip(&results).map(output).collect();
+    let named = inputs.iter().enumerate().map(|(at, input)| (input.name.clone(), at)).collect();
     let slots = planner.names.len();
-    Ok(Plan { inputs, outputs, constants: planner.constants, block, slots })
+    Ok(Plan { inputs, named, outputs, constants: planner.constants, block, slots })
 }
 
 impl<'m> Planner<'m> {

@@ -41,6 +41,36 @@ fn a_value_that_two_chains_or_the_caller_read_is_an_array() {
 }
 
 #[test]
+fn inputs_come_in_any_order_and_each_once() {
+    let session = Build::new(17)
+        .input("a", &[2_i64])
+        .input("b", &[2_i64])
+        .input("c", &[2_i64])
+        .node("Sub", &["a", "b"], &["d"], &[])
+        .node("Concat", &["d", "c", "d"], &["e"], &[int("axis", 0)])
+        .bare_output("e")
+        .bare_output("d")
+        .bare_output("e");
+    let session = Session::new(&session.load()).unwrap();
+    let [a, b, c] = [1.0, 2.0, 4.0].map(|x| array![x, 10.0 * x].into_dyn());
+    let all = [("a", &a), ("b", &b), ("c", &c)];
+    let (e, d) = (array![-1_f32, -10.0, 4.0, 40.0, -1.0, -10.0], array![-1_f32, -10.0]);
+    let expected = [AnyArray::from(e.clone()), AnyArray::from(d), AnyArray::from(e)];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        assert_eq!(run(&session, &order.map(|n| all[n])).unwrap(), expected, "{order:?}");
+    }
+    // Twice, in whatever places: the input that is not there is missed only after that.
+    for order in
+        [[0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 1, 2], [2, 1, 1], [1, 2, 2], [2, 2, 1], [2, 0, 2]]
+    {
+        let error = run(&session, &order.map(|n| all[n])).unwrap_err();
+        assert!(matches!(error, RunError::Unexpected { .. }), "{order:?} {error}");
+    }
+    let error = run(&session, &[all[0], all[1], ("x", &c)]).unwrap_err();
+    assert!(matches!(error, RunError::Unexpected { .. }), "{error}");
+}
+
+#[test]
 fn long_chains_are_cut_and_compute_the_same() {
     let mut build = Build::new(17).input("x", &[4_i64]);
     for n in 0..100 {
