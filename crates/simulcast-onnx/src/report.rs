@@ -221,8 +221,7 @@ fn table(shown: &[&Checked]) -> String {
 #[derive(Default)]
 struct Row {
     text: String,
-    ends: [(usize, usize); Self::HEADING.len()],
-    filled: usize,
+    ends: Vec<(usize, usize)>,
 }
 
 impl Row {
@@ -271,10 +270,7 @@ impl Row {
         let start = self.text.len();
         // Texts in memory take everything.
         let _ = write(&mut self.text);
-        if let Some(end) = self.ends.get_mut(self.filled) {
-            *end = (self.text.len(), columns(&self.text[start..]));
-            self.filled += 1;
-        }
+        self.ends.push((self.text.len(), columns(&self.text[start..])));
     }
 
     /// The cells, each with the columns that it takes.

@@ -45,14 +45,14 @@ pub(super) struct Step {
 #[derive(Debug)]
 pub(super) enum Work {
     Chain(Chain),
-    Whole { call: Call, code: Whole, inputs: Vec<Input>, outputs: Vec<Option<Slot>> },
+    Whole { call: Call, code: Whole, inputs: Vec<Read>, outputs: Vec<Option<Slot>> },
     If { call: Call, condition: Slot, branches: [Block; 2], outputs: Vec<Option<Slot>> },
 }
 
-/// An input of a node.
+/// What a node reads as one of its inputs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Input {
-    /// Its value; `None` where it is left out.
+pub(super) struct Read {
+    /// The value; `None` where the input is left out.
     pub(super) slot: Option<Slot>,
     /// Whether nobody reads the value afterwards, not even as another input of the node.
     pub(super) last: bool,
@@ -245,7 +245,7 @@ fn read_by(raw: &Raw, reads: &mut Vec<Slot>) {
 fn whole(raw: Raw, names: &[String]) -> Option<Work> {
     Some(match raw {
         Raw::Node { call, code: Code::Whole(code), inputs, outputs } => {
-            let inputs = inputs.into_iter().map(|slot| Input { slot, last: false }).collect();
+            let inputs = inputs.into_iter().map(|slot| Read { slot, last: false }).collect();
             Work::Whole { call, code, inputs, outputs }
         }
         // Never: nodes of steps are in chains.
