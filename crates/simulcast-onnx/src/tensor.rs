@@ -190,14 +190,11 @@ impl Tensor {
     }
 
     /// The elements of a small tensor of whole numbers or truth values, where they are at hand; of
-    /// floats too, where each is a whole number and it is a scalar or a vector, as scales are.
+    /// floats too, where each is a whole number.
     #[must_use]
     pub fn ints(&self) -> Option<Vec<i64>> {
         let Data::Bytes(bytes) = &self.data else { return None };
-        let matrix = self.shape.len() > 1;
-        if self.elements() > FOLDED
-            || (matrix && matches!(self.element, ElementType::F32 | ElementType::F64))
-        {
+        if self.elements() > FOLDED {
             return None;
         }
         let bytes = bytes.as_slice();
@@ -363,8 +360,9 @@ impl<'a> Parts<'a> {
 /// A float as a whole number that it holds exactly.
 fn whole(value: f64) -> Option<i64> {
     // Up to 2^53 every whole number is a float of its own.
-    let fits = value.abs() <= 9_007_199_254_740_992.0 && value.fract() == 0.0;
-    fits.then_some(value as i64)
+    let number = value as i64;
+    let fits = value.abs() <= 9_007_199_254_740_992.0 && number as f64 == value;
+    fits.then_some(number)
 }
 
 /// Numbers in a field that is wider than the element type: each must fit.
