@@ -92,6 +92,19 @@ fn halves_are_computed_wide_and_rounded_once() -> Outcome {
     Ok(())
 }
 
+/// `np.float32(np.arctan(np.float16(1)))` is 0.78515625 too, where pi / 4 is 0.7853982.
+#[test]
+fn constants_are_rounded_to_their_type() -> Outcome {
+    let mut build = Builder::new(Promotion::Numpy);
+    let one = build.literal(Literal::Int(1));
+    let one = build.cast(one, DType::F16)?;
+    let angle = build.apply(Op::Arctan, &[one])?;
+    let root = build.cast(angle, DType::F32)?;
+    let result = build.finish(root)?.run(&[])?;
+    assert_eq!(result.typed::<f32>(), Some(ndarray::aview0(&0.785_156_25).into_dyn()));
+    Ok(())
+}
+
 #[test]
 fn views_reductions_and_text_are_stages_where_they_must() -> Outcome {
     use AxisPattern::{Keep, New};

@@ -524,7 +524,9 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
                     b.apply(*op, &all_args).unwrap()
                 });
                 let views: Vec<AnyView<'_>> = shown.iter().map(Data::view).collect();
-                Data::of(&program.run(&views).unwrap().view())
+                let made = Data::of(&program.run(&views).unwrap().view());
+                // A constant is stored as what it is, and so rounded.
+                if constant { cast(level, &cast(level, &made, dtype), wide(dtype)) } else { made }
             }
             Step::Insert(of) => Data { shape: shape.clone(), ..alone(*of).data },
             Step::Transpose(axes, of) => {
