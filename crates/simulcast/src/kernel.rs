@@ -300,16 +300,13 @@ macro_rules! body {
                     ins: [*const u8; $count],
                     len: usize,
                     strip: &Strip,
-                    ahead: Option<usize>,
+                    asked: usize,
                 ) {
                     let sizes = self.sizes();
                     // SAFETY: the caller keeps the conditions, and results are asked for within `len`.
                     unsafe {
                         stream::results::<R, WIDE>(out, len, strip, |to, from, count| {
-                            if let Some(operand) = ahead {
-                                let size = sizes[operand];
-                                stream::ask_ahead(ins[operand].wrapping_add(from * size), count * size);
-                            }
+                            stream::ask_for(asked, &ins, &sizes, from..from + count);
                             let ins = [$(ins[$index].add(match PATTERN >> $index & 1 {
                                 1 => 0,
                                 _ => from * size_of::<$name>(),
@@ -380,7 +377,7 @@ macro_rules! body {
                     far: Far,
                 ) {
                     let bytes = len * size_of::<R>();
-                    let ahead = far.only_or_wide(&self.sizes(), size_of::<R>());
+                    let asked = far.asked(&self.sizes(), size_of::<R>());
                     // SAFETY: the caller keeps the conditions; a closure that clones its only
                     // operand makes results of its type.
                     unsafe {
@@ -388,7 +385,7 @@ macro_rules! body {
                             return stream::copy::<WIDE>(out.cast(), ins[0], bytes);
                         }
                         match splat {
-                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, &Strip::NONE, ahead),)*
+                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, &Strip::NONE, asked),)*
                             _ => {}
                         }
                     }
@@ -416,7 +413,7 @@ macro_rules! body {
                     // SAFETY: the caller keeps the conditions.
                     unsafe {
                         match splat {
-                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, strip, None),)*
+                            $($pattern => self.past::<$pattern, WIDE>(out, ins, len, strip, 0),)*
                             _ => {}
                         }
                     }

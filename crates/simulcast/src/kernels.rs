@@ -51,9 +51,7 @@ pub(crate) use cast::cast;
 pub(crate) use chain::{Act, BLOCK, Bank, Chains, Place, Step};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) use chain::{Registers, chains};
-pub(crate) use fold::{
-    Abreast, Down, EIGHT, Fold, LEAF, RowFold, Rows, WIDE, abreast, fold, folds,
-};
+pub(crate) use fold::{Abreast, Down, Fold, LEAF, RowFold, Rows, WIDE, abreast, fold, folds};
 pub(crate) use half::half;
 pub(crate) use pair::{choice_by, pair};
 
@@ -279,23 +277,23 @@ use {bodies, body};
 
 /// The loops of one shim, one a pattern: of an operation with so many operands.
 macro_rules! patterns {
-    ($arity:expr, $shim:ident<$($type:ty),+ $(; $wide:literal)?> as $Kernel:ident) => {
+    ($arity:expr, $shim:ident<$($type:ty),+ $(; $vectors:tt)?> as $Kernel:ident) => {
         const {
             match $arity {
-                1 => &[$shim::<$($type,)+ 0 $(, $wide)?> as $Kernel] as &[$Kernel],
+                1 => &[$shim::<$($type,)+ 0 $(, $vectors)?> as $Kernel] as &[$Kernel],
                 2 => &[
-                    $shim::<$($type,)+ 0 $(, $wide)?>,
-                    $shim::<$($type,)+ 1 $(, $wide)?>,
-                    $shim::<$($type,)+ 2 $(, $wide)?>,
+                    $shim::<$($type,)+ 0 $(, $vectors)?>,
+                    $shim::<$($type,)+ 1 $(, $vectors)?>,
+                    $shim::<$($type,)+ 2 $(, $vectors)?>,
                 ],
                 _ => &[
-                    $shim::<$($type,)+ 0 $(, $wide)?>,
-                    $shim::<$($type,)+ 1 $(, $wide)?>,
-                    $shim::<$($type,)+ 2 $(, $wide)?>,
-                    $shim::<$($type,)+ 3 $(, $wide)?>,
-                    $shim::<$($type,)+ 4 $(, $wide)?>,
-                    $shim::<$($type,)+ 5 $(, $wide)?>,
-                    $shim::<$($type,)+ 6 $(, $wide)?>,
+                    $shim::<$($type,)+ 0 $(, $vectors)?>,
+                    $shim::<$($type,)+ 1 $(, $vectors)?>,
+                    $shim::<$($type,)+ 2 $(, $vectors)?>,
+                    $shim::<$($type,)+ 3 $(, $vectors)?>,
+                    $shim::<$($type,)+ 4 $(, $vectors)?>,
+                    $shim::<$($type,)+ 5 $(, $vectors)?>,
+                    $shim::<$($type,)+ 6 $(, $vectors)?>,
                 ],
             }
         }
@@ -489,13 +487,15 @@ unsafe fn past<B: Body, const PATTERN: usize>(
     len: usize,
     strip: &Strip,
 ) {
-    // As [`stream::Far::only_or_wide`]; of two operands, the first is mostly the larger one.
-    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>();
-    let asks = strip.is_none() && (wide || matches!(B::WEIGHT, Weight::Busy)) && PATTERN & 1 == 0;
+    // As [`stream::Far::asked`]; of operands that move, the first is mostly the largest one.
+    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>() && PATTERN & 1 == 0;
+    let asks =
+        strip.is_none() && (wide || matches!(B::WEIGHT, Weight::Busy) || stream::likes_help());
+    let first = PATTERN.trailing_ones() as usize;
+    let size = [size_of::<B::A>(), size_of::<B::B>(), size_of::<B::C>()][first];
     let some = |out: *mut B::Out, from: usize, len: usize| {
         if asks {
-            let size = size_of::<B::A>();
-            stream::ask_ahead(ins[0].wrapping_add(from * size), len * size);
+            stream::ask_ahead(ins[first].wrapping_add(from * size), len * size);
         }
         // SAFETY: the caller keeps the invariant.
         unsafe { some::<B, PATTERN, true>(out, ins, from, len) };

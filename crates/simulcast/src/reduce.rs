@@ -24,15 +24,17 @@ mod loops;
 
 use std::ops::Range;
 
-use self::loops::{ROWS, RUN, across, run};
+use self::loops::{ROWS, RUN, across, asks, run};
 use crate::Addend;
 use crate::inline::Inline;
-use crate::kernels::EIGHT;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
 use crate::parts::share;
 use crate::threads;
 
+/// The rows that are joined at a time: with more of them, lines that are a power of two apart would push each
+/// other out of the first-level cache.
+pub(crate) const EIGHT: usize = 8;
 /// The neighbours of a unit across, and along.
 const WIDE: usize = 4096;
 const NARROW: usize = 64;
@@ -341,6 +343,7 @@ impl<T: Addend> Work<T> {
         let (from, _, width) = reduction.unit(unit);
         let from = grad.wrapping_offset(from);
         let summed = &reduction.summed[..];
+        let asks = asks::<T>(reduction);
         for leaf in leaves {
             self.leaf.clear();
             self.leaf.resize(width * reduction.abreast, T::NEUTRAL);
@@ -352,7 +355,7 @@ impl<T: Addend> Work<T> {
                 let mut at = from.wrapping_offset(offset + start.cast_signed() * inner.out);
                 for sum in &mut self.leaf {
                     // SAFETY: the run lies within the gradient.
-                    *sum = unsafe { run::<T, WIDE>(at, len, inner.out) };
+                    *sum = unsafe { run::<T, WIDE>(at, len, inner.out, asks) };
                     at = at.wrapping_offset(reduction.row.out);
                 }
             } else {

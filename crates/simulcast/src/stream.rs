@@ -4,7 +4,7 @@
 //! large to be found in a cache afterwards, that read is a third of the traffic of `a + b`, and
 //! half of that of a copy. So large outputs are computed a few lines at a time, which the compiler
 //! keeps in registers where it can, and moved on with stores that do not read. Reading is mostly left
-//! to the hardware, which does not like to be helped; but see [`Far`].
+//! to the hardware, which does not always like to be helped: see [`Far`] and [`likes_help`].
 //!
 //! Stores take their turn: an ordinary one that follows waits until those before it have gone to memory, and the next
 //! ones wait for it. So rows of two lines are written by one loop that keeps all in registers ([`Strip`]).
@@ -151,6 +151,24 @@ pub(crate) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// Whether the hardware reads faster what it was asked for, in loops of a few instructions too. Intel's looks no further than
+/// to the end of a page: from memory, it then takes up to a quarter less time, and from a last-level cache up to a
+/// twentieth more. AMD's is slower for it.
+#[inline]
+pub(crate) fn likes_help() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        static LIKES: OnceLock<bool> = OnceLock::new();
+        *LIKES.get_or_init(|| {
+            let maker = cpuid(0, 0);
+            let name = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
+            name.as_flattened() == b"GenuineIntel"
+        })
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    false
+}
+
 /// The operands that come from memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Far {
@@ -170,12 +188,14 @@ impl Far {
         self.one().filter(|_| self.beside)
     }
 
-    /// The same, or an operand that is read beside another for results of a smaller size: then it is all
-    /// that memory is busy with.
+    /// The operands to ask for where loops are light, a bit for each: all, where the hardware likes that, or the
+    /// [only](Self::only) one, or one that is read beside another for results of a smaller size: then it is all that
+    /// memory is busy with.
     #[inline(always)]
-    pub(crate) fn only_or_wide(self, sizes: &[usize], size: usize) -> Option<usize> {
+    pub(crate) fn asked(self, sizes: &[usize], size: usize) -> usize {
         let wide = |number: usize| sizes.len() == 2 && sizes[number] >= 2 * size;
-        self.one().filter(|&number| self.beside || wide(number))
+        let one = self.one().is_some_and(|number| self.beside || wide(number));
+        if one || likes_help() { self.operands } else { 0 }
     }
 
     /// The operand, where there is one.
@@ -204,6 +224,23 @@ const AHEAD: usize = 16384;
 pub(crate) fn ask_ahead(at: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(LINE) {
         prefetch(at.wrapping_add(AHEAD + line));
+    }
+}
+
+/// [`ask_ahead`] for some elements of operands, a bit for each.
+#[inline(always)]
+pub(crate) fn ask_for(
+    operands: usize,
+    ins: &[*const u8],
+    sizes: &[usize],
+    elements: std::ops::Range<usize>,
+) {
+    let mut left = operands;
+    while left != 0 {
+        let number = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let at = ins[number].wrapping_add(elements.start * sizes[number]);
+        ask_ahead(at, elements.len() * sizes[number]);
     }
 }
 
@@ -370,11 +407,21 @@ pub(crate) unsafe fn results<R, const WIDE: bool>(
 ///
 /// # Safety
 ///
-/// `dst` is at a line and valid for one; `WIDE` as in [`results`].
+/// `dst` is at a line and valid for one; the machine has AVX, with `LONG` AVX-512, and the caller is compiled for it.
 #[inline(always)]
-pub(crate) unsafe fn line<const WIDE: bool>(dst: *mut u8, line: &[u32; LINE / 4]) {
-    // SAFETY: the caller keeps the conditions.
-    unsafe { lines::<u32, WIDE>(dst, line.as_ptr().cast(), LINE) };
+pub(crate) unsafe fn line<const LONG: bool>(dst: *mut u8, line: &[u32; LINE / 4]) {
+    // SAFETY: the caller keeps the conditions; a vector of AVX-512 is a line.
+    unsafe {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if LONG {
+            use std::arch::x86_64::{__m512i, _mm512_stream_si512};
+            return _mm512_stream_si512(
+                dst.cast(),
+                line.as_ptr().cast::<__m512i>().read_unaligned(),
+            );
+        }
+        lines::<u32, true>(dst, line.as_ptr().cast(), LINE);
+    }
 }
 
 /// Moves whole lines past the caches: as vectors of what was written there, so that the compiler makes
@@ -495,15 +542,25 @@ pub(crate) unsafe fn copy_strip<const WIDE: bool>(
 #[inline(always)]
 pub(crate) unsafe fn edge(dst: *mut u8, src: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if (dst.addr() | bytes).is_multiple_of(4) {
-        for at in (0..bytes).step_by(4) {
-            // SAFETY: both have that many bytes, and `dst` is aligned.
-            unsafe {
-                let word = src.add(at).cast::<i32>().read_unaligned();
-                std::arch::x86_64::_mm_stream_si32(dst.add(at).cast(), word);
+    {
+        use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si32, _mm_stream_si128};
+        let both = dst.addr() | bytes;
+        if both.is_multiple_of(4) {
+            // Mostly it is whole vectors: that is where allocators begin.
+            let step = if both.is_multiple_of(16) { 16 } else { 4 };
+            for at in (0..bytes).step_by(step) {
+                // SAFETY: both have that many bytes, and `dst` is aligned.
+                unsafe {
+                    let (from, to) = (src.add(at), dst.add(at));
+                    if step == 16 {
+                        _mm_stream_si128(to.cast(), _mm_loadu_si128(from.cast()));
+                    } else {
+                        _mm_stream_si32(to.cast(), from.cast::<i32>().read_unaligned());
+                    }
+                }
             }
+            return;
         }
-        return;
     }
     // SAFETY: the caller keeps the invariant.
     unsafe { ptr::copy_nonoverlapping(src, dst, bytes) };

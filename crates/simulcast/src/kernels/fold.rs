@@ -28,7 +28,7 @@ use crate::level::Level;
 use crate::{DType, Op};
 
 pub(crate) use abreast::Abreast;
-pub(crate) use down::{Down, EIGHT};
+pub(crate) use down::Down;
 pub(crate) use operations::abreast;
 pub(crate) use rows::{RowFold, Rows};
 

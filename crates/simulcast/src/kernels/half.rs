@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A line of results is made at a time, in registers, from which it goes to its place or past the
-//! caches.
+//! caches. That takes so many instructions that a processor sees few lines of memory ahead: those are asked for.
 
 use std::hint::select_unpredictable;
 
@@ -35,40 +35,69 @@ const _: () = assert!(size_of::<Line>() == LINE && size_of::<[f16; LANES]>() == 
 /// The upper one of two.
 const UPPER: u32 = 0xffff_0000;
 
+/// What the loops are compiled for: vectors of the baseline, of AVX2 with F16C, or of AVX-512.
+const BASELINE: usize = 0;
+const SHORT: usize = 1;
+const LONG: usize = 2;
+
 /// A type of 16 bits.
 trait Half: Addend<Sum = f32> {
     /// A line of them as floats.
     ///
     /// # Safety
     ///
-    /// With `WIDE`, the caller is compiled for AVX2 and F16C.
-    unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide;
+    /// The caller is compiled for those vectors.
+    unsafe fn widened<const VECTORS: usize>(line: &Line) -> Wide;
 
     /// The nearest ones of what an operation makes of lines of them.
     ///
     /// # Safety
     ///
     /// As [`Half::widened`].
-    unsafe fn rounded<const WIDE: bool>(values: Wide) -> Line;
+    unsafe fn rounded<const VECTORS: usize>(values: Wide) -> Line;
 }
 
 impl Half for f16 {
     #[inline(always)]
-    unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide {
+    unsafe fn widened<const VECTORS: usize>(line: &Line) -> Wide {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if VECTORS == LONG {
+            use std::arch::x86_64::{__m256i, __m512, _mm512_cvtph_ps};
+            // SAFETY: the caller has the instructions; both are as many bytes of numbers.
+            return unsafe {
+                let halves = std::mem::transmute::<Line, [__m256i; 2]>(*line);
+                let values = [_mm512_cvtph_ps(halves[0]), _mm512_cvtph_ps(halves[1])];
+                std::mem::transmute::<[__m512; 2], Wide>(values)
+            };
+        }
         let from = (&raw const *line).cast::<Self>();
         // SAFETY: a line is as many elements, and the caller has the instructions.
         unsafe {
-            [
-                Self::widen_all::<WIDE, TOGETHER>(from),
-                Self::widen_all::<WIDE, TOGETHER>(from.add(TOGETHER)),
-            ]
+            let last = from.add(TOGETHER);
+            if VECTORS == BASELINE {
+                [Self::widen_all::<false, TOGETHER>(from), Self::widen_all::<false, TOGETHER>(last)]
+            } else {
+                [Self::widen_all::<true, TOGETHER>(from), Self::widen_all::<true, TOGETHER>(last)]
+            }
         }
     }
 
     #[inline(always)]
-    unsafe fn rounded<const WIDE: bool>(values: Wide) -> Line {
+    unsafe fn rounded<const VECTORS: usize>(values: Wide) -> Line {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if WIDE {
+        if VECTORS == LONG {
+            use std::arch::x86_64::{
+                __m256i, __m512, _MM_FROUND_TO_NEAREST_INT as NEAREST, _mm512_cvtps_ph,
+            };
+            // SAFETY: the caller has the instructions; both are as many bytes of numbers.
+            return unsafe {
+                let [a, b] = std::mem::transmute::<Wide, [__m512; 2]>(values);
+                let halves = [_mm512_cvtps_ph::<NEAREST>(a), _mm512_cvtps_ph::<NEAREST>(b)];
+                std::mem::transmute::<[__m256i; 2], Line>(halves)
+            };
+        }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if VECTORS == SHORT {
             use std::arch::x86_64::{
                 __m256, __m256i, _MM_FROUND_TO_NEAREST_INT as NEAREST, _mm256_cvtps_ph,
                 _mm256_set_m128i,
@@ -94,7 +123,7 @@ impl Half for f16 {
 
 impl Half for bf16 {
     #[inline(always)]
-    unsafe fn widened<const WIDE: bool>(line: &Line) -> Wide {
+    unsafe fn widened<const VECTORS: usize>(line: &Line) -> Wide {
         let mut values = [[0.0; TOGETHER]; 2];
         for (at, both) in line.iter().enumerate() {
             values[0][at] = f32::from_bits(both << 16);
@@ -106,7 +135,7 @@ impl Half for bf16 {
     /// A NaN needs no care: it is an operand's or the machine's own, and its last bits are 0, so that
     /// it is not rounded.
     #[inline(always)]
-    unsafe fn rounded<const WIDE: bool>([lower, upper]: Wide) -> Line {
+    unsafe fn rounded<const VECTORS: usize>([lower, upper]: Wide) -> Line {
         let (mut first, mut last) = ([0; TOGETHER], [0; TOGETHER]);
         for (at, (lower, upper)) in lower.into_iter().zip(upper).enumerate() {
             let (lower, upper) = (lower.to_bits(), upper.to_bits());
@@ -178,11 +207,16 @@ pub(crate) fn half(op: Op, dtype: DType, level: Level) -> Option<Loops> {
 
 fn table<T: Half, E: Each>(level: Level) -> Loops {
     let (each, past) = match level.kind() {
-        Kind::Baseline => (patterns!(E::ARITY, halves<T, E; false> as Kernel), &[] as &[Past]),
+        Kind::Baseline => (patterns!(E::ARITY, halves<T, E; BASELINE> as Kernel), &[] as &[Past]),
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => (
-            patterns!(E::ARITY, halves_avx2<T, E> as Kernel),
-            patterns!(E::ARITY, past_avx2<T, E> as Past),
+        Kind::Avx2 => (
+            patterns!(E::ARITY, halves_avx2<T, E; SHORT> as Kernel),
+            patterns!(E::ARITY, past_avx2<T, E; SHORT> as Past),
+        ),
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => (
+            patterns!(E::ARITY, halves_avx512<T, E; LONG> as Kernel),
+            patterns!(E::ARITY, past_avx512<T, E; LONG> as Past),
         ),
     };
     Loops { each, past, slow: false }
@@ -194,13 +228,13 @@ compiled_for_levels! {
     /// # Safety
     ///
     /// As there, and the machine has the features.
-    unsafe fn halves_avx2<T: Half, E: Each, const PATTERN: usize>(
+    unsafe fn halves_avx2, halves_avx512<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize>(
         out: *mut u8,
         ins: [*const u8; 3],
         len: usize,
     ) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { halves::<T, E, PATTERN, true>(out, ins, len) }
+        unsafe { halves::<T, E, PATTERN, VECTORS>(out, ins, len) }
     }
 }
 
@@ -210,38 +244,38 @@ compiled_for_levels! {
     /// # Safety
     ///
     /// As there, and the machine has the features.
-    unsafe fn past_avx2<T: Half, E: Each, const PATTERN: usize>(
+    unsafe fn past_avx2, past_avx512<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize>(
         out: *mut u8,
         ins: [*const u8; 3],
         len: usize,
         strip: &Strip,
     ) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { past::<T, E, PATTERN>(out, ins, len, strip) }
+        unsafe { past::<T, E, PATTERN, VECTORS>(out, ins, len, strip) }
     }
 }
 
 /// # Safety
 ///
-/// The invariant of kernels; with `WIDE` the caller is compiled for AVX2 and F16C.
+/// The invariant of kernels, and the caller is compiled for those vectors.
 #[inline(always)]
-unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize>(
     out: *mut u8,
     ins: [*const u8; 3],
     len: usize,
 ) {
     // SAFETY: the caller keeps the conditions.
-    unsafe { row::<T, E, PATTERN, WIDE, false>(out, ins, len) };
+    unsafe { row::<T, E, PATTERN, VECTORS, false>(out, ins, len, false) };
 }
 
 /// The same, with results that go past the caches.
 ///
 /// # Safety
 ///
-/// As [`halves`], and that of [`Past`]; the caller is compiled for AVX2 and F16C.
+/// As [`halves`], and that of [`Past`].
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn past<T: Half, E: Each, const PATTERN: usize>(
+unsafe fn past<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize>(
     out: *mut u8,
     ins: [*const u8; 3],
     len: usize,
@@ -254,7 +288,7 @@ unsafe fn past<T: Half, E: Each, const PATTERN: usize>(
         let moved = |n: usize| ins[n].wrapping_add(if PATTERN >> n & 1 == 1 { 0 } else { at });
         let ins = [moved(0), moved(1), ins[2]];
         // SAFETY: the caller keeps the conditions.
-        unsafe { row::<T, E, PATTERN, true, true>(to, ins, each) };
+        unsafe { row::<T, E, PATTERN, VECTORS, true>(to, ins, each, strip.is_none()) };
         to = to.wrapping_offset(strip.pitch);
     }
 }
@@ -282,9 +316,9 @@ impl<T: Half, const PATTERN: usize, const NUMBER: usize> Operand<T, PATTERN, NUM
     ///
     /// # Safety
     ///
-    /// There are so many, a line at most, unless it repeats; `WIDE` as in [`Half::widened`].
+    /// There are so many, a line at most, unless it repeats; `VECTORS` as in [`Half::widened`].
     #[inline(always)]
-    unsafe fn line<const WIDE: bool>(&self, at: usize, count: usize) -> Wide {
+    unsafe fn line<const VECTORS: usize>(&self, at: usize, count: usize) -> Wide {
         if Self::REPEATS {
             return self.one;
         }
@@ -292,25 +326,26 @@ impl<T: Half, const PATTERN: usize, const NUMBER: usize> Operand<T, PATTERN, NUM
         unsafe {
             let from = self.from.add(at);
             if count == LANES {
-                return T::widened::<WIDE>(&from.cast::<Line>().read_unaligned());
+                return T::widened::<VECTORS>(&from.cast::<Line>().read_unaligned());
             }
             let mut line = [0; TOGETHER];
             line.as_mut_ptr().cast::<T>().copy_from_nonoverlapping(from, count);
-            T::widened::<WIDE>(&line)
+            T::widened::<VECTORS>(&line)
         }
     }
 }
 
-/// A row, whose results go past the caches or not.
+/// A row, whose results go past the caches or not; what comes after it may be asked for.
 ///
 /// # Safety
 ///
 /// As [`halves`].
 #[inline(always)]
-unsafe fn row<T: Half, E: Each, const PATTERN: usize, const WIDE: bool, const PAST: bool>(
+unsafe fn row<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize, const PAST: bool>(
     out: *mut u8,
     ins: [*const u8; 3],
     len: usize,
+    asks: bool,
 ) {
     /// The results from `at` on: `count` of them, and anything after them.
     ///
@@ -318,7 +353,7 @@ unsafe fn row<T: Half, E: Each, const PATTERN: usize, const WIDE: bool, const PA
     ///
     /// As [`Operand::line`], for both.
     #[inline(always)]
-    unsafe fn results<T: Half, E: Each, const PATTERN: usize, const WIDE: bool>(
+    unsafe fn results<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize>(
         a: &Operand<T, PATTERN, 0>,
         b: &Operand<T, PATTERN, 1>,
         at: usize,
@@ -326,15 +361,15 @@ unsafe fn row<T: Half, E: Each, const PATTERN: usize, const WIDE: bool, const PA
     ) -> Line {
         // SAFETY: the caller keeps the conditions; an operand that is not there is not read.
         unsafe {
-            let x = a.line::<WIDE>(at, count);
-            let y = if E::ARITY == 2 { b.line::<WIDE>(at, count) } else { x };
+            let x = a.line::<VECTORS>(at, count);
+            let y = if E::ARITY == 2 { b.line::<VECTORS>(at, count) } else { x };
             let mut values = x;
             for (values, y) in values.iter_mut().zip(&y) {
                 for (value, &y) in values.iter_mut().zip(y) {
                     *value = E::at(*value, y);
                 }
             }
-            T::rounded::<WIDE>(values)
+            T::rounded::<VECTORS>(values)
         }
     }
 
@@ -350,17 +385,29 @@ unsafe fn row<T: Half, E: Each, const PATTERN: usize, const WIDE: bool, const PA
         let a = Operand::<T, PATTERN, 0>::new(ins[0].cast());
         let b = Operand::<T, PATTERN, 1>::new(ins[1].cast());
         for at in (head..done).step_by(LANES) {
-            let line = results::<T, E, PATTERN, WIDE>(&a, &b, at, LANES);
-            if PAST {
-                stream::line::<WIDE>(out.add(at).cast(), &line);
+            // Of operands that move, the first is mostly the largest one.
+            if asks {
+                let first = ins[PATTERN.trailing_ones() as usize];
+                stream::ask_ahead(first.wrapping_add(at * size_of::<T>()), LINE);
+            }
+            let line = results::<T, E, PATTERN, VECTORS>(&a, &b, at, LANES);
+            if PAST && VECTORS == LONG {
+                stream::line::<true>(out.add(at).cast(), &line);
+            } else if PAST {
+                stream::line::<false>(out.add(at).cast(), &line);
             } else {
                 out.add(at).cast::<Line>().write_unaligned(line);
             }
         }
         for (from, to) in [(0, head), (done, len)] {
             if from < to {
-                let line = results::<T, E, PATTERN, WIDE>(&a, &b, from, to - from);
-                out.add(from).copy_from_nonoverlapping((&raw const line).cast(), to - from);
+                let line = results::<T, E, PATTERN, VECTORS>(&a, &b, from, to - from);
+                let (place, made) = (out.add(from), (&raw const line).cast::<T>());
+                if PAST {
+                    stream::edge(place.cast(), made.cast(), (to - from) * size_of::<T>());
+                } else {
+                    place.copy_from_nonoverlapping(made, to - from);
+                }
             }
         }
     }

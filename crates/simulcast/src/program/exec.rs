@@ -10,7 +10,6 @@
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 use super::chain;
 use super::code::{Code, From, Kernels, ROOM, Slot};
@@ -172,7 +171,8 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
             unsafe { self.dense(made, ins, splat, EACH / size) };
         }
         let (loops, past) = (self.code.instructions.len(), self.code.past);
-        let ask = if past && (loops >= LONG || far.only().is_some()) { far.operands } else { 0 };
+        let asks = loops >= LONG || far.only().is_some() || stream::likes_help();
+        let ask = if past && asks { far.operands } else { 0 };
         let whole = if past && loops > 1 { STREAMED / size } else { EACH / size };
         // The first results end at a line, so that all others are whole lines.
         let mut count = whole - out.addr() % stream::LINE / size;
@@ -453,18 +453,6 @@ impl<const N: usize> Drop for Interpreter<'_, N> {
     }
 }
 
-/// Asks for elements of leaves ahead of time, a bit for each leaf.
-#[inline(always)]
-fn ask_for(leaves: usize, ins: &[*const u8], sizes: &[usize], elements: Range<usize>) {
-    let mut left = leaves;
-    while left != 0 {
-        let leaf = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let at = ins[leaf].wrapping_add(elements.start * sizes[leaf]);
-        stream::ask_ahead(at, elements.len() * sizes[leaf]);
-    }
-}
-
 /// The loops of code that is one instruction on leaves and constants, not all of which repeat, with their pattern, and
 /// what they read: such code needs no tiles at all.
 struct Lone {
@@ -538,7 +526,7 @@ unsafe fn run(
         Past::Asking(leaves) => (true, leaves),
     };
     if let Some(Lone { kernels, pattern, pointers }) = lone(code, ins, splat) {
-        ask_for(ask, ins, &code.sizes, 0..len);
+        stream::ask_for(ask, ins, &code.sizes, 0..len);
         // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
         return unsafe { kernels.call(pattern, past).run(out, pointers, len) };
     }
@@ -574,7 +562,7 @@ unsafe fn run(
         for one in &mut *active {
             if asked < part && ask != 0 {
                 let upto = (asked + each).min(part);
-                ask_for(ask, ins, &code.sizes, done + asked..done + upto);
+                stream::ask_for(ask, ins, &code.sizes, done + asked..done + upto);
                 asked = upto;
             }
             // SAFETY: a tile fits in its register; leaves and output advance by what is done,

@@ -1,13 +1,12 @@
 //! The loops of a reduction: runs and rows, compiled into the caller for its level.
 //!
-//! Reading is what takes time. Along a run the hardware sees what comes next; across rows it does not,
+//! Reading is what takes time. Along a run the hardware sees what comes next, most of it; across rows it does not,
 //! and is asked for lines some rows ahead, a few at a time.
 
-use super::{Reduction, count, offsets};
+use super::{EIGHT, Reduction, count, offsets};
 use crate::Addend;
-use crate::kernels::EIGHT;
 use crate::nest::Loop;
-use crate::stream::{FAR, LINE, prefetch};
+use crate::stream::{self, FAR, LINE, prefetch};
 
 /// The elements of a run that a leaf along sums, and how many of them at a time.
 pub(super) const RUN: usize = 16 * BLOCK;
@@ -22,7 +21,13 @@ const AHEAD: usize = 32 << 10;
 const TOGETHER: usize = 32;
 const FEW: usize = 8;
 
-/// The sum of one run: sums of blocks, then those in pairs.
+/// Whether what follows in a run is asked for.
+pub(super) fn asks<T: Addend>(reduction: &Reduction) -> bool {
+    let far = reduction.elements.saturating_mul(size_of::<T>()) >= FAR;
+    far && stream::likes_help()
+}
+
+/// The sum of one run: sums of blocks, then those in pairs. What follows it may be asked for.
 ///
 /// # Safety
 ///
@@ -33,13 +38,14 @@ pub(super) unsafe fn run<T: Addend, const WIDE: bool>(
     from: *const T,
     len: usize,
     stride: isize,
+    asks: bool,
 ) -> T::Sum {
     let mut blocks = [T::NEUTRAL; RUN / BLOCK];
     let mut done = 0_usize;
     loop {
         let from = from.wrapping_offset(done.cast_signed() * stride);
         // SAFETY: the caller keeps the conditions.
-        let sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - done), stride) };
+        let sum = unsafe { block::<T, WIDE>(from, BLOCK.min(len - done), stride, asks) };
         if len <= BLOCK {
             return sum;
         }
@@ -82,7 +88,12 @@ fn add<T: Addend, const N: usize>(sums: &mut [T::Sum; N], more: [T::Sum; N]) {
 /// `from` reaches `len` elements with that stride; with `WIDE`, the caller is compiled for AVX2 and
 /// F16C.
 #[inline(always)]
-unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride: isize) -> T::Sum {
+unsafe fn block<T: Addend, const WIDE: bool>(
+    from: *const T,
+    len: usize,
+    stride: isize,
+    asks: bool,
+) -> T::Sum {
     // SAFETY: by the condition of this function.
     let element = |at: usize| unsafe { from.offset(at.cast_signed() * stride).read() }.widen();
     let whole = len / TOGETHER * TOGETHER;
@@ -92,6 +103,9 @@ unsafe fn block<T: Addend, const WIDE: bool>(from: *const T, len: usize, stride:
         if stride == 1 {
             let mut own = sums;
             for at in (0..whole).step_by(TOGETHER) {
+                if asks {
+                    stream::ask_ahead(from.wrapping_add(at).cast(), TOGETHER * size_of::<T>());
+                }
                 // SAFETY: by the conditions of this function.
                 let more = unsafe { T::widen_all::<WIDE, TOGETHER>(from.add(at)) };
                 add::<T, TOGETHER>(&mut own, more);

@@ -5,11 +5,8 @@
 
 use super::{Joint, WIDE};
 use crate::level::{Kind, Level, compiled_for_levels};
+use crate::reduce::EIGHT;
 use crate::stream::{LINE, prefetch};
-
-/// The rows that are joined at a time: with more of them, lines that are a power of two apart would push each
-/// other out of the first-level cache.
-pub(crate) const EIGHT: usize = 8;
 
 /// `to[c]` becomes the fold of element `c` of every row: `count` of them, of rows that begin at these places,
 /// at least one. Where it is `more`, it held the fold of rows before them, and goes on from there; where rows

@@ -5,9 +5,9 @@ use super::folding::{Folding, Spare};
 use super::operation::Arg;
 use super::pile::Pile;
 use super::task::{BLOCK, FoldTask, Shared};
-use crate::kernels::EIGHT;
 use crate::line::{Line, room};
 use crate::parts::share;
+use crate::reduce::EIGHT;
 use crate::stream::FAR;
 
 /// The parts that there should be at least, whoever does them.
