@@ -1,6 +1,6 @@
 //! Programs whose results no cache holds: their bits are those of the same program on a few rows at a time, which stay in one.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, ArrayViewMut2, Axis};
 use simulcast::{AnyView, AnyViewMut, DType, Expr, Level, Promotion};
 
 /// One step and several; functions; values that wait for one, two and three others.
@@ -86,6 +86,40 @@ fn calls_that_come_back_have_the_same_bits_whichever_way_their_results_go() {
             program.on(&views).collect_into(&mut AnyViewMut::from(&mut *out)).unwrap();
             // No zeros of two signs, and nothing that is unlike itself.
             assert!(*first.get_or_insert_with(|| out.clone()) == out, "{text}, call {call}");
+        }
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_3050]
+#[test]
+fn large_results_begin_anywhere_in_a_line() {
+    // Rows of whole lines, and one that no tile ends with.
+    let (rows, columns) = (40_961, 64);
+    let a = Array2::from_shape_fn((rows, columns), |(i, j)| (i * 7 + j) as f32 / 4096.0);
+    let b = Array1::from_shape_fn(columns, |j| j as f32 - 0.5);
+    let mut memory = vec![7.5_f32; rows * columns + 64];
+    for text in ["a + b", "a * b + 1", "(a - b) * b + a", "exp(a - b)"] {
+        let types = [("a", DType::F32), ("b", DType::F32)];
+        let program = Expr::parse(text).unwrap().compile(&types, Promotion::Numpy).unwrap();
+        for level in [Level::avx2(), Level::avx512()].into_iter().flatten() {
+            let program = program.clone().at_level(level).unwrap();
+            let row = |at: usize| {
+                let own = a.row(at);
+                let views: [AnyView<'_>; 2] = [(&own).into(), (&b).into()];
+                program.run(&views).unwrap().into_typed::<f32>().unwrap()
+            };
+            for first in [0, 4, 17] {
+                memory.fill(7.5);
+                let (before, rest) = memory.split_at_mut(first);
+                let (own, after) = rest.split_at_mut(rows * columns);
+                let mut out = ArrayViewMut2::from_shape((rows, columns), own).unwrap();
+                let views: [AnyView<'_>; 2] = [(&a).into(), (&b).into()];
+                program.on(&views).collect_into(&mut AnyViewMut::from(&mut *out)).unwrap();
+                for at in (0..40).chain(rows / 2..rows / 2 + 40).chain(rows - 40..rows) {
+                    assert_eq!(out.row(at).into_dyn(), row(at), "{text}, row {at}");
+                }
+                assert!(before.iter().chain(&*after).all(|&n| n == 7.5));
+            }
         }
     }
 }

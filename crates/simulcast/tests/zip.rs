@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
 use common::{Stored, shapes, shown, stored};
 use ndarray::{
-    Array1, Array2, Array3, Array4, ArrayBase, ArrayD, Axis, Dimension as _, Ix1, Ix2,
-    Zip as NdZip, array, aview0, s,
+    Array1, Array2, Array3, Array4, ArrayBase, ArrayD, ArrayViewMut2, Axis, Dimension as _, Ix1,
+    Ix2, Zip as NdZip, array, aview0, s,
 };
 use proptest::prelude::*;
 use simulcast::{Level, NamedAxes, Rule, try_zip, try_zip_by, zip, zip_by};
@@ -402,4 +402,37 @@ fn large_results_of_any_type_come_out_right() {
     assert!(shown.iter().zip(0..).all(|(&name, n)| name == names[n % 2]));
     let doubled = zip((&x,)).par_map(|&x| u64::from(x) * 2);
     assert!(doubled.iter().zip(0_u64..).all(|(&twice, n)| twice == 2 * n));
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn large_results_begin_anywhere_in_a_line() {
+    macro_rules! check {
+        ($($type:ty)*) => { $({
+            // Rows of whole lines, as many as no cache holds with debug assertions, and one that no tile ends with.
+            let columns = 256 / size_of::<$type>();
+            let rows = 40_961;
+            let make = |n: usize| (n * 7919 % 251) as $type;
+            let a = Array2::from_shape_fn((rows, columns), |(i, j)| make(i * columns + j));
+            let (b, c) = (Array1::from_shape_fn(columns, make), aview0(&(3 as $type)));
+            let mut memory = vec![9 as $type; rows * columns + 256];
+            for first in [0, 1, 4] {
+                memory.fill(9 as $type);
+                let (before, rest) = memory.split_at_mut(64 + first);
+                let (own, after) = rest.split_at_mut(rows * columns);
+                let mut out = ArrayViewMut2::from_shape((rows, columns), own).unwrap();
+                for threads in [false, true] {
+                    out.fill(0 as $type);
+                    let add = |a: &$type, b: &$type, c: &$type| a % 16 as $type + b % 16 as $type + c;
+                    let all = zip((&a, &b, c));
+                    if threads { all.par_map_into(&mut out, add) } else { all.map_into(&mut out, add) }
+                    for ((i, j), &sum) in out.indexed_iter() {
+                        assert_eq!(sum, add(&a[[i, j]], &b[j], &3), "{first}: {i}, {j}");
+                    }
+                }
+                assert!(before.iter().chain(&*after).all(|&n| n == 9));
+            }
+        })* };
+    }
+    check! { u32 u64 }
 }

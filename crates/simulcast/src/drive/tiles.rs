@@ -153,19 +153,39 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
         }
     }
     let depth = group.len();
+    // Where rows are whole lines that begin within one, so would every tile. But if what is packed is the same in every row,
+    // tiles may begin within rows as well.
+    let periodic = job.stream.all()
+        && !back
+        && whole.steps == 1
+        && (0..N).all(|n| lies[n] != Lie::Packed || first.ins[n] == 0);
+    let in_line = |at: &At<B::Out, N>| {
+        let bytes = at.out.addr().wrapping_neg() % stream::LINE;
+        if periodic && steps > 1 && first.len > steps && bytes.is_multiple_of(size) {
+            bytes / size
+        } else {
+            0
+        }
+    };
 
     let mut walk = Walk::new(outer, At::start(job, sizes));
     loop {
         // End the first tile at a line, so that all others are whole lines.
         let head = if job.stream.any() { whole.first(walk.at.out.addr(), steps) } else { steps };
         let head = head.min(first.len);
+        // The results that the first tile has more than others, of which it needs one row more then.
+        let phase = in_line(&walk.at);
+        let (head, steps) = if phase > 0 { (steps - 1, steps - 1) } else { (head, steps) };
         // Most rows are one tile, and a division takes as long as a short one of them.
         let tiles = if head == first.len { 1 } else { 1 + (first.len - head).div_ceil(steps) };
         for tile in 0..tiles {
             let tile = if back { tiles - 1 - tile } else { tile };
             let done = if tile == 0 { 0 } else { head + (tile - 1) * steps };
             let count = (head + tile * steps).min(first.len) - done;
-            let at = walk.at.moved(first, done.cast_signed(), sizes);
+            let mut at = walk.at.moved(first, done.cast_signed(), sizes);
+            let before = if tile == 0 { 0 } else { phase };
+            let after = if tile + 1 == tiles { 0 } else { phase };
+            at.out = at.out.wrapping_add(before * unit);
             let past = job.stream.at(at.out);
             if by_rows && !past {
                 let rows = Loop { len: count, ..*first };
@@ -175,9 +195,13 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
             }
             let mut ins = at.ins;
             for operand in 0..N {
+                if lies[operand] == Lie::Direct {
+                    ins[operand] = ins[operand].wrapping_add(before * sizes[operand]);
+                }
                 if lies[operand] != Lie::Packed {
                     continue;
                 }
+                let count = count + usize::from(after > 0);
                 let (room, pointer, own, skip) = if blocks[operand].capacity() == 0 {
                     (rooms[operand].0.as_mut_ptr().cast::<u8>(), ins[operand], count, 0)
                 } else {
@@ -189,8 +213,8 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     let bytes = own * sizes[operand];
                     stream::ask_ahead(pointer.wrapping_sub(bytes), bytes);
                 }
-                let (before, have) = held[operand];
-                if before != pointer || have < own {
+                let (was, have) = held[operand];
+                if was != pointer || have < own {
                     packing[operand][0].0 = own;
                     // SAFETY: `own * inner` elements, `count` of them of at most `widest` bytes,
                     // fit in the room, the nest stays within the operand, and `tileable` saw that
@@ -200,9 +224,9 @@ pub(super) unsafe fn tiles<B: Body<N>, const N: usize, const WIDE: bool>(
                     }
                     held[operand] = (pointer, own);
                 }
-                ins[operand] = room.wrapping_add(skip);
+                ins[operand] = room.wrapping_add(skip + before * sizes[operand]);
             }
-            let len = count * inner;
+            let len = count * inner + after - before;
             // SAFETY: the output is contiguous along the group; operands are contiguous in their
             // rooms or arrays, or repeat. Results that are streamed are plain.
             unsafe {
