@@ -115,6 +115,13 @@ fn test() -> Result<(), String> {
         "--no-default-features",
         "--lib",
     ]))?;
+    Step::new("arrays without programs").run(cargo([
+        "test",
+        "-p",
+        "simulcast",
+        "--no-default-features",
+        "--tests",
+    ]))?;
     const BARE: &str = "thumbv7em-none-eabi";
     match ensure_target(BARE) {
         Ok(()) => {
@@ -156,6 +163,8 @@ fn lint() -> Result<(), String> {
     ]))?;
     let mut without = cargo(["clippy", "-p", "simulcast-core", "--no-default-features"]);
     Step::new("clippy without alloc").run(without.args(["--", "-D", "warnings"]))?;
+    let mut small = cargo(["clippy", "-p", "simulcast", "--no-default-features", "--all-targets"]);
+    Step::new("clippy without programs").run(small.args(["--", "-D", "warnings"]))?;
     let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
     Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))
 }

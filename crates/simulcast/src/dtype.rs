@@ -39,6 +39,7 @@ macro_rules! every_dtype {
         }
     };
 }
+#[cfg(feature = "program")]
 pub(crate) use every_dtype;
 
 /// What kind of values a [`DType`] has.
