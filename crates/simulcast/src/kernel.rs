@@ -86,6 +86,24 @@ pub(crate) trait Body<const N: usize> {
         unsafe { row_by_row(self, out, ins, splat, len, rows) };
     }
 
+    /// The same for so few results that every question counts.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn few(
+        &mut self,
+        out: *mut Self::Out,
+        ins: [*const u8; N],
+        splat: usize,
+        len: usize,
+        rows: &Loop<N>,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { self.rows(out, ins, splat, len, rows) };
+    }
+
     /// As [`Body::dense`], with results that go past the caches, and operands that come from memory.
     ///
     /// # Safety
@@ -166,24 +184,43 @@ pub(crate) unsafe fn row_by_row<B: Body<N> + ?Sized, const N: usize>(
     }
 }
 
+/// Which ends of rows that are not whole lines lie within columns that others make too: a row begins and ends there at the
+/// next line, so that every line is written at once, by one of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared {
+    pub(crate) left: bool,
+    pub(crate) right: bool,
+}
+
 /// A run for each of some rows, each of which lies as a strip says; what to `ask` for is asked for before each.
 ///
 /// # Safety
 ///
-/// As [`Body::strip`].
+/// As [`Body::strip`], and a row has as many elements more as there are in a line, where others make those at its right
+/// too; results are aligned for their size then.
 #[inline(always)]
 pub(crate) unsafe fn strips<B: Body<N>, const N: usize, const WIDE: bool>(
     body: &mut B,
     (mut out, mut ins, splat, len): (*mut B::Out, [*const u8; N], usize, usize),
+    shared: Shared,
     rows: &Loop<N>,
     strip: &Strip,
     mut ask: Ask,
 ) {
-    let steps = bytes(rows, body.sizes());
+    let (sizes, unit) = (body.sizes(), body.unit());
+    let size = (size_of::<B::Out>() * unit).max(1);
+    let steps = bytes(rows, sizes);
+    let in_line = |at: *mut B::Out| at.addr().wrapping_neg() % stream::LINE / size;
     for _ in 0..rows.len {
         ask.some();
+        let skip = if shared.left { in_line(out) } else { 0 };
+        let more = if shared.right { in_line(out.wrapping_add(len * unit)) } else { 0 };
+        let from = std::array::from_fn(|n| {
+            ins[n].wrapping_add(if splat >> n & 1 == 1 { 0 } else { skip * sizes[n] })
+        });
+        let to = out.wrapping_add(skip * unit);
         // SAFETY: the caller keeps the conditions.
-        unsafe { body.strip::<WIDE>(out, ins, splat, len, strip) };
+        unsafe { body.strip::<WIDE>(to, from, splat, len + more - skip, strip) };
         out = out.wrapping_offset(rows.out);
         for (place, step) in ins.iter_mut().zip(steps) {
             *place = place.wrapping_offset(step);
@@ -288,6 +325,28 @@ macro_rules! body {
                     }
                 }
 
+                /// [`Self::pattern`] for each of some rows.
+                ///
+                /// # Safety
+                ///
+                /// As [`Body::rows`].
+                #[inline(always)]
+                unsafe fn patterns<const PATTERN: usize>(
+                    &mut self,
+                    mut out: *mut R,
+                    mut ins: [*const u8; $count],
+                    len: usize,
+                    rows: &Loop<$count>,
+                ) {
+                    let steps = bytes(rows, self.sizes());
+                    for _ in 0..rows.len {
+                        // SAFETY: the caller keeps the conditions.
+                        unsafe { self.pattern::<PATTERN>(out, ins, len) };
+                        out = out.wrapping_offset(rows.out);
+                        $(ins[$index] = ins[$index].wrapping_offset(steps[$index]);)*
+                    }
+                }
+
                 /// [`Self::pattern`], past the caches.
                 ///
                 /// # Safety
@@ -363,6 +422,24 @@ macro_rules! body {
                                 $($pattern => self.pattern::<$pattern>(out, ins, len),)*
                                 _ => {}
                             }
+                        }
+                    }
+                }
+
+                #[inline(always)]
+                unsafe fn few(
+                    &mut self,
+                    out: *mut R,
+                    ins: [*const u8; $count],
+                    splat: usize,
+                    len: usize,
+                    rows: &Loop<$count>,
+                ) {
+                    // SAFETY: the caller keeps the conditions.
+                    unsafe {
+                        match splat {
+                            $($pattern => self.patterns::<$pattern>(out, ins, len, rows),)*
+                            _ => {}
                         }
                     }
                 }

@@ -6,7 +6,9 @@
 //! blocks     an operand repeats along an outer loop, and is too large for a cache: the loop along it is
 //!            cut, so that its share of a part is read from memory once
 //! bands      an operand is transposed: both loops are cut, so that a part reads whole pages of that
-//!            operand, and writes to no more pages than the processor knows its way to
+//!            operand, and writes to no more pages than the processor knows its way to; where that is not enough, into
+//!            narrower ones, or lower ones where no two rows begin at the same place of a line: then every border
+//!            between columns is in the middle of one
 //! ```
 //!
 //! Pieces of the innermost loop begin at lines of the output, where they are not short and rows are whole lines.
@@ -25,6 +27,9 @@ const ROW: usize = 1024;
 const WIDE: usize = 512;
 const NARROW: usize = 128;
 
+/// The fewest rows of a band, where there would be few.
+const LOW: usize = 128;
+
 /// `len * part / parts`, without the overflow; at most `len`, since no part is beyond the last.
 pub(crate) fn share(len: usize, part: usize, parts: usize) -> usize {
     let share = len as u128 * part as u128 / parts.max(1) as u128;
@@ -35,17 +40,17 @@ pub(crate) fn share(len: usize, part: usize, parts: usize) -> usize {
 pub(crate) struct Parts {
     /// In how many pieces each loop is.
     pieces: Inline<usize>,
-    /// How many elements would fit before the first result, in its line.
-    before: usize,
+    /// How many elements would fit before the first result, in its line, and so of every row; none where those begin anywhere.
+    before: Option<usize>,
 }
 
 impl Parts {
     /// About so many parts; stretches, unless they may write in any order. `before` elements would fit before the
-    /// first result, in its line.
+    /// first result of every row, in its line, where they are as many.
     pub(crate) fn new<const N: usize>(
         nest: &Nest<N>,
         about: usize,
-        before: usize,
+        before: Option<usize>,
         any_order: bool,
     ) -> Self {
         let loops = &nest.loops[..];
@@ -54,7 +59,7 @@ impl Parts {
         if about <= 1 {
             return Self { pieces, before };
         }
-        if let Some((rows, columns)) = bands(loops, about).filter(|_| any_order) {
+        if let Some((rows, columns)) = bands(loops, about, before.is_some()).filter(|_| any_order) {
             pieces.copy_from_slice(&[rows, columns]);
         } else if let Some((at, elements)) = again(loops, about).filter(|_| any_order) {
             pieces[at] = about.max(elements / BLOCK).min(loops[at].len);
@@ -81,7 +86,7 @@ impl Parts {
             number /= pieces;
             // Whole lines of results, or whole squares, where there are enough.
             let (grain, before) = match len / pieces {
-                128.. if at == inner => (64, self.before % 64),
+                128.. if at == inner => (64, self.before.unwrap_or(0) % 64),
                 32.. => (32, 0),
                 _ => (1, 0),
             };
@@ -96,16 +101,20 @@ impl Parts {
     }
 }
 
-/// In how many pieces to cut rows and columns, where those are all, and an operand runs along the rows.
-fn bands<const N: usize>(loops: &[Loop<N>], about: usize) -> Option<(usize, usize)> {
+/// In how many pieces to cut rows and columns, where those are all, and an operand runs along the rows, which are whole lines
+/// of the result or not.
+fn bands<const N: usize>(loops: &[Loop<N>], about: usize, whole: bool) -> Option<(usize, usize)> {
     let [rows, columns] = loops else { return None };
     let far = |one: &Loop<N>, n: usize| one.ins[n].unsigned_abs();
     let turned = |n: usize| far(columns, n) > 1 && far(rows, n) < far(columns, n);
     let high = (rows.len / BAND).clamp(1, about);
     let most = about.div_ceil(high);
     let wide = (columns.len / WIDE).clamp(1, most);
-    let wide =
-        if high * wide * 4 < about { most.min(columns.len / NARROW).max(wide) } else { wide };
+    let (high, wide) = match high * wide * 4 < about {
+        true if whole => (high, most.min(columns.len / NARROW).max(wide)),
+        true => (about.div_ceil(wide).min(rows.len / LOW).max(high), wide),
+        false => (high, wide),
+    };
     ((0..N).any(turned) && high * wide > 1).then_some((high, wide))
 }
 
@@ -153,7 +162,7 @@ mod tests {
 
     #[test]
     fn loops_are_cut_as_their_operands_lie() {
-        let pieces = |nest: &Nest<2>, any| Parts::new(nest, 32, 0, any).pieces.to_vec();
+        let pieces = |nest: &Nest<2>, any| Parts::new(nest, 32, Some(0), any).pieces.to_vec();
         // A bias over channels: images, and channels of an image.
         let bias = nest(&[8, 64, 3136], [&[64 * 3136, 3136, 1], &[0, 1, 0]]);
         assert_eq!(pieces(&bias, true), [8, 4, 1]);
@@ -162,22 +171,25 @@ mod tests {
         assert_eq!((pieces(&again, true), pieces(&again, false)), (vec![1, 64], vec![4, 8]));
         // It is not long enough for so many pieces.
         let again = nest(&[1000, 300_000], [&[300_000, 1], &[0, 1]]);
-        assert_eq!(Parts::new(&again, 1024, 0, true).pieces.to_vec(), [1000, 2]);
+        assert_eq!(Parts::new(&again, 1024, Some(0), true).pieces.to_vec(), [1000, 2]);
         let turned = nest(&[4096, 4096], [&[1, 4096], &[0, 1]]);
         assert_eq!((pieces(&turned, true), pieces(&turned, false)), (vec![4, 8], vec![32, 1]));
         // Few are cut into narrower ones.
         let small = nest(&[1024, 1024], [&[1, 1024], &[0, 1]]);
-        assert_eq!(Parts::new(&small, 16, 0, true).pieces.to_vec(), [1, 8]);
+        assert_eq!(Parts::new(&small, 16, Some(0), true).pieces.to_vec(), [1, 8]);
+        // And into lower ones, where rows begin anywhere in a line.
+        let small = nest(&[1025, 1025], [&[1, 1025], &[0, 1]]);
+        assert_eq!(Parts::new(&small, 16, None, true).pieces.to_vec(), [8, 2]);
         // Neither, and nothing to cut.
         assert_eq!(pieces(&nest(&[4096, 4096], [&[4096, 1], &[0, 1]]), true), [32, 1]);
-        assert_eq!(Parts::new(&bias, 1, 0, true).count(), 1);
-        assert_eq!(Parts::new(&nest(&[], [&[]]), 32, 0, true).count(), 1);
+        assert_eq!(Parts::new(&bias, 1, Some(0), true).count(), 1);
+        assert_eq!(Parts::new(&nest(&[], [&[]]), 32, Some(0), true).count(), 1);
     }
 
     #[test]
     fn parts_begin_at_lines_of_the_output() {
         let one = nest(&[100_000], [&[1]]);
-        let parts = Parts::new(&one, 8, 4, true);
+        let parts = Parts::new(&one, 8, Some(4), true);
         let begins = |part| parts.part(&one, part).out;
         assert_eq!(begins(0), 0);
         assert!((1..8).all(|part| (begins(part) + 4) % 64 == 0));
@@ -190,7 +202,7 @@ mod tests {
         #[test]
         fn every_step_is_in_one_part(
             lens in prop::collection::vec(2_usize..300, 1..4),
-            about in 1_usize..100, before in 0_usize..70, any_order in any::<bool>(), turned in any::<bool>(),
+            about in 1_usize..100, before in prop::option::of(0_usize..70), any_order in any::<bool>(), turned in any::<bool>(),
         ) {
             let mut ins = vec![1_isize; lens.len()];
             for at in 1..lens.len() {

@@ -289,7 +289,7 @@ impl<const N: usize> Small<'_, N> {
         }
         let rows = Loop { len: rows, out: self.out[0], ins: self.ins.map(|[down, _]| down) };
         // SAFETY: the rows lie within the arrays, and their strides were compared above.
-        unsafe { body.rows(to, ins, splat, columns, &rows) };
+        unsafe { body.few(to, ins, splat, columns, &rows) };
         true
     }
 }
@@ -339,10 +339,12 @@ pub(crate) unsafe fn assign_small<B: Body<N>, D: Dimension, const N: usize>(
     unsafe { small.run(body, to, ins) }
 }
 
-/// How many results would fit before the first one, in its line.
-fn before<R, const N: usize>(nest: &Nest<N>, out: *mut R) -> usize {
-    let step = nest.loops.last().map_or(1, |one| one.out.unsigned_abs());
-    out.wrapping_offset(nest.out).addr() % stream::LINE / (size_of::<R>() * step).max(1)
+/// How many results would fit before the first one of every row, in its line, where those are as many.
+fn before<R, const N: usize>(nest: &Nest<N>, out: *mut R) -> Option<usize> {
+    let (inner, outer) = nest.loops.split_last()?;
+    let bytes = |one: &Loop<N>| one.out.unsigned_abs() * size_of::<R>();
+    let whole = outer.iter().all(|one| bytes(one).is_multiple_of(stream::LINE));
+    whole.then(|| out.wrapping_offset(nest.out).addr() % stream::LINE / bytes(inner).max(1))
 }
 
 /// Pointers that cross threads.

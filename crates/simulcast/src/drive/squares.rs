@@ -3,7 +3,7 @@
 use super::Job;
 use super::walk::{At, Walk};
 use crate::inline::Inline;
-use crate::kernel::{Body, strips};
+use crate::kernel::{Body, Shared, strips};
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::line::{Line, room};
 use crate::nest::Loop;
@@ -33,13 +33,6 @@ fn end(at: usize, before: usize, step: usize, len: usize) -> usize {
     (((at + before) / step + 1) * step - before).min(len)
 }
 
-/// [`end`] of columns: a few that are left at the end are no stretch of their own.
-#[inline(always)]
-fn right(at: usize, before: usize, step: usize, len: usize) -> usize {
-    let end = end(at, before, step, len);
-    if len - end < FEW.min(step) { len } else { end }
-}
-
 /// What all squares have in common.
 struct Grid<'g, const N: usize> {
     inner: &'g Loop<N>,
@@ -53,6 +46,9 @@ struct Grid<'g, const N: usize> {
     packed: [bool; N],
     /// Whether a row is one of a [`Strip`].
     narrow: bool,
+    /// The columns that the squares at the left and at the right of a border both have, where rows are not whole lines: those
+    /// of a line but one.
+    shared: usize,
     /// The operand whose elements are the results, where that runs along the side.
     copies: Option<usize>,
     /// The columns and rows of a square, and the rows of a strip.
@@ -86,6 +82,7 @@ impl<'g, const N: usize> Grid<'g, N> {
                 }
             }
         }
+        let start = At::start(job, sizes).out.addr();
         // In a strip, rows follow each other: what does not run along the side repeats along it, and is laid out once.
         let plain = body.plain();
         let lies = |n: usize| packed[n] || side.ins[n] == 0 && (splat >> n & 1 == 1 || plain[n]);
@@ -94,11 +91,21 @@ impl<'g, const N: usize> Grid<'g, N> {
             && (0..N).all(lies)
             && lines(&side)
             && outer.iter().all(lines)
-            && At::start(job, sizes).out.addr().is_multiple_of(size)
+            && start.is_multiple_of(size)
             && stream::ROW.is_multiple_of(size);
         if narrow {
             packed = std::array::from_fn(|n| splat >> n & 1 == 0);
         }
+        // Elements of some types, such as complex numbers, may never begin at a line.
+        let aligned = |one: &Loop<N>| bytes(one).unsigned_abs().is_multiple_of(size);
+        let ragged = job.stream.all()
+            && !(lines(&side) && outer.iter().all(lines))
+            && size.is_power_of_two()
+            && size < stream::LINE
+            && start.is_multiple_of(size)
+            && aligned(&side)
+            && outer.iter().all(aligned);
+        let shared = if ragged { stream::LINE / size - 1 } else { 0 };
         let columns = if narrow { stream::ROW / size } else { (WRITTEN / widest).clamp(64, 128) };
         let copies = body.copies().filter(|&n| side.ins[n] == 1);
         let (rows, strip) = ((RUN / widest).max(32), (STRIP / widest).max(16));
@@ -112,11 +119,21 @@ impl<'g, const N: usize> Grid<'g, N> {
             splat,
             packed,
             narrow,
+            shared,
             copies,
             columns,
             rows,
             strip,
         }
+    }
+
+    /// Where the columns of a square end: at a line, where rows are whole ones. A few that are left at the end are no square of
+    /// their own.
+    #[inline(always)]
+    fn right(&self, column: usize, before: usize) -> usize {
+        let len = self.inner.len;
+        let end = end(column, before, self.columns, len);
+        if len - end < FEW.max(self.shared + 1).min(self.columns) { len } else { end }
     }
 
     /// How many rows would fit before the first, in its line of a transposed operand: squares end at lines of that.
@@ -144,7 +161,9 @@ impl<'g, const N: usize> Grid<'g, N> {
         for (ask, n) in asks.iter_mut().zip((0..N).filter(runs)) {
             let apart = self.inner.ins[n] * self.sizes[n].cast_signed();
             let line = self.side.ins[n] * stream::LINE.cast_signed();
-            let lines = (high * self.sizes[n]).div_ceil(stream::LINE);
+            // Columns that do not all begin at lines reach into one more.
+            let whole = apart.unsigned_abs().is_multiple_of(stream::LINE);
+            let lines = (high * self.sizes[n]).div_ceil(stream::LINE) + usize::from(!whole);
             *ask = Ask::new(next.ins[n], (wide, apart), (lines, line), high);
         }
         asks
@@ -161,7 +180,7 @@ struct Rooms<const N: usize> {
 impl<const N: usize> Rooms<N> {
     #[inline(always)]
     fn new(grid: &Grid<'_, N>) -> Self {
-        let (high, wide) = (grid.strip, grid.columns + FEW);
+        let (high, wide) = (grid.strip, grid.columns + FEW + grid.shared);
         let most = high.min(grid.side.len) * wide.min(grid.inner.len);
         let rooms =
             std::array::from_fn(|n| room(if grid.packed[n] { most * grid.sizes[n] } else { 0 }));
@@ -220,7 +239,8 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
     let mut rooms = Rooms::new(&grid);
     let start = At::start(job, sizes);
     // Columns end at lines of the output.
-    let left = if job.stream.any() { start.out.addr() % stream::LINE / grid.size } else { 0 };
+    let in_lines = job.stream.any() && grid.shared == 0;
+    let left = if in_lines { start.out.addr() % stream::LINE / grid.size } else { 0 };
     let mut walk = Walk::new(&outer, start);
     loop {
         let above = grid.above(&walk.at);
@@ -233,8 +253,10 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
             let bottom = end(top, above, BAND, side.len);
             let mut column = 0;
             while column < inner.len {
-                let right = right(column, left, grid.columns, inner.len);
-                let wide = right - column;
+                let right = grid.right(column, left);
+                let shared = grid.shared.min(inner.len - right);
+                let (wide, all) = (right - column, right - column + shared);
+                let ends = Shared { left: column > 0 && grid.shared > 0, right: shared > 0 };
                 let mut row = top;
                 while row < bottom {
                     let below = end(row, above, grid.rows, bottom);
@@ -246,14 +268,14 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                         // To the right; beyond the last column is most likely another part, and this thread's.
                         at(top, right)
                     };
-                    let mut asks = grid.asks(&next, below - row, wide);
+                    let mut asks = grid.asks(&next, below - row, all);
                     while row < below {
                         let last = end(row, above, grid.strip, below);
-                        let (line, both) = (at(row, column), (last - row, wide));
+                        let (line, both) = (at(row, column), (last - row, wide, all));
                         // SAFETY: the nest reaches so many rows and columns from there on.
                         unsafe {
                             strip::<B, N, WIDE>(
-                                level, body, job, &grid, &mut rooms, line, both, &mut asks,
+                                level, body, job, &grid, &mut rooms, line, both, ends, &mut asks,
                             );
                         }
                         row = last;
@@ -273,7 +295,7 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
 ///
 /// # Safety
 ///
-/// As [`squares`], and the nest reaches so many rows and columns from there on, at most those of a strip.
+/// As [`squares`], and the nest reaches so many rows and columns from there on, at most those of a strip, and then all columns.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "a loop's body")]
 unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
@@ -283,7 +305,8 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
     grid: &Grid<'_, N>,
     rooms: &mut Rooms<N>,
     mut at: At<B::Out, N>,
-    (high, wide): (usize, usize),
+    (high, wide, all): (usize, usize, usize),
+    shared: Shared,
     asks: &mut [Ask; N],
 ) {
     let Some((ask, others)) = asks.split_first_mut() else { return };
@@ -306,7 +329,7 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
             *ask = ask.after(high);
             return;
         }
-        let mut down = rooms.lay::<B::Out, WIDE>(grid, &mut at, (high, wide));
+        let mut down = rooms.lay::<B::Out, WIDE>(grid, &mut at, (high, all));
         // A strip is one run; where only some results are streamed, every row goes its own way.
         let (len, strip) = if whole { (high * wide, &strip) } else { (wide, &Strip::NONE) };
         let rows = if whole { 1 } else { high };
@@ -316,7 +339,7 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
             if job.stream.at(at.out) {
                 // A strip asks for itself.
                 let own = if whole { Ask::NOTHING } else { *ask };
-                past(level, body, run, &down, strip, own);
+                past(level, body, run, shared, &down, strip, own);
                 *ask = ask.after(if whole { high } else { down.len });
             } else {
                 ask.some();
@@ -337,6 +360,7 @@ unsafe fn past<B: Body<N>, const N: usize>(
     level: Level,
     body: &mut B,
     run: (*mut B::Out, [*const u8; N], usize, usize),
+    shared: Shared,
     rows: &Loop<N>,
     strip: &Strip,
     ask: Ask,
@@ -344,11 +368,11 @@ unsafe fn past<B: Body<N>, const N: usize>(
     // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
     unsafe {
         match level.kind() {
-            Kind::Baseline => strips_baseline(body, run, rows, strip, ask),
+            Kind::Baseline => strips_baseline(body, run, shared, rows, strip, ask),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 if !B::OWN_LEVELS => strips_avx512(body, run, rows, strip, ask),
+            Kind::Avx512 if !B::OWN_LEVELS => strips_avx512(body, run, shared, rows, strip, ask),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 | Kind::Avx512 => strips_avx2(body, run, rows, strip, ask),
+            Kind::Avx2 | Kind::Avx512 => strips_avx2(body, run, shared, rows, strip, ask),
         }
     }
 }
@@ -362,12 +386,13 @@ unsafe fn past<B: Body<N>, const N: usize>(
 unsafe fn strips_baseline<B: Body<N>, const N: usize>(
     body: &mut B,
     run: (*mut B::Out, [*const u8; N], usize, usize),
+    shared: Shared,
     rows: &Loop<N>,
     strip: &Strip,
     ask: Ask,
 ) {
     // SAFETY: the caller keeps the conditions.
-    unsafe { strips::<B, N, false>(body, run, rows, strip, ask) }
+    unsafe { strips::<B, N, false>(body, run, shared, rows, strip, ask) }
 }
 
 compiled_for_levels! {
@@ -380,11 +405,12 @@ compiled_for_levels! {
     unsafe fn strips_avx2, strips_avx512<B: Body<N>, const N: usize>(
         body: &mut B,
         run: (*mut B::Out, [*const u8; N], usize, usize),
+        shared: Shared,
         rows: &Loop<N>,
         strip: &Strip,
         ask: Ask,
     ) {
         // SAFETY: the caller keeps the conditions.
-        unsafe { strips::<B, N, true>(body, run, rows, strip, ask) }
+        unsafe { strips::<B, N, true>(body, run, shared, rows, strip, ask) }
     }
 }
