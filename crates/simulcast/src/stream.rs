@@ -3,49 +3,25 @@
 //! An ordinary store first reads the line that it is about to overwrite. Where an output is too
 //! large to be found in a cache afterwards, that read is a third of the traffic of `a + b`, and
 //! half of that of a copy. So large outputs are computed a few lines at a time, which the compiler
-//! keeps in registers where it can, and moved on with stores that do not read. Reading is mostly left
-//! to the hardware, which does not always like to be helped: see [`Far`] and [`likes_help`].
+//! keeps in registers where it can, and moved on with stores that do not read. Which those are
+//! is a question of [caches](cache), and reading is one of [asking](ask) ahead of time.
 //!
 //! Stores take their turn: an ordinary one that follows waits until those before it have gone to memory, and the next
 //! ones wait for it. So rows of two lines are written by one loop that keeps all in registers ([`Strip`]).
 //!
 //! Invariant of every call: source and destination are valid for that many bytes and do not overlap.
 
+mod ask;
+mod cache;
+
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::OnceLock;
 
-/// The bytes of a last-level cache: of a larger one, others use the rest. With debug assertions it is less, so
-/// that tests come here with less.
-const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
+pub(crate) use ask::{Ask, FAR, Far, ask_ahead, ask_for, likes_help, prefetch};
+pub(crate) use cache::{FEW, STRETCH, Streams};
 
-/// Fewer bytes of results are not worth going past a cache, whatever there is of it.
-pub(crate) const FEW: usize = CACHE / 8;
-
-/// What is read and written stays in the last-level cache if it is no more than this.
-fn cache() -> usize {
-    static SIZE: OnceLock<usize> = OnceLock::new();
-    *SIZE.get_or_init(|| largest_cache().map_or(CACHE, |bytes| bytes.min(CACHE)))
-}
-
-/// The size of the largest cache, where the processor says it.
-fn largest_cache() -> Option<usize> {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        // Intel's leaf, and AMD's: alike, and without entries where the other is in use.
-        let known = |&leaf: &u32| leaf <= cpuid(leaf & 0x8000_0000, 0).eax;
-        let leaves = [4, 0x8000_001d].into_iter().filter(known);
-        let caches = leaves.flat_map(|leaf| (0..8).map(move |at| cpuid(leaf, at)));
-        let bytes = caches.filter(|found| matches!(found.eax & 31, 1 | 3)).map(|found| {
-            let field = |from: u32, bits: u32| (found.ebx >> from & ((1 << bits) - 1)) as usize + 1;
-            let set = field(0, 12) * field(12, 10) * field(22, 10);
-            set.saturating_mul(found.ecx as usize + 1)
-        });
-        bytes.max()
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    None
-}
+/// The bytes of a line: what a streaming store should fill.
+pub(crate) const LINE: usize = 64;
 
 /// What the processor says of itself.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -54,80 +30,6 @@ fn cpuid(leaf: u32, at: u32) -> std::arch::x86_64::CpuidResult {
     // SAFETY: every x86-64 has the instruction.
     unsafe { std::arch::x86_64::__cpuid_count(leaf, at) }
 }
-
-/// Of what is more, the share of the cache that results fill: whoever reads or writes those next finds them
-/// there, and the rest goes past it.
-const fn kept(cache: usize) -> usize {
-    cache / 8 * 7
-}
-
-/// The bytes of neighbouring results that go the same way.
-pub(crate) const STRETCH: usize = 1 << 16;
-
-/// Which results are streamed. Where a cache has room for some, those are spread over all of the output:
-/// then every thread writes to memory and to a cache at the same time, and each to its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Streams {
-    /// The share that is not, of `1 << 32`.
-    kept: u64,
-}
-
-impl Streams {
-    pub(crate) const NONE: Self = Self { kept: 1 << 32 };
-
-    /// A guess, for so many bytes. What is read goes through the cache too, and what it finds there of the last call is
-    /// worth more than results that are: those are never waited for.
-    pub(crate) fn guess(written: usize, read: usize) -> Self {
-        let cache = cache();
-        if written.saturating_add(read) <= cache {
-            return Self::NONE;
-        }
-        let room = kept(cache).saturating_sub(read.saturating_mul(2)).min(written) as u64;
-        // No overflow: there is less room than a cache has.
-        Self { kept: (room << 32) / written.max(1) as u64 }
-    }
-
-    /// Whether so many bytes are about as many as a cache holds, so that a guess may be wrong.
-    pub(crate) fn is_guess(written: usize, read: usize) -> bool {
-        let (cache, all) = (cache(), written.saturating_add(read));
-        // Elsewhere, no way goes past the caches.
-        cfg!(all(target_arch = "x86_64", not(miri))) && cache / 8 * 5 < all && all <= cache / 2 * 5
-    }
-
-    /// How many halves stay, about.
-    pub(crate) fn halves(self) -> usize {
-        ((self.kept + (1 << 30)) >> 31) as usize
-    }
-
-    /// So many halves stay.
-    pub(crate) fn of_halves(halves: usize) -> Self {
-        Self { kept: (halves as u64) << 31 }
-    }
-
-    /// Whether any are.
-    #[inline(always)]
-    pub(crate) fn any(self) -> bool {
-        self != Self::NONE
-    }
-
-    /// Whether all are.
-    #[inline(always)]
-    pub(crate) fn all(self) -> bool {
-        self.kept == 0
-    }
-
-    /// Whether those at a place are.
-    #[inline(always)]
-    pub(crate) fn at<R>(self, out: *const R) -> bool {
-        // Multiples of the golden ratio are spread evenly, and over all sets of a cache.
-        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let place = (out.addr() / STRETCH) as u64;
-        place.wrapping_mul(GOLDEN) >> 32 >= self.kept
-    }
-}
-
-/// The bytes of a line: what a streaming store should fill.
-pub(crate) const LINE: usize = 64;
 
 /// How many of some results come before the first that begins a vector: stores that cross lines take twice as long.
 /// None where all are few.
@@ -138,165 +40,10 @@ pub(crate) fn head<R>(out: *const R, len: usize) -> usize {
     if len.saturating_mul(size_of::<R>()) < FEW { 0 } else { out.align_offset(VECTOR).min(len) }
 }
 
-/// Asks for a line, into a near cache; any address will do.
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 has it, and it neither faults nor changes anything.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(at.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
-}
-
-/// Whether the hardware reads faster what it was asked for, in loops of a few instructions too. Intel's looks no further than
-/// to the end of a page: from memory, it then takes up to a quarter less time, and from a last-level cache up to a
-/// twentieth more. AMD's is slower for it.
-#[inline]
-pub(crate) fn likes_help() -> bool {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        static LIKES: OnceLock<bool> = OnceLock::new();
-        *LIKES.get_or_init(|| {
-            let maker = cpuid(0, 0);
-            let name = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
-            name.as_flattened() == b"GenuineIntel"
-        })
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    false
-}
-
-/// The operands that come from memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Far {
-    /// A bit for each.
-    pub(crate) operands: usize,
-    /// Whether several others move beside them, in the first-level cache.
-    pub(crate) beside: bool,
-}
-
-impl Far {
-    pub(crate) const NONE: Self = Self { operands: 0, beside: false };
-
-    /// The operand to ask for ahead of time: among others that stay in the first-level cache, the
-    /// hardware does not see that one comes from memory, and reads it late.
-    #[inline(always)]
-    pub(crate) fn only(self) -> Option<usize> {
-        self.one().filter(|_| self.beside)
-    }
-
-    /// The operands to ask for where loops are light, a bit for each: all, where the hardware likes that, or the
-    /// [only](Self::only) one, or one that is read beside another for results of a smaller size: then it is all that
-    /// memory is busy with.
-    #[inline(always)]
-    pub(crate) fn asked(self, sizes: &[usize], size: usize) -> usize {
-        let wide = |number: usize| sizes.len() == 2 && sizes[number] >= 2 * size;
-        let one = self.one().is_some_and(|number| self.beside || wide(number));
-        if one || likes_help() { self.operands } else { 0 }
-    }
-
-    /// The operand, where there is one.
-    #[inline(always)]
-    fn one(self) -> Option<usize> {
-        self.operands.is_power_of_two().then(|| self.operands.trailing_zeros() as usize)
-    }
-}
-
 /// Of what is left, the first part of about so many; few more are no part of their own.
 #[inline(always)]
 pub(crate) fn part(left: usize, about: usize) -> usize {
     if left <= about.saturating_add(about / 4) { left } else { about }
-}
-
-/// Rows of as many bytes, together, are asked for before they are folded. The rows that follow those of a task are
-/// another's, and asking for them is worse than nothing where they lie in a cache of its own.
-pub(crate) const FAR: usize = 4 << 20;
-
-/// How far ahead [`ask_ahead`] asks, in bytes.
-const AHEAD: usize = 16384;
-
-/// Asks for what will be read some time after these bytes; for few lines at a time, since asking for
-/// more than are on their way already holds up all that follows.
-#[inline(always)]
-pub(crate) fn ask_ahead(at: *const u8, bytes: usize) {
-    for line in (0..bytes).step_by(LINE) {
-        prefetch(at.wrapping_add(AHEAD + line));
-    }
-}
-
-/// [`ask_ahead`] for some elements of operands, a bit for each.
-#[inline(always)]
-pub(crate) fn ask_for(
-    operands: usize,
-    ins: &[*const u8],
-    sizes: &[usize],
-    elements: std::ops::Range<usize>,
-) {
-    let mut left = operands;
-    while left != 0 {
-        let number = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let at = ins[number].wrapping_add(elements.start * sizes[number]);
-        ask_ahead(at, elements.len() * sizes[number]);
-    }
-}
-
-/// Asks for the lines of a square, whose columns lie apart, a few at a time: nobody else would guess where they are,
-/// and many at once would hold up what is written.
-#[derive(Clone, Copy)]
-pub(crate) struct Ask {
-    /// The column, and how far it is to the next.
-    column: *const u8,
-    apart: isize,
-    /// How far it is from line to line of a column, and how many there are.
-    line: isize,
-    lines: usize,
-    /// How many of them were asked for.
-    asked: usize,
-    /// How many lines are asked for at a time.
-    each: usize,
-}
-
-impl Ask {
-    pub(crate) const NOTHING: Self =
-        Self { column: ptr::null(), apart: 0, line: 0, lines: 0, asked: 0, each: 0 };
-
-    /// For `columns` columns of `lines` lines, in so many times; strides are in bytes.
-    #[inline(always)]
-    pub(crate) fn new(
-        column: *const u8,
-        (columns, apart): (usize, isize),
-        (lines, line): (usize, isize),
-        times: usize,
-    ) -> Self {
-        let each = (columns * lines).div_ceil(times.max(1));
-        Self { column, apart, line, lines, asked: 0, each }
-    }
-
-    /// What is left after so many times.
-    #[inline(always)]
-    pub(crate) fn after(self, times: usize) -> Self {
-        let asked = self.asked + times * self.each;
-        let columns = asked.checked_div(self.lines).unwrap_or(0);
-        let column = self.column.wrapping_offset(columns.cast_signed() * self.apart);
-        Self { column, asked: asked - columns * self.lines, ..self }
-    }
-
-    /// Asks for some.
-    #[inline(always)]
-    pub(crate) fn some(&mut self) {
-        for _ in 0..self.each {
-            prefetch(self.column.wrapping_offset(self.asked.cast_signed() * self.line));
-            self.asked += 1;
-            if self.asked == self.lines {
-                self.asked = 0;
-                self.column = self.column.wrapping_offset(self.apart);
-            }
-        }
-    }
 }
 
 /// The bytes of results that [`results`] makes at a time: half of the vector registers of AVX2. Loops over fewer elements would
@@ -583,35 +330,6 @@ impl Drop for Fence {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn as_much_stays_in_a_cache_as_it_has_room_for() {
-        let cache = cache();
-        assert!(!Streams::guess(cache, 0).any() && !Streams::guess(cache / 2, cache / 2).any());
-        // What is read takes all the room.
-        assert!(Streams::guess(2 * cache, 2 * cache).all() && Streams::guess(usize::MAX, 0).all());
-        let some = Streams::guess(2 * cache, 0);
-        assert!(some.any() && !some.all());
-        let stays = |at: &usize| !some.at(ptr::without_provenance::<u8>(*at));
-        let stay = (0..2 * cache).step_by(STRETCH).filter(stays).count() * STRETCH;
-        assert!(stay.abs_diff(kept(cache)) <= 4 * STRETCH, "{stay} bytes");
-        assert_eq!([0, 1, 2].map(|halves| Streams::of_halves(halves).halves()), [0, 1, 2]);
-        assert!(Streams::of_halves(0).all() && Streams::of_halves(2) == Streams::NONE);
-    }
-
-    #[test]
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-    fn the_largest_cache_is_as_large_as_the_system_says() {
-        let size = |at: usize| {
-            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{at}/size");
-            let text = std::fs::read_to_string(path).ok()?;
-            text.trim().strip_suffix('K')?.parse::<usize>().ok()
-        };
-        // Containers may hide it.
-        if let Some(largest) = (0..8).filter_map(size).max() {
-            assert_eq!(largest_cache(), Some(largest << 10));
-        }
-    }
 
     // [E_BROADCAST_ANY_FUNC_3020]
     #[test]
