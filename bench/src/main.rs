@@ -35,7 +35,8 @@ simulcast-bench [--cases FILE] [--case GLOB] [--engine NAME] [--quick] [--peer C
   --case GLOB      the cases whose name fits
   --engine NAME    that engine alone, beside the floor
   --quick          under a minute: less time for each engine, one case of each kind
-  --peer COMMAND   a process that answers as bench/README.md says, beside the others";
+  --peer COMMAND   a process that answers as bench/README.md says, beside the others
+  --help           this text";
 
 struct Options {
     cases: Option<PathBuf>,
@@ -46,7 +47,8 @@ struct Options {
     peers: Vec<String>,
 }
 
-fn options() -> Result<Options, String> {
+/// What is asked for; nothing where that is help.
+fn options() -> Result<Option<Options>, String> {
     let mut options = Options {
         cases: None,
         case: "*".into(),
@@ -63,15 +65,23 @@ fn options() -> Result<Options, String> {
             "--case" => options.case = value()?,
             "--engine" => options.engine = Some(value()?),
             "--peer" => options.peers.push(value()?),
+            "--help" | "-h" => return Ok(None),
             "--quick" => (options.quick, options.seconds) = (true, 0.06),
             _ => return Err(format!("what is {arg}?\n{HELP}")),
         }
     }
-    Ok(options)
+    Ok(Some(options))
 }
 
 fn main() -> ExitCode {
-    match options().and_then(|options| run(&options)) {
+    let done = options().and_then(|options| match options {
+        Some(options) => run(&options),
+        None => {
+            println!("{HELP}");
+            Ok(())
+        }
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
@@ -93,10 +103,18 @@ fn run(options: &Options) -> Result<(), String> {
         "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10}",
         "case", "engine", "best", "median", "of floor", "ns/element"
     );
-    let mut lines = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     for case in cases.iter().filter(wanted) {
         lines.extend(measured(case, options, &mut peers)?);
         println!();
+    }
+    if lines.is_empty() {
+        return Err(format!("no case of {} fits {}", file.display(), options.case));
+    }
+    if let Some(engine) = &options.engine
+        && lines.iter().all(|line| line.engine != *engine)
+    {
+        return Err(format!("{engine} has none of these cases, or is no engine"));
     }
     let folder = home.join("results");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
