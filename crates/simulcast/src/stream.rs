@@ -59,11 +59,13 @@ pub(crate) struct Strip {
     pub(crate) pitch: isize,
     /// What is asked for before each.
     pub(crate) ask: Ask,
+    /// The operand of a loop that comes from memory, where there is one, and which may be asked for.
+    pub(crate) far: Option<usize>,
 }
 
 impl Strip {
     /// One row after the other, as in any run.
-    pub(crate) const NONE: Self = Self { pitch: ROW.cast_signed(), ask: Ask::NOTHING };
+    pub(crate) const NONE: Self = Self { pitch: ROW.cast_signed(), ask: Ask::NOTHING, far: None };
 
     /// Whether rows follow each other.
     #[inline(always)]

@@ -2,7 +2,7 @@
 //! not, and neither may show.
 
 use half::f16;
-use ndarray::{Array1, Array2, ArrayView2, Axis, arr0, s};
+use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayViewMut2, Axis, arr0, s};
 use num_complex::Complex;
 use simulcast::{AnyArray, AnyView, DType, Expr, Level, Promotion, copy_to, par_copy_into, zip};
 
@@ -105,6 +105,48 @@ fn what_is_one_element_is_so_in_every_column() {
     }
 }
 
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn results_that_are_smaller_than_what_they_are_made_of() {
+    for shape in [(967, 2307), (1024, 2304)] {
+        let a = turned(shape, |n| n as i64);
+        let row = Array1::from_shape_fn(shape.1, |j| (j * 29) as i64);
+        let below = expected(shape, |i, j| a[[j, i]] < row[j]);
+        assert!(zip((a.t(), &row)).map(|a, r| a < r) == below);
+        assert!(zip((a.t(), &row)).par_map(|a, r| a < r) == below);
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn many_of_them_one_after_the_other() {
+    for (rows, columns) in [(503, 701), (512, 704)] {
+        let a = Array3::from_shape_fn((3, columns, rows), |(i, j, k)| (i * 9 + j * 31 + k) as f32);
+        let row = Array1::from_shape_fn(columns, |j| j as f32);
+        let turned = a.view().permuted_axes([0, 2, 1]);
+        let sums = Array3::from_shape_fn((3, rows, columns), |(i, j, k)| a[[i, k, j]] + row[k]);
+        assert!(zip((turned, &row)).map(|a, r| a + r) == sums);
+        assert!(zip((turned, &row)).par_map(|a, r| a + r) == sums);
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn complex_numbers_that_never_begin_at_a_line() {
+    let (rows, columns) = (967, 1155);
+    let a = turned((rows, columns), |n| Complex::new(n as f32, 1.0));
+    let mut memory = vec![0.5_f32; 2 * rows * columns + 2];
+    // Both places of two numbers in a line's pair.
+    for first in [0, 1] {
+        let own = memory[first..].as_mut_ptr().cast::<Complex<f32>>();
+        // SAFETY: there are as many pairs, which are aligned as their parts are.
+        let mut out = unsafe { ArrayViewMut2::from_shape_ptr((rows, columns), own) };
+        zip((a.t(),)).map_into(&mut out, |a| a * 2.0);
+        assert!(out.indexed_iter().all(|((i, j), &made)| made == a[[j, i]] * 2.0));
+    }
+    assert_eq!(memory.last(), Some(&0.5));
+}
+
 // [E_BROADCAST_ANY_FUNC_3030] [E_BROADCAST_ANY_FUNC_3050]
 #[test]
 fn programs_of_one_step_and_of_several() -> Result<(), Box<dyn std::error::Error>> {
@@ -138,6 +180,8 @@ fn programs_of_one_step_and_of_several() -> Result<(), Box<dyn std::error::Error
             let wide = |x: f16| x.to_f32();
             let halves = expected(shape, |i, j| f16::from_f32(wide(b[[j, i]]) + wide(s[j])));
             assert!(run("b + s", level)? == halves.into_dyn().into(), "at {}", level.name());
+            let turned = run("s + b", level)?;
+            assert!(turned == run("b + s", level)?, "at {}", level.name());
             let products: AnyArray = expected(shape, |i, j| c[[j, i]] * t[j]).into_dyn().into();
             assert!(run("c * t", level)? == products, "at {}", level.name());
             let steps = expected(shape, |i, j| (a[[j, i]] - r[j]) * 2.0 + 1.0);

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
 use common::{Stored, shapes, shown, stored};
 use ndarray::{
-    Array1, Array2, Array3, Array4, ArrayBase, ArrayD, ArrayViewMut2, Axis, Dimension as _, Ix1,
-    Ix2, Zip as NdZip, array, aview0, s,
+    Array1, Array2, Array3, Array4, ArrayBase, ArrayD, ArrayViewMut2, ArrayViewMut3, Axis,
+    Dimension as _, Ix1, Ix2, ShapeBuilder as _, Zip as NdZip, array, aview0, s,
 };
 use proptest::prelude::*;
 use simulcast::{Level, NamedAxes, Rule, try_zip, try_zip_by, zip, zip_by};
@@ -412,7 +412,7 @@ fn large_results_begin_anywhere_in_a_line() {
             // Rows of whole lines, as many as no cache holds with debug assertions, and one that no tile ends with.
             let columns = 256 / size_of::<$type>();
             let rows = 40_961;
-            let make = |n: usize| (n * 7919 % 251) as $type;
+            let make = |n: usize| (n * 7919 % 113) as $type;
             let a = Array2::from_shape_fn((rows, columns), |(i, j)| make(i * columns + j));
             let (b, c) = (Array1::from_shape_fn(columns, make), aview0(&(3 as $type)));
             let mut memory = vec![9 as $type; rows * columns + 256];
@@ -434,5 +434,33 @@ fn large_results_begin_anywhere_in_a_line() {
             }
         })* };
     }
-    check! { u32 u64 }
+    check! { u8 u16 u32 u64 u128 }
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn large_results_with_gaps_begin_anywhere_in_a_line() {
+    // Blocks whose rows are whole lines, each of which begins elsewhere in a line, and a block that every one of them meets.
+    let (blocks, rows, columns, gap) = (3, 12_289, 64, 5);
+    let a = Array3::from_shape_fn((blocks, rows, columns), |(i, j, k)| (i * 31 + j * 7 + k) as u32);
+    let (row, block) = (a.slice(s![0, 0, ..]), a.slice(s![1, .., ..]));
+    let mut memory = Array1::from_elem(blocks * (rows * columns + gap) + 16, 9_u32);
+    let strides = [rows * columns + gap, columns, 1];
+    for first in [0, 3] {
+        memory.fill(9);
+        let mut part = memory.slice_mut(s![first..]);
+        let own = part.as_slice_mut().unwrap();
+        let mut out =
+            ArrayViewMut3::from_shape((blocks, rows, columns).strides(strides.into()), own)
+                .unwrap();
+        zip((&a, &row)).par_map_into(&mut out, |a, b| a + b);
+        assert!(out.indexed_iter().all(|((i, j, k), &sum)| sum == a[[i, j, k]] + row[k]));
+        zip((&a, &row, &block)).map_into(&mut out, |a, b, c| (a * 3 + b).wrapping_sub(*c));
+        let expected = |i, j, k| (a[[i, j, k]] * 3 + row[k]).wrapping_sub(block[[j, k]]);
+        assert!(out.indexed_iter().all(|((i, j, k), &sum)| sum == expected(i, j, k)));
+        for block in 0..blocks {
+            let end = first + block * strides[0] + rows * columns;
+            assert!(memory.slice(s![end..end + gap]).iter().all(|&n| n == 9));
+        }
+    }
 }

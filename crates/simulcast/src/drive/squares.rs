@@ -311,7 +311,7 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
 ) {
     let Some((ask, others)) = asks.split_first_mut() else { return };
     others.iter_mut().for_each(|ask| (0..high).for_each(|_| ask.some()));
-    let strip = Strip { pitch: grid.pitch, ask: *ask };
+    let strip = Strip { pitch: grid.pitch, ask: *ask, far: None };
     let whole = grid.narrow && wide == grid.columns && strip.fits(at.out, high * wide * grid.size);
     // SAFETY: the caller keeps the conditions: results fit a strip, operands lie in rooms row after row, or repeat, or
     // are where the nest says.

@@ -265,7 +265,7 @@ unsafe fn halves<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize>(
     len: usize,
 ) {
     // SAFETY: the caller keeps the conditions.
-    unsafe { row::<T, E, PATTERN, VECTORS, false>(out, ins, len, false) };
+    unsafe { row::<T, E, PATTERN, VECTORS, false>(out, ins, len, None) };
 }
 
 /// The same, with results that go past the caches.
@@ -282,13 +282,14 @@ unsafe fn past<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize>(
     strip: &Strip,
 ) {
     let (mut to, mut ask) = (out, strip.ask);
+    let far = strip.far.and_then(|number| ins.get(number).copied());
     let each = if strip.is_none() { len.max(1) } else { ROW / size_of::<T>() };
     for at in (0..len).step_by(each).map(|first| first * size_of::<T>()) {
         ask.some();
         let moved = |n: usize| ins[n].wrapping_add(if PATTERN >> n & 1 == 1 { 0 } else { at });
         let ins = [moved(0), moved(1), ins[2]];
         // SAFETY: the caller keeps the conditions.
-        unsafe { row::<T, E, PATTERN, VECTORS, true>(to, ins, each, strip.is_none()) };
+        unsafe { row::<T, E, PATTERN, VECTORS, true>(to, ins, each, far) };
         to = to.wrapping_offset(strip.pitch);
     }
 }
@@ -335,7 +336,7 @@ impl<T: Half, const PATTERN: usize, const NUMBER: usize> Operand<T, PATTERN, NUM
     }
 }
 
-/// A row, whose results go past the caches or not; what comes after it may be asked for.
+/// A row, whose results go past the caches or not; what comes after it in an operand may be asked for.
 ///
 /// # Safety
 ///
@@ -345,7 +346,7 @@ unsafe fn row<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize, cons
     out: *mut u8,
     ins: [*const u8; 3],
     len: usize,
-    asks: bool,
+    far: Option<*const u8>,
 ) {
     /// The results from `at` on: `count` of them, and anything after them.
     ///
@@ -385,10 +386,8 @@ unsafe fn row<T: Half, E: Each, const PATTERN: usize, const VECTORS: usize, cons
         let a = Operand::<T, PATTERN, 0>::new(ins[0].cast());
         let b = Operand::<T, PATTERN, 1>::new(ins[1].cast());
         for at in (head..done).step_by(LANES) {
-            // Of operands that move, the first is mostly the largest one.
-            if asks {
-                let first = ins[PATTERN.trailing_ones() as usize];
-                stream::ask_ahead(first.wrapping_add(at * size_of::<T>()), LINE);
+            if let Some(far) = far {
+                stream::ask_ahead(far.wrapping_add(at * size_of::<T>()), LINE);
             }
             let line = results::<T, E, PATTERN, VECTORS>(&a, &b, at, LANES);
             if PAST && VECTORS == LONG {

@@ -333,7 +333,7 @@ fn halves_are_computed_in_single_precision_and_rounded_once() {
                 let ins = [all.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
                 // SAFETY: as many elements in all of them.
                 unsafe { calls[0].run(out.as_mut_ptr().cast(), ins, all.len()) };
-                drop(stream::Fence);
+                drop(crate::stream::Fence);
                 for ((&a, &b), &ours) in all.iter().zip(&turned).zip(&out) {
                     let expected = narrow(f(wide(a), wide(b)));
                     let same = ours == expected || wide(ours).is_nan() && wide(expected).is_nan();

@@ -161,8 +161,9 @@ impl<const N: usize> Body<N> for Interpreter<'_, N> {
         if far.only().is_none()
             && let Some((past, pointers)) = lone_past(self.code, &ins, splat)
         {
+            let strip = Strip { far: first_of(self.code, far.operands), ..Strip::NONE };
             // SAFETY: as above, and the pattern says what repeats.
-            return unsafe { past(out, pointers, len, &Strip::NONE) };
+            return unsafe { past(out, pointers, len, &strip) };
         }
         let mut room = Room([MaybeUninit::uninit(); EACH]);
         let made = room.0.as_mut_ptr().cast::<u8>();
@@ -490,6 +491,13 @@ fn lone_past(
 ) -> Option<(kernels::Past, [*const u8; 3])> {
     let lone = lone(code, ins, splat)?;
     Some((lone.kernels.past(lone.pattern)?, lone.pointers))
+}
+
+/// The first operand of [`lone`] code that is one of some leaves, a bit for each.
+#[inline(always)]
+fn first_of(code: &Code, leaves: usize) -> Option<usize> {
+    let mut args = code.instructions.first()?.args.iter();
+    args.position(|from| matches!(from, From::Leaf(leaf) if leaves >> leaf & 1 == 1))
 }
 
 /// How far what [`lone`] code reads moves from row to row, in bytes.
