@@ -24,12 +24,13 @@ mod loops;
 
 use std::ops::Range;
 
-use self::loops::{ROWS, RUN, across, asks, run};
+use self::loops::{ROWS, RUN, across, run};
 use crate::Addend;
 use crate::inline::Inline;
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::nest::{Loop, Nest};
 use crate::parts::share;
+use crate::stream;
 use crate::threads;
 
 /// The rows that are joined at a time: with more of them, lines that are a power of two apart would push each
@@ -107,6 +108,11 @@ impl Reduction {
         let parts = 1 << PARTS.div_ceil(units).min(leaves).min(most).ilog2();
         let start = (nest.out, nest.ins[0]);
         Self { start, row, width, run, kept, summed, abreast, over, elements, units, leaves, parts }
+    }
+
+    /// Whether gradients of that type are more than caches near a thread hold, so that lines of them are asked for.
+    fn is_far<T>(&self) -> bool {
+        self.elements.saturating_mul(size_of::<T>()) >= stream::FAR
     }
 
     /// Where the gradient and the result of a unit begin, and how many neighbours it has.
@@ -343,7 +349,7 @@ impl<T: Addend> Work<T> {
         let (from, _, width) = reduction.unit(unit);
         let from = grad.wrapping_offset(from);
         let summed = &reduction.summed[..];
-        let asks = asks::<T>(reduction);
+        let asks = reduction.is_far::<T>() && stream::likes_help();
         for leaf in leaves {
             self.leaf.clear();
             self.leaf.resize(width * reduction.abreast, T::NEUTRAL);

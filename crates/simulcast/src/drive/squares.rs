@@ -47,7 +47,7 @@ struct Grid<'g, const N: usize> {
     /// Whether a row is one of a [`Strip`].
     narrow: bool,
     /// The columns that the squares at the left and at the right of a border both have, where rows are not whole lines: those
-    /// of a line but one.
+    /// of a line. One of them is never needed there, but whole vectors are turned over sooner.
     shared: usize,
     /// The operand whose elements are the results, where that runs along the side.
     copies: Option<usize>,
@@ -105,7 +105,7 @@ impl<'g, const N: usize> Grid<'g, N> {
             && start.is_multiple_of(size)
             && aligned(&side)
             && outer.iter().all(aligned);
-        let shared = if ragged { stream::LINE / size - 1 } else { 0 };
+        let shared = if ragged { stream::LINE / size } else { 0 };
         let columns = if narrow { stream::ROW / size } else { (WRITTEN / widest).clamp(64, 128) };
         let copies = body.copies().filter(|&n| side.ins[n] == 1);
         let (rows, strip) = ((RUN / widest).max(32), (STRIP / widest).max(16));
@@ -133,7 +133,7 @@ impl<'g, const N: usize> Grid<'g, N> {
     fn right(&self, column: usize, before: usize) -> usize {
         let len = self.inner.len;
         let end = end(column, before, self.columns, len);
-        if len - end < FEW.max(self.shared + 1).min(self.columns) { len } else { end }
+        if len - end < FEW.max(self.shared).min(self.columns) { len } else { end }
     }
 
     /// How many rows would fit before the first, in its line of a transposed operand: squares end at lines of that.

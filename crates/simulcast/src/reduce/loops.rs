@@ -6,7 +6,7 @@
 use super::{EIGHT, Reduction, count, offsets};
 use crate::Addend;
 use crate::nest::Loop;
-use crate::stream::{self, FAR, LINE, prefetch};
+use crate::stream::{self, LINE, prefetch};
 
 /// The elements of a run that a leaf along sums, and how many of them at a time.
 pub(super) const RUN: usize = 16 * BLOCK;
@@ -20,12 +20,6 @@ const AHEAD: usize = 32 << 10;
 /// at a time where there are no more of those.
 const TOGETHER: usize = 32;
 const FEW: usize = 8;
-
-/// Whether what follows in a run is asked for.
-pub(super) fn asks<T: Addend>(reduction: &Reduction) -> bool {
-    let far = reduction.elements.saturating_mul(size_of::<T>()) >= FAR;
-    far && stream::likes_help()
-}
 
 /// The sum of one run: sums of blocks, then those in pairs. What follows it may be asked for.
 ///
@@ -135,14 +129,14 @@ pub(super) unsafe fn across<T: Addend, const WIDE: bool>(
     leaf: usize,
     sums: &mut [T::Sum],
 ) {
-    let Reduction { row: Loop { out: stride, .. }, elements, abreast, leaves, .. } = *reduction;
+    let Reduction { row: Loop { out: stride, .. }, abreast, leaves, .. } = *reduction;
     let loops = &reduction.summed[..];
     let rows = leaf * ROWS..count(loops).min((leaf + 1) * ROWS);
     let over = if leaf + 1 == leaves { sums.len() / abreast * reduction.over } else { 0 };
     let place = |row| from.wrapping_offset(offsets(loops, row).0);
-    let ahead = match elements.saturating_mul(size_of::<T>()) < FAR {
-        true => 0,
-        false => (AHEAD / (sums.len() * size_of::<T>()).max(1)).clamp(EIGHT, 4 * EIGHT),
+    let ahead = match reduction.is_far::<T>() {
+        true => (AHEAD / (sums.len() * size_of::<T>()).max(1)).clamp(EIGHT, 4 * EIGHT),
+        false => 0,
     };
     let mut row = rows.start;
     while row + EIGHT <= rows.end && stride == 1 {
