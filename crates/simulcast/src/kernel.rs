@@ -187,7 +187,7 @@ pub(crate) unsafe fn row_by_row<B: Body<N> + ?Sized, const N: usize>(
 /// Which ends of rows that are not whole lines lie within columns that others make too: a row begins and ends there at the
 /// next line, so that every line is written at once, by one of them.
 #[derive(Clone, Copy)]
-pub(crate) struct Shared {
+pub(crate) struct Ends {
     pub(crate) left: bool,
     pub(crate) right: bool,
 }
@@ -202,7 +202,7 @@ pub(crate) struct Shared {
 pub(crate) unsafe fn strips<B: Body<N>, const N: usize, const WIDE: bool>(
     body: &mut B,
     (mut out, mut ins, splat, len): (*mut B::Out, [*const u8; N], usize, usize),
-    shared: Shared,
+    ends: Ends,
     rows: &Loop<N>,
     strip: &Strip,
     mut ask: Ask,
@@ -213,8 +213,8 @@ pub(crate) unsafe fn strips<B: Body<N>, const N: usize, const WIDE: bool>(
     let in_line = |at: *mut B::Out| at.addr().wrapping_neg() % stream::LINE / size;
     for _ in 0..rows.len {
         ask.some();
-        let skip = if shared.left { in_line(out) } else { 0 };
-        let more = if shared.right { in_line(out.wrapping_add(len * unit)) } else { 0 };
+        let skip = if ends.left { in_line(out) } else { 0 };
+        let more = if ends.right { in_line(out.wrapping_add(len * unit)) } else { 0 };
         let from = std::array::from_fn(|n| {
             ins[n].wrapping_add(if splat >> n & 1 == 1 { 0 } else { skip * sizes[n] })
         });

@@ -7,8 +7,8 @@
 //!            cut, so that its share of a part is read from memory once
 //! bands      an operand is transposed: both loops are cut, so that a part reads whole pages of that
 //!            operand, and writes to no more pages than the processor knows its way to; where that is not enough, into
-//!            narrower ones, or lower ones where no two rows begin at the same place of a line: then every border
-//!            between columns is in the middle of one
+//!            narrower ones, or lower ones where rows begin anywhere in a line: then borders between columns are in
+//!            the middle of one
 //! ```
 //!
 //! Pieces of the innermost loop begin at lines of the output, where they are not short and rows are whole lines.

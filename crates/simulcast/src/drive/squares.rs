@@ -3,7 +3,7 @@
 use super::Job;
 use super::walk::{At, Walk};
 use crate::inline::Inline;
-use crate::kernel::{Body, Shared, strips};
+use crate::kernel::{Body, Ends, strips};
 use crate::level::{Kind, Level, compiled_for_levels};
 use crate::line::{Line, room};
 use crate::nest::Loop;
@@ -82,16 +82,16 @@ impl<'g, const N: usize> Grid<'g, N> {
                 }
             }
         }
-        let start = At::start(job, sizes).out.addr();
+        let whole = lines(&side) && outer.iter().all(lines);
+        let begins = At::start(job, sizes).out.addr().is_multiple_of(size);
         // In a strip, rows follow each other: what does not run along the side repeats along it, and is laid out once.
         let plain = body.plain();
         let lies = |n: usize| packed[n] || side.ins[n] == 0 && (splat >> n & 1 == 1 || plain[n]);
         let narrow = job.stream.all()
             && body.strips()
             && (0..N).all(lies)
-            && lines(&side)
-            && outer.iter().all(lines)
-            && start.is_multiple_of(size)
+            && whole
+            && begins
             && stream::ROW.is_multiple_of(size);
         if narrow {
             packed = std::array::from_fn(|n| splat >> n & 1 == 0);
@@ -99,10 +99,10 @@ impl<'g, const N: usize> Grid<'g, N> {
         // Elements of some types, such as complex numbers, may never begin at a line.
         let aligned = |one: &Loop<N>| bytes(one).unsigned_abs().is_multiple_of(size);
         let ragged = job.stream.all()
-            && !(lines(&side) && outer.iter().all(lines))
+            && !whole
+            && begins
             && size.is_power_of_two()
             && size < stream::LINE
-            && start.is_multiple_of(size)
             && aligned(&side)
             && outer.iter().all(aligned);
         let shared = if ragged { stream::LINE / size } else { 0 };
@@ -256,7 +256,7 @@ pub(super) unsafe fn squares<B: Body<N>, const N: usize, const WIDE: bool>(
                 let right = grid.right(column, left);
                 let shared = grid.shared.min(inner.len - right);
                 let (wide, all) = (right - column, right - column + shared);
-                let ends = Shared { left: column > 0 && grid.shared > 0, right: shared > 0 };
+                let ends = Ends { left: column > 0 && grid.shared > 0, right: shared > 0 };
                 let mut row = top;
                 while row < bottom {
                     let below = end(row, above, grid.rows, bottom);
@@ -306,7 +306,7 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
     rooms: &mut Rooms<N>,
     mut at: At<B::Out, N>,
     (high, wide, all): (usize, usize, usize),
-    shared: Shared,
+    ends: Ends,
     asks: &mut [Ask; N],
 ) {
     let Some((ask, others)) = asks.split_first_mut() else { return };
@@ -339,7 +339,7 @@ unsafe fn strip<B: Body<N>, const N: usize, const WIDE: bool>(
             if job.stream.at(at.out) {
                 // A strip asks for itself.
                 let own = if whole { Ask::NOTHING } else { *ask };
-                past(level, body, run, shared, &down, strip, own);
+                past(level, body, run, ends, &down, strip, own);
                 *ask = ask.after(if whole { high } else { down.len });
             } else {
                 ask.some();
@@ -360,7 +360,7 @@ unsafe fn past<B: Body<N>, const N: usize>(
     level: Level,
     body: &mut B,
     run: (*mut B::Out, [*const u8; N], usize, usize),
-    shared: Shared,
+    ends: Ends,
     rows: &Loop<N>,
     strip: &Strip,
     ask: Ask,
@@ -368,11 +368,11 @@ unsafe fn past<B: Body<N>, const N: usize>(
     // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
     unsafe {
         match level.kind() {
-            Kind::Baseline => strips_baseline(body, run, shared, rows, strip, ask),
+            Kind::Baseline => strips_baseline(body, run, ends, rows, strip, ask),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 if !B::OWN_LEVELS => strips_avx512(body, run, shared, rows, strip, ask),
+            Kind::Avx512 if !B::OWN_LEVELS => strips_avx512(body, run, ends, rows, strip, ask),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 | Kind::Avx512 => strips_avx2(body, run, shared, rows, strip, ask),
+            Kind::Avx2 | Kind::Avx512 => strips_avx2(body, run, ends, rows, strip, ask),
         }
     }
 }
@@ -386,13 +386,13 @@ unsafe fn past<B: Body<N>, const N: usize>(
 unsafe fn strips_baseline<B: Body<N>, const N: usize>(
     body: &mut B,
     run: (*mut B::Out, [*const u8; N], usize, usize),
-    shared: Shared,
+    ends: Ends,
     rows: &Loop<N>,
     strip: &Strip,
     ask: Ask,
 ) {
     // SAFETY: the caller keeps the conditions.
-    unsafe { strips::<B, N, false>(body, run, shared, rows, strip, ask) }
+    unsafe { strips::<B, N, false>(body, run, ends, rows, strip, ask) }
 }
 
 compiled_for_levels! {
@@ -405,12 +405,12 @@ compiled_for_levels! {
     unsafe fn strips_avx2, strips_avx512<B: Body<N>, const N: usize>(
         body: &mut B,
         run: (*mut B::Out, [*const u8; N], usize, usize),
-        shared: Shared,
+        ends: Ends,
         rows: &Loop<N>,
         strip: &Strip,
         ask: Ask,
     ) {
         // SAFETY: the caller keeps the conditions.
-        unsafe { strips::<B, N, true>(body, run, shared, rows, strip, ask) }
+        unsafe { strips::<B, N, true>(body, run, ends, rows, strip, ask) }
     }
 }
