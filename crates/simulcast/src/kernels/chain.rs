@@ -5,8 +5,9 @@
 //! step after the other changes it by what it reads. Which step comes next is looked up once a block, and
 //! the processor guesses it right: the steps are always the same.
 //!
-//! Every other store holds up those that go past the caches (see [`crate::stream`]). With AVX-512 there is room to do
-//! without: what a later step reads stays in registers too, in [banks](Bank), and exponentials keep all that they make.
+//! Every other store holds up those that go past the caches (see [`crate::stream`]). So a block is as large as leaves registers
+//! for what steps make on the way: with AVX2, half as large where there are functions but exponentials. With AVX-512 there is
+//! room for what a later step reads too, in [banks](Bank).
 //!
 //! Results are those of the loops of each step alone, to the bit.
 //!
@@ -18,7 +19,7 @@ use std::ops::Range;
 use crate::Op;
 use crate::stream::Strip;
 
-/// The bytes of a block: half of the registers of AVX2, an eighth of those of AVX-512.
+/// The most bytes of a block: half of the registers of AVX2, an eighth of those of AVX-512.
 pub(crate) const BLOCK: usize = 256;
 
 /// What becomes of the accumulator; operands are the step's, in their order.
@@ -66,6 +67,8 @@ pub(crate) enum Act {
     Trunc,
     Exp,
     Log,
+    Sin,
+    Cos,
     Tanh,
     Sigmoid,
     Erf,
@@ -100,6 +103,8 @@ impl Act {
             Op::Trunc => Self::Trunc,
             Op::Exp => Self::Exp,
             Op::Log => Self::Log,
+            Op::Sin => Self::Sin,
+            Op::Cos => Self::Cos,
             Op::Tanh => Self::Tanh,
             Op::Sigmoid => Self::Sigmoid,
             Op::Erf => Self::Erf,
@@ -107,14 +112,14 @@ impl Act {
         })
     }
 
-    /// Whether it takes many registers: all but exponentials need those of AVX-512.
+    /// Whether it takes many registers, as exponentials do, or still more.
     pub(crate) const fn is_function(self) -> bool {
-        matches!(self, Self::Exp | Self::Log | Self::Tanh | Self::Sigmoid | Self::Erf)
+        matches!(self, Self::Exp) || self.is_long()
     }
 
-    /// Whether memory waits for it, even where there are many registers.
-    pub(crate) const fn is_slow(self) -> bool {
-        matches!(self, Self::Log | Self::Erf)
+    /// Whether it takes more registers than exponentials.
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(self, Self::Log | Self::Sin | Self::Cos | Self::Tanh | Self::Sigmoid | Self::Erf)
     }
 
     /// The same of two operands, where the second one is the accumulator.
@@ -184,10 +189,10 @@ pub(crate) struct Chains {
     ),
     /// Fills a block with one element.
     pub(crate) fill: unsafe fn(block: *mut u8, element: *const u8),
+    /// The bytes of a block.
+    pub(crate) block: usize,
     /// What may stay in registers.
     pub(crate) banks: &'static [Bank],
-    /// Whether there are all [functions](Act::is_function).
-    pub(crate) functions: bool,
 }
 
 /// Makes blocks of results.
@@ -204,7 +209,9 @@ pub(crate) type Whole = unsafe fn(
 pub(crate) enum Registers {
     /// Those of AVX2, for the accumulator and what changes it: no [function](Act::is_function) but exponentials.
     Short,
-    /// Those of AVX-512, for the same and all functions.
+    /// Those of AVX2, more of them for what functions make on the way.
+    Half,
+    /// Those of AVX-512, for an accumulator and all functions.
     Long,
     /// Those of AVX-512, for banks: no functions.
     Banked,
@@ -215,10 +222,12 @@ pub(crate) enum Registers {
 pub(crate) const fn chains(wide: bool, registers: Registers) -> Chains {
     use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
     match (wide, registers) {
-        (false, Registers::Short) => x86::short::<__m256, x86::Short>(),
-        (true, Registers::Short) => x86::short::<__m256d, x86::Short>(),
-        (false, Registers::Long) => x86::long::<__m512, x86::Long>(),
-        (true, Registers::Long) => x86::long::<__m512d, x86::Long>(),
+        (false, Registers::Short) => x86::short::<__m256, x86::Exponentials, 8>(),
+        (true, Registers::Short) => x86::short::<__m256d, x86::Exponentials, 8>(),
+        (false, Registers::Half) => x86::short::<__m256, x86::Functions, 4>(),
+        (true, Registers::Half) => x86::short::<__m256d, x86::Functions, 4>(),
+        (false, Registers::Long) => x86::long::<__m512, x86::Functions>(),
+        (true, Registers::Long) => x86::long::<__m512d, x86::Functions>(),
         (false, Registers::Banked) => x86::long::<__m512, x86::Banked>(),
         (true, Registers::Banked) => x86::long::<__m512d, x86::Banked>(),
     }
@@ -240,22 +249,22 @@ mod x86 {
     use crate::math::Real;
     use crate::stream::{self, Strip};
 
-    /// The vectors of a block.
-    const SHORT: usize = BLOCK / size_of::<__m256>();
+    /// The vectors of a block of AVX-512.
     const LONG: usize = BLOCK / size_of::<__m512>();
 
     /// What loops use the registers for: see [`super::Registers`].
     pub(super) trait Use {
         const BANKS: &'static [Bank] = &[];
+        /// Whether there are all functions, or none but exponentials, which banks leave no room for.
         const FUNCTIONS: bool = false;
     }
 
-    pub(super) struct Short;
-    pub(super) struct Long;
+    pub(super) struct Exponentials;
+    pub(super) struct Functions;
     pub(super) struct Banked;
 
-    impl Use for Short {}
-    impl Use for Long {
+    impl Use for Exponentials {}
+    impl Use for Functions {
         const FUNCTIONS: bool = true;
     }
     impl Use for Banked {
@@ -263,14 +272,14 @@ mod x86 {
     }
 
     /// The loops of AVX2.
-    pub(super) const fn short<V: Vector, U: Use>() -> Chains {
+    pub(super) const fn short<V: Vector, U: Use, const N: usize>() -> Chains {
         Chains {
-            whole: whole_short::<V, U, SHORT, false>,
-            strips: whole_short::<V, U, SHORT, true>,
-            part: part_short::<V, U, SHORT>,
-            fill: fill_short::<V, SHORT>,
+            whole: whole_short::<V, U, N, false>,
+            strips: whole_short::<V, U, N, true>,
+            part: part_short::<V, U, N>,
+            fill: fill_short::<V, N>,
+            block: size_of::<[V; N]>(),
             banks: U::BANKS,
-            functions: U::FUNCTIONS,
         }
     }
 
@@ -281,8 +290,8 @@ mod x86 {
             strips: whole_long::<V, U, LONG, true>,
             part: part_long::<V, U, LONG>,
             fill: fill_long::<V, LONG>,
+            block: size_of::<[V; LONG]>(),
             banks: U::BANKS,
-            functions: U::FUNCTIONS,
         }
     }
 
@@ -322,7 +331,7 @@ mod x86 {
                 // There are not registers enough to ask for both, and what is stored elsewhere holds up the rest.
                 let (asks, pitch) = if STRIP { (&[][..], strip.pitch) } else { (asks, Strip::NONE.pitch) };
                 let (mut to, mut ask) = (out.wrapping_add(blocks.start), strip.ask);
-                for at in blocks.step_by(BLOCK) {
+                for at in blocks.step_by(size_of::<[V; N]>()) {
                     block::<V, U, N, false>(&mut held, steps, at, 0, asks);
                     for row in held.accumulator.chunks_exact(stream::ROW / size_of::<V>()) {
                         if STRIP {
@@ -407,7 +416,7 @@ mod x86 {
         asks: &[*const u8],
     ) {
         for ask in asks {
-            stream::ask_ahead(ask.wrapping_add(at), BLOCK);
+            stream::ask_ahead(ask.wrapping_add(at), size_of::<[V; N]>());
         }
         for step in steps {
             // SAFETY: the caller keeps the conditions.
@@ -503,12 +512,34 @@ mod x86 {
                     each!(|is| is.round::<{ $how | _MM_FROUND_NO_EXC }>())
                 };
             }
+            // All stays in registers, since the compiler knows how many elements there are.
             macro_rules! function {
                 ($name:ident) => {{
                     let was = *accumulator;
                     let (from, to) = elements(&was, accumulator);
                     for (to, from) in to.iter_mut().zip(from) {
                         to.write(from.$name::<true>());
+                    }
+                }};
+            }
+            macro_rules! angles {
+                ($near:ident, $cosines:literal) => {{
+                    let was = *accumulator;
+                    let (from, to) = elements(&was, accumulator);
+                    let mut far = false;
+                    for (to, from) in to.iter_mut().zip(from) {
+                        far |= from.is_far();
+                        to.write(from.$near::<true>());
+                    }
+                    if far {
+                        // A block of its own: what others see is no longer in registers.
+                        let mut block = was;
+                        if size_of::<V>() == size_of::<__m256>() {
+                            far_short(&mut block, $cosines);
+                        } else {
+                            far_long(&mut block, $cosines);
+                        }
+                        *accumulator = block;
                     }
                 }};
             }
@@ -555,16 +586,36 @@ mod x86 {
                 Act::Exp if U::BANKS.is_empty() => {
                     let was = *accumulator;
                     let (from, to) = elements(&was, accumulator);
-                    // Both stay in registers, since the compiler knows how many there are.
                     V::Element::exp_tile::<true>(from.iter().copied(), to);
                 }
+                Act::Sin if U::FUNCTIONS => angles!(near_sin, false),
+                Act::Cos if U::FUNCTIONS => angles!(near_cos, true),
                 Act::Log if U::FUNCTIONS => function!(log),
                 Act::Tanh if U::FUNCTIONS => function!(tanh),
                 Act::Sigmoid if U::FUNCTIONS => function!(sigmoid),
                 Act::Erf if U::FUNCTIONS => function!(erf),
-                Act::Exp | Act::Log | Act::Tanh | Act::Sigmoid | Act::Erf => {
+                Act::Exp | Act::Log | Act::Sin | Act::Cos | Act::Tanh | Act::Sigmoid | Act::Erf => {
                     debug_assert!(false, "no such chain is made: see `Registers`");
                 }
+            }
+        }
+    }
+
+    compiled_for_levels! {
+        /// The sines, or the cosines, of a block with angles that are far.
+        ///
+        /// # Safety
+        ///
+        /// The machine has the features.
+        #[cold]
+        #[inline(never)]
+        unsafe fn far_short, far_long<V: Vector, const N: usize>(block: &mut [V; N], cosines: bool) {
+            let was = *block;
+            let (from, to) = elements(&was, block);
+            if cosines {
+                V::Element::cos_tile::<true>(from.iter().copied(), to);
+            } else {
+                V::Element::sin_tile::<true>(from.iter().copied(), to);
             }
         }
     }

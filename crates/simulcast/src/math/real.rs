@@ -49,12 +49,18 @@ pub(crate) trait Real: Copy + PartialOrd {
         from: impl Iterator<Item = Self> + Clone,
         to: &mut [MaybeUninit<Self>],
     );
-
     /// The tangents: as [`Self::sin_tile`].
     fn tan_tile<const FMA: bool>(
         from: impl Iterator<Item = Self> + Clone,
         to: &mut [MaybeUninit<Self>],
     );
+
+    /// Whether it is an angle beyond what the fast reduction covers.
+    fn is_far(self) -> bool;
+    /// The sine, as [`Self::sin_tile`], of any other angle.
+    fn near_sin<const FMA: bool>(self) -> Self;
+    /// The cosine, as [`Self::cos_tile`], of any other angle.
+    fn near_cos<const FMA: bool>(self) -> Self;
 }
 
 macro_rules! real {
@@ -105,6 +111,21 @@ macro_rules! real {
                 to: &mut [MaybeUninit<Self>],
             ) {
                 trig::tile(from, to, trig::tan::<Self, FMA>, wild::tan);
+            }
+
+            #[inline(always)]
+            fn is_far(self) -> bool {
+                trig::is_far(self)
+            }
+
+            #[inline(always)]
+            fn near_sin<const FMA: bool>(self) -> Self {
+                trig::sin::<Self, FMA>(self)
+            }
+
+            #[inline(always)]
+            fn near_cos<const FMA: bool>(self) -> Self {
+                trig::cos::<Self, FMA>(self)
             }
 
             $(

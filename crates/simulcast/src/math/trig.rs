@@ -185,6 +185,12 @@ pub(super) fn tan<T: Angle, const FMA: bool>(x: T) -> T {
     if x == T::of(0.0) { x } else { y }
 }
 
+/// Whether it is an angle beyond [`Angle::LIMIT`].
+#[inline(always)]
+pub(super) fn is_far<T: Angle>(x: T) -> bool {
+    x.abs() > T::LIMIT
+}
+
 /// `to` becomes `tame` of the elements of `from` up to [`Angle::LIMIT`], and of NaN, and `wild` of
 /// the others.
 #[inline(always)]
@@ -194,12 +200,6 @@ pub(super) fn tile<T: Angle + Double>(
     tame: impl Fn(T) -> T,
     wild: fn(f64) -> f64,
 ) {
-    let far = |x: T| x.abs() > T::LIMIT;
-    super::tile::tile(
-        from,
-        to,
-        |x| !far(x),
-        &tame,
-        |x| if far(x) { via(x, wild) } else { tame(x) },
-    );
+    let any = |x: T| if is_far(x) { via(x, wild) } else { tame(x) };
+    super::tile::tile(from, to, |x| !is_far(x), &tame, any);
 }

@@ -339,8 +339,7 @@ impl Code {
         let mut code = Self::of(making, result, dtype, leaves);
         let (several, slow) = (code.instructions.len() > 1, code.spreads);
         if several || slow {
-            let chain = Chain::new(steps, leaves.len(), level);
-            code.chain = chain.filter(|chain| several || chain.keeps_up());
+            code.chain = Chain::new(steps, leaves.len(), level);
             code.spreads &= code.chain.is_none();
         }
         Some(code)
