@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::Case;
-use measure::{Measured, cores, measure};
+use measure::{Measured, cores, measure, median};
 use peers::{Answer, Peer};
 use report::{Line, Row, time};
 
@@ -160,10 +160,11 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::rename(&beside, path).map_err(failed)
 }
 
-/// The turns that every engine takes at a case. A shared machine's memory is half as fast for a
-/// while, and then again as fast: in turns, that happens to all, and what is compared with the floor is compared turn
-/// by turn.
+/// The turns that every engine takes at a case, and the rounds of each for those of this process. A shared machine's
+/// memory is half as fast for a while, and then again as fast: what is compared is measured one after the other, often,
+/// rather than once for long.
 const TURNS: usize = 7;
+const ROUNDS: usize = 4;
 
 /// An engine at a case.
 struct Entrant {
@@ -171,50 +172,86 @@ struct Entrant {
     threads: usize,
     /// Whether it works in another process.
     outside: bool,
-    turns: Vec<Measured>,
+    rounds: Vec<Round>,
+}
+
+/// A measurement, and what half of the floor's calls beside it took.
+struct Round {
+    own: Measured,
+    floor: Option<f64>,
+}
+
+impl Entrant {
+    /// The share of the floor that half of the rounds reach, each of the floor beside it.
+    fn share(&self) -> Option<f64> {
+        let shares = self.rounds.iter().map(|round| Some(round.floor? / round.own.median));
+        median(shares.collect::<Option<Vec<f64>>>()?)
+    }
+
+    fn floor(&self) -> Option<f64> {
+        median(self.rounds.iter().map(|round| round.floor).collect::<Option<Vec<f64>>>()?)
+    }
 }
 
 /// Every engine's measurement of a case, the floors' first where there are any.
 fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Line>, String> {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let is_floor = |engine: &str| engine.starts_with("floor");
     let wanted = |engine: &str| {
-        is_floor(engine) || options.engine.as_deref().is_none_or(|wanted| wanted == engine)
+        engine.starts_with("floor")
+            || options.engine.as_deref().is_none_or(|wanted| wanted == engine)
     };
     let tasks = engines::tasks(case).into_iter();
     let (engines, mut tasks): (Vec<_>, Vec<_>) = tasks.filter(|(one, _)| wanted(one)).unzip();
     let entrant = |&engine: &&str| {
         let threads = if engine.ends_with("-1") || engine == "hand" { 1 } else { all };
-        Entrant { engine: engine.into(), threads, outside: false, turns: Vec::new() }
+        Entrant { engine: engine.into(), threads, outside: false, rounds: Vec::new() }
     };
     let mut entrants: Vec<Entrant> = engines.iter().map(entrant).collect();
-    let seconds = options.seconds / TURNS as f64;
+    let [floor, floor_huge] =
+        ["floor", "floor-huge"].map(|name| engines.iter().position(|&engine| engine == name));
+    let rounds = if options.quick { 1 } else { ROUNDS };
+    let seconds = options.seconds / (TURNS * rounds) as f64;
     let mut had = Vec::new();
     for turn in 0..TURNS {
         had.push(cores(all));
-        for (task, entrant) in tasks.iter_mut().zip(&mut entrants) {
-            entrant.turns.push(measure(seconds, task));
+        for round in 0..rounds {
+            let mut beside = [None; 2];
+            for (n, (task, entrant)) in tasks.iter_mut().zip(&mut entrants).enumerate() {
+                // One call of a slow engine takes its time for the whole turn.
+                let slow = |last: &Round| last.own.median > seconds && Some(n) != floor;
+                if round > 0 && entrant.rounds.last().is_some_and(slow) {
+                    continue;
+                }
+                let own = measure(seconds, task);
+                let huge = Some(n) == floor_huge;
+                if huge || Some(n) == floor {
+                    beside[usize::from(huge)] = Some(own.median);
+                }
+                entrant.rounds.push(Round { own, floor: beside[usize::from(huge)] });
+            }
         }
         // A model is written here, for engines of this process.
         for peer in peers.iter_mut().filter(|_| case.op != "onnx_check") {
+            let mut floor = || floor_huge.map(|n| measure(seconds, &mut tasks[n]).median);
+            let before = floor();
+            let seconds = options.seconds / TURNS as f64;
             let answers = if turn == 0 { peer.ask(case, seconds) } else { peer.ask_again(seconds) };
-            for answer in answers?.into_iter().filter(|answer| wanted(&answer.engine)) {
+            let answers = answers?;
+            let floor = before.zip(floor()).map(|(before, after)| (before + after) / 2.0);
+            for answer in answers.into_iter().filter(|answer| wanted(&answer.engine)) {
                 let Answer { engine, threads, best, median } = answer;
                 let known = entrants.iter().position(|one| one.outside && one.engine == engine);
                 let at = known.unwrap_or_else(|| {
-                    entrants.push(Entrant { engine, threads, outside: true, turns: Vec::new() });
+                    entrants.push(Entrant { engine, threads, outside: true, rounds: Vec::new() });
                     entrants.len() - 1
                 });
-                entrants[at].turns.push(Measured { best, median });
+                entrants[at].rounds.push(Round { own: Measured { best, median }, floor });
             }
         }
     }
-    had.sort_by(f64::total_cmp);
-    let floors: Vec<&Entrant> = entrants.iter().filter(|one| is_floor(&one.engine)).collect();
+    let cores = median(had);
     let lines = entrants.iter().map(|entrant| {
-        let Measured { best, median } = Measured::over(&entrant.turns);
-        let huge = entrant.outside || entrant.engine == "floor-huge";
-        let floor = floors.get(usize::from(huge));
+        let Measured { best, median } = Measured::over(entrant.rounds.iter().map(|one| &one.own));
         Line {
             case: case.name.clone(),
             engine: entrant.engine.clone(),
@@ -224,22 +261,14 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
             threads: entrant.threads,
             best,
             median,
-            floor: floor.map(|floor| Measured::over(&floor.turns).median),
-            share: floor.map(|floor| share(&floor.turns, &entrant.turns)),
+            floor: entrant.floor(),
+            share: entrant.share(),
             bytes: case.bytes(),
-            cores: Some(had[had.len() / 2]),
+            cores,
             machine: machine(),
         }
     });
     Ok(lines.inspect(|line| show(case, line)).collect())
-}
-
-/// The share of the floor that half of the turns reach, each of that turn's floor.
-fn share(floor: &[Measured], own: &[Measured]) -> f64 {
-    let mut shares: Vec<f64> =
-        floor.iter().zip(own).map(|(floor, own)| floor.median / own.median).collect();
-    shares.sort_by(f64::total_cmp);
-    shares[shares.len() / 2]
 }
 
 fn show(case: &Case, line: &Line) {
@@ -255,10 +284,16 @@ fn show(case: &Case, line: &Line) {
     );
 }
 
+/// The processor: many have the name of others.
 fn machine() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
-    format!("{} {}", std::env::consts::ARCH, name.unwrap_or("unknown"))
+    let of = |key: &str| {
+        let pairs = text.lines().filter_map(|line| line.split_once(':'));
+        let found = pairs.map(|(own, value)| (own.trim(), value.trim())).find(|one| one.0 == key);
+        found.map_or("unknown", |(_, value)| value)
+    };
+    let [name, family, model] = ["model name", "cpu family", "model"].map(of);
+    format!("{} {name}, family {family}, model {model}", std::env::consts::ARCH)
 }
 
 /// Whether a name fits a pattern with `*`.

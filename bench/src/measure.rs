@@ -14,13 +14,17 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// What several turns come to: the best of them, and what half of them stay below.
-    pub(crate) fn over(turns: &[Self]) -> Self {
-        let best = turns.iter().map(|turn| turn.best).fold(f64::INFINITY, f64::min);
-        let mut medians: Vec<f64> = turns.iter().map(|turn| turn.median).collect();
-        medians.sort_by(f64::total_cmp);
-        Self { best, median: medians[medians.len() / 2] }
+    /// What several rounds come to: the best of them, and what half of them stay below.
+    pub(crate) fn over<'m>(rounds: impl Iterator<Item = &'m Self> + Clone) -> Self {
+        let best = rounds.clone().map(|one| one.best).fold(f64::INFINITY, f64::min);
+        Self { best, median: median(rounds.map(|one| one.median).collect()).unwrap_or(best) }
     }
+}
+
+/// What half of them stay below, where there are any.
+pub(crate) fn median(mut all: Vec<f64>) -> Option<f64> {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
 }
 
 /// Runs a task for about that many seconds; tiny tasks are timed in batches.

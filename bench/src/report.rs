@@ -21,7 +21,7 @@ pub(crate) struct Line {
     pub(crate) median: f64,
     /// The floor's median, where the case has one: in huge pages for what is measured outside.
     pub(crate) floor: Option<f64>,
-    /// The share of the floor that it reaches, turn by turn; earlier runs did not keep it.
+    /// The share of the floor that it reaches, round by round; earlier runs did not keep it.
     #[serde(default)]
     pub(crate) share: Option<f64>,
     /// What must move.
@@ -112,7 +112,7 @@ pub(crate) fn time(seconds: f64) -> String {
 pub(crate) fn table(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
         "Medians of each engine, all in turn, in one run on {machine}. The floor is what must move, moved as fast\n\
-         as the machine moves it; shares of it are taken turn by turn, and the median is shown. Arrays of Python lie in\n\
+         as the machine moves it; shares of it are taken round by round, and the median is shown. Arrays of Python lie in\n\
          huge pages, those of Rust do not: each side has its floor. The cores are those that all threads had, by how fast\n\
          they divide side by side.\n\n\
          | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it | cores |\n\
