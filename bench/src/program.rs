@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 use half::{bf16, f16};
-use simulcast::{AnyArray, AnyView, DType, Expr, ExprKind, Op, Program, Promotion};
+use simulcast::{AnyArray, AnyView, Apply as _, DType, Expr, ExprKind, Op, Program, Promotion};
 
 use crate::case::Case;
 use crate::engines::stored;

@@ -12,7 +12,7 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
-use simulcast::{DType, Op, Program, Promotion, Type};
+use simulcast::{Apply as _, DType, Op, Program, Promotion, Type};
 
 use crate::arrays::plain;
 use crate::dtypes;

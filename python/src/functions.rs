@@ -9,8 +9,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simulcast::{
-    AnyView, Casting, DType, Kind, Literal, Op, Program, Promotion, Type, can_cast, literal_as,
-    literal_operand, signature,
+    AnyView, Apply as _, Casting, DType, Kind, Literal, Op, Program, Promotion, Type, can_cast,
+    literal_as, literal_operand, signature,
 };
 use simulcast_core::{OwnedRule, RuleKind, resolve, resolve_into};
 

@@ -24,9 +24,19 @@
 //! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
 //! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
 //!
-//! The feature `program`, which is on by default, is all that has loops of its own for every operation and element type:
-//! [`ops`], [`Op`], [`Program`], [`AnyArray`], [`vjp`]. They take minutes to compile. With `default-features = false` there
-//! are views, copies, zips, [`math`] and [`sum_to`], in seconds.
+//! The feature `program` adds everything that has loops of its own for every operation and element type: [`ops`], [`Op`],
+//! [`Program`], [`AnyArray`], [`vjp`]. It takes minutes to compile. Without it there are views, copies, zips, [`math`] and
+//! [`sum_to`], in seconds.
+//!
+//! ```text
+//! api       views, copies, zips, sum_to: what one calls on arrays whose types the compiler knows
+//! by_name   operations by name, arrays of any type, programs           (feature `program`)
+//! reduce    sums along axes
+//! exec      how a nest of loops runs: strategy, executors, threads
+//! array     operands, outputs, views from parts
+//! layout    strides, loop nests, partition: arithmetic alone
+//!           ── simulcast-kernels: the loops over runs of elements; CPU facts ──
+//! ```
 //!
 //! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, up to 1,024, which stay awake for a
 //! fifth of a millisecond after each; `SIMULCAST_LEVEL` sets the instruction set.
@@ -38,89 +48,36 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod addend;
+mod api;
+mod array;
 #[cfg(feature = "program")]
-mod any;
-#[cfg(feature = "program")]
-mod apply;
-#[cfg(feature = "program")]
-pub mod compose;
-mod copy;
-mod drive;
-mod dtype;
-#[cfg(feature = "program")]
-pub mod dynamic;
-mod fresh;
-#[cfg(feature = "program")]
-pub mod gradient;
-mod habit;
-mod inline;
-mod kernel;
-#[cfg(feature = "program")]
-mod kernels;
-mod laid;
-mod level;
-mod line;
-#[allow(dead_code, reason = "kernels convert bfloat16 in loops of their own, not by slices")]
-pub mod math;
-mod nest;
-#[cfg(feature = "program")]
-mod op;
-mod operand;
-#[cfg(feature = "program")]
-pub mod ops;
-mod pack;
-mod parts;
-mod plain;
-#[cfg(feature = "program")]
-pub mod program;
-mod raw;
+mod by_name;
+mod exec;
+mod layout;
 mod reduce;
-mod run;
-mod stream;
-mod sum_to;
-mod threads;
-#[cfg(feature = "program")]
-mod typing;
-mod view;
-mod zip;
 
-pub use addend::Addend;
-#[cfg(feature = "program")]
-pub use any::{AnyArray, AnyView, AnyViewMut};
-pub use copy::{
+pub use api::copy::{
     copy_into, copy_to, copy_to_by, par_copy_into, par_copy_to, try_copy_into, try_copy_to,
     try_copy_to_by,
 };
-pub use dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
-#[cfg(feature = "program")]
-pub use gradient::{Laying, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
-pub use level::Level;
-#[cfg(feature = "program")]
-pub use op::{Op, UnknownOp};
-pub use operand::{CommonDim, Operand, Operands};
-#[cfg(feature = "program")]
-pub use program::{
-    Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
-    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Ready, Run,
-    row_axis,
-};
-pub use simulcast_core::{
-    BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
-    resolve,
-};
-pub use sum_to::{
+pub use api::sum_to::{
     par_sum_to, par_sum_to_shape, sum_to, sum_to_shape, try_par_sum_to, try_sum_to,
     try_sum_to_shape,
 };
-#[cfg(feature = "program")]
-pub use typing::{
-    Casting, Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, can_cast, literal_as,
-    literal_operand, promote_types, result_type, signature,
-};
-pub use view::{
+pub use api::view::{
     broadcast_all, broadcast_all_by, broadcast_to, broadcast_views, broadcast_views_by,
     try_broadcast_all, try_broadcast_all_by, try_broadcast_to, try_broadcast_views,
     try_broadcast_views_by,
 };
-pub use zip::{Zip, try_zip, try_zip_by, zip, zip_by};
+pub use api::zip::{Zip, try_zip, try_zip_by, zip, zip_by};
+pub use array::operand::{CommonDim, Operand, Operands};
+#[cfg(feature = "program")]
+pub use by_name::*;
+pub use simulcast_core::{
+    BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
+    resolve,
+};
+pub use simulcast_kernels::addend::Addend;
+pub use simulcast_kernels::cpu::level::Level;
+pub use simulcast_kernels::dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
+pub use simulcast_kernels::math;

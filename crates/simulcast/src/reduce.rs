@@ -22,20 +22,19 @@
 
 mod loops;
 
+use simulcast_kernels::cpu::EIGHT;
 use std::ops::Range;
 
 use self::loops::{ROWS, RUN, across, run};
 use crate::Addend;
-use crate::inline::Inline;
-use crate::level::{Kind, Level, compiled_for_levels};
-use crate::nest::{Loop, Nest};
-use crate::parts::share;
-use crate::stream;
-use crate::threads;
+use crate::exec::threads;
+use crate::layout::loop_nest::{Loop, Nest};
+use crate::layout::partition::share;
+use crate::layout::small_vec::Inline;
+use simulcast_kernels::compiled_for_levels;
+use simulcast_kernels::cpu::level::{Kind, Level};
+use simulcast_kernels::cpu::nontemporal;
 
-/// The rows that are joined at a time: with more of them, lines that are a power of two apart would push each
-/// other out of the first-level cache.
-pub(crate) const EIGHT: usize = 8;
 /// The neighbours of a unit across, and along.
 const WIDE: usize = 4096;
 const NARROW: usize = 64;
@@ -112,7 +111,7 @@ impl Reduction {
 
     /// Whether gradients of that type are more than caches near a thread hold, so that lines of them are asked for.
     fn is_far<T>(&self) -> bool {
-        self.elements.saturating_mul(size_of::<T>()) >= stream::FAR
+        self.elements.saturating_mul(size_of::<T>()) >= nontemporal::FAR
     }
 
     /// Where the gradient and the result of a unit begin, and how many neighbours it has.
@@ -349,7 +348,7 @@ impl<T: Addend> Work<T> {
         let (from, _, width) = reduction.unit(unit);
         let from = grad.wrapping_offset(from);
         let summed = &reduction.summed[..];
-        let asks = reduction.is_far::<T>() && stream::likes_help();
+        let asks = reduction.is_far::<T>() && nontemporal::likes_help();
         for leaf in leaves {
             self.leaf.clear();
             self.leaf.resize(width * reduction.abreast, T::NEUTRAL);

@@ -6,8 +6,8 @@ use common::{Stored, shapes, shown, stored};
 use ndarray::{Array1, Array2, Array3, ArrayD, ArrayViewD, Axis, ShapeBuilder, array};
 use proptest::prelude::*;
 use simulcast::{
-    AnyArray, AnyView, DType, Element, NamedAxes, Node, Op, ProgramError, ProgramErrorKind,
-    Promotion, Rule, TypeError, compose, dynamic, ops,
+    AnyArray, AnyView, Apply as _, DType, Element, NamedAxes, Node, Op, ProgramError,
+    ProgramErrorKind, Promotion, Rule, TypeError, compose, dynamic, ops,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

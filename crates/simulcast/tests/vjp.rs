@@ -5,8 +5,8 @@ mod common;
 use common::indices;
 use ndarray::{Array2, ArrayD, Axis, ShapeBuilder, array};
 use simulcast::{
-    AnyArray, AnyView, DType, Laying, NamedAxes, Op, ProgramError, ProgramErrorKind, Promotion,
-    Rule, dynamic, resolve, sum_to, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu,
+    AnyArray, AnyView, Apply as _, DType, Laying, NamedAxes, Op, ProgramError, ProgramErrorKind,
+    Promotion, Rule, dynamic, resolve, sum_to, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

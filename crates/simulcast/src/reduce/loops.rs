@@ -3,10 +3,11 @@
 //! Reading is what takes time. Along a run the hardware sees what comes next, most of it; across rows it does not,
 //! and is asked for lines some rows ahead, a few at a time.
 
-use super::{EIGHT, Reduction, count, offsets};
+use super::{Reduction, count, offsets};
 use crate::Addend;
-use crate::nest::Loop;
-use crate::stream::{self, LINE, prefetch};
+use crate::layout::loop_nest::Loop;
+use simulcast_kernels::cpu::EIGHT;
+use simulcast_kernels::cpu::nontemporal::{self, LINE, prefetch};
 
 /// The elements of a run that a leaf along sums, and how many of them at a time.
 pub(super) const RUN: usize = 16 * BLOCK;
@@ -98,7 +99,7 @@ unsafe fn block<T: Addend, const WIDE: bool>(
             let mut own = sums;
             for at in (0..whole).step_by(TOGETHER) {
                 if asks {
-                    stream::ask_ahead(from.wrapping_add(at).cast(), TOGETHER * size_of::<T>());
+                    nontemporal::ask_ahead(from.wrapping_add(at).cast(), TOGETHER * size_of::<T>());
                 }
                 // SAFETY: by the conditions of this function.
                 let more = unsafe { T::widen_all::<WIDE, TOGETHER>(from.add(at)) };

@@ -1,0 +1,47 @@
+//! The loops under `simulcast`: what is done to a run of elements, at every instruction-set level.
+//!
+//! ```text
+//! cpu          instruction-set levels, caches, non-temporal stores, prefetch, aligned buffers
+//! pack         gathering a tile of strided elements, and its transposition
+//! math         elementary functions with stated error bounds
+//! ops          one loop for each operation and element type           (feature `ops`)
+//! register_vm  chains of float operations in vector registers         (feature `ops`)
+//! reduce       loops of reductions along rows and across them         (feature `ops`)
+//! ```
+//!
+//! Nothing here knows loop nests, threads or arrays: `simulcast` decides, this crate computes. It is published for
+//! `simulcast` alone; its functions may change in any version.
+
+#![allow(
+    missing_docs,
+    reason = "the loops are internal; what `simulcast` re-exports is documented"
+)]
+#![cfg_attr(
+    not(feature = "ops"),
+    allow(dead_code, reason = "the loops of operations use the rest")
+)]
+
+pub mod addend;
+pub mod cpu;
+pub mod dtype;
+pub mod math;
+#[cfg(feature = "ops")]
+pub mod op;
+#[cfg(feature = "ops")]
+pub mod ops;
+pub mod pack;
+pub mod pod;
+#[cfg(feature = "ops")]
+pub mod reduce;
+#[cfg(feature = "ops")]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", not(miri))),
+    allow(dead_code, reason = "there are no loops")
+)]
+pub mod register_vm;
+
+pub use addend::Addend;
+pub use cpu::level::Level;
+pub use dtype::{DType, Element};
+#[cfg(feature = "ops")]
+pub use op::Op;

@@ -1,0 +1,115 @@
+//! Elementary functions of `f32` and `f64`, fast in loops, with a stated bound of error.
+//!
+//! The functions here are for closures: `f32::exp` is a call for every element, [`exp`](exp()) becomes part of the loop
+//! that a [zip](https://docs.rs/simulcast) makes of the closure, many elements at a time.
+//!
+//! ```
+//! use ndarray::array;
+//! use simulcast::{math, zip};
+//!
+//! let (x, most, sum) = (array![[1.0, 2.0], [3.0, 1.0]], array![[2.0], [3.0]], array![[1.5], [1.25]]);
+//! let softmax = zip((&x, &most, &sum)).map(|x, most, sum| math::exp(x - most) / sum);
+//! assert_eq!(softmax[[0, 1]], 1.0 / 1.5);
+//! ```
+//!
+//! | functions | `f32` within | `f64` within | vectorise in programs |
+//! |---|---|---|---|
+//! | `power` | 0.51 ULP | 1 ULP | yes |
+//! | `exp`, `log` | 1 | 1 | yes |
+//! | `exp2`, `log2`, `log10`, `log1p`, `erf` | 1.5 | 1.5 | yes |
+//! | `expm1`, `tanh`, `sigmoid`, `sin`, `cos` | 2 | 2 | yes |
+//! | `hypot` | 0.51 | 1 | yes |
+//! | `cbrt`, `tan` | 0.51 | 1.5 | yes |
+//! | `sinh`, `cosh`, `arctan`, `arcsin`, `arccos` | 0.51 | 2 | yes |
+//! | `arcsinh`, `arccosh`, `arctanh`, `arctan2` | 0.51 | 2.5 | yes |
+//!
+//! The functions that vectorise are plain Rust without branches, inlined into the loop of the
+//! caller, which is compiled once for each level. Those of [programs] use fused multiply-add where
+//! the level has it, and take a few elements together; results at two levels may differ within the bound, and so may
+//! those of closures, which are the same at every level. Special values are those of
+//! C99: signed zeros, infinities, NaN, subnormal numbers in and out, and the whole table of `power`.
+//!
+//! The bounds are asserted against correctly rounded answers (`conformance/functions.jsonl`), at
+//! every level of the machine that runs the tests. What is in the table and not here is for programs alone: in the loop
+//! of a closure, the compiler would not take many elements at a time.
+
+mod cbrt_hypot;
+mod erf;
+mod exp;
+mod f32_functions;
+pub mod half;
+mod hyperbolic;
+mod inverse_trig;
+mod lane;
+mod log;
+mod payne_hanek;
+mod pow;
+mod real;
+#[cfg(test)]
+mod tests;
+mod tile;
+mod trig;
+mod via_f64;
+
+pub use real::Real;
+
+/// `f32` and `f64`. Sealed.
+pub trait Float: sealed::Functions {}
+
+impl Float for f32 {}
+impl Float for f64 {}
+
+/// Writes functions for closures.
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident $own:ident)*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            #[must_use]
+            pub fn $name<T: Float>(x: T) -> T {
+                x.$own()
+            }
+        )*
+
+        mod sealed {
+            /// By names that are nobody else's, since whoever is generic over floats sees them.
+            pub trait Functions: Copy {
+                $(fn $own(self) -> Self;)*
+            }
+
+            functions!(@f32 $($name $own)*);
+            functions!(@f64 $($name $own)*);
+        }
+    };
+    (@$type:ident $($name:ident $own:ident)*) => {
+        impl Functions for $type {
+            $(
+                #[inline(always)]
+                fn $own(self) -> Self {
+                    super::Real::$name::<false>(self)
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    /// e to the power of `x`.
+    exp own_exp
+    /// 2 to the power of `x`.
+    exp2 own_exp2
+    /// [`exp`](exp()) less 1, exact near 0.
+    expm1 own_expm1
+    /// The natural logarithm.
+    log own_log
+    /// The logarithm to the base 2.
+    log2 own_log2
+    /// The logarithm to the base 10.
+    log10 own_log10
+    /// [`log`](log()) of `1 + x`, exact near 0.
+    log1p own_log1p
+    /// The hyperbolic tangent.
+    tanh own_tanh
+    /// `1 / (1 + e^-x)`.
+    sigmoid own_sigmoid
+}

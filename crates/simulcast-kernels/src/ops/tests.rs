@@ -1,0 +1,697 @@
+//! Kernels against the answers of NumPy, and against themselves: patterns, places, lengths.
+//!
+//! `conformance/operations.jsonl` holds operands, results and conversions by NumPy 2, as bytes.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::*;
+use crate::dtype::Kind as Values;
+use crate::reduce::{Fold, Rows, fold, folds};
+
+/// What this machine and NumPy compute alike: bit by bit. Other results may differ by so many units
+/// in the last place; NumPy's own are not always the nearest.
+fn bound(op: Op, dtype: DType) -> u64 {
+    let rounded = matches!(
+        op,
+        Op::Cbrt
+            | Op::Exp
+            | Op::Exp2
+            | Op::Expm1
+            | Op::Log
+            | Op::Log2
+            | Op::Log10
+            | Op::Log1p
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Arcsin
+            | Op::Arccos
+            | Op::Arctan
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Arcsinh
+            | Op::Arccosh
+            | Op::Arctanh
+            | Op::Erf
+            | Op::Sigmoid
+            | Op::Power
+            | Op::Arctan2
+            | Op::Hypot
+    );
+    let composed = matches!(
+        op,
+        Op::Sqrt
+            | Op::Sign
+            | Op::Reciprocal
+            | Op::Divide
+            | Op::Absolute
+            | Op::Square
+            | Op::Multiply
+            | Op::MultiplyAdd
+    );
+    match dtype.kind() {
+        Values::Float if rounded => 4,
+        Values::Complex if rounded => 16,
+        Values::Complex if composed => 4,
+        _ => 0,
+    }
+}
+
+/// Of complex numbers, what is compared for finite operands alone: NumPy fuses products, so that
+/// infinities cancel in other places, and its powers of infinities follow no formula.
+const FINITE: [Op; 4] = [Op::Multiply, Op::Square, Op::MultiplyAdd, Op::Power];
+
+/// Memory of any element type, aligned for all of them.
+#[derive(Clone, PartialEq)]
+struct Bytes(Vec<u64>, usize);
+
+impl Bytes {
+    fn new(len: usize) -> Self {
+        Self(vec![0; len.div_ceil(8) + 1], len)
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        let mut own = Self::new(bytes.len());
+        own.slice_mut().copy_from_slice(bytes);
+        own
+    }
+
+    fn of_hex(text: &str) -> Self {
+        let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+        Self::of(&(0..text.len()).step_by(2).map(digit).collect::<Vec<_>>())
+    }
+
+    fn slice(&self) -> &[u8] {
+        // SAFETY: the words hold at least so many bytes.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.1) }
+    }
+
+    fn slice_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the words hold at least so many bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.1) }
+    }
+}
+
+/// The recorded answers.
+struct Recorded {
+    operands: HashMap<DType, [Vec<Bytes>; 3]>,
+    lines: Vec<Value>,
+}
+
+fn dtype_of(value: &Value) -> DType {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+fn recorded() -> Recorded {
+    let text = include_str!("../../../../conformance/operations.jsonl");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut operands = HashMap::new();
+    for line in lines.iter().filter(|line| line.get("operands").is_some()) {
+        let lists = [0, 1, 2].map(|arity| {
+            let hex = line["operands"][arity].as_array().unwrap().iter();
+            hex.map(|hex| Bytes::of_hex(hex.as_str().unwrap())).collect()
+        });
+        operands.insert(dtype_of(&line["dtype"]), lists);
+    }
+    Recorded { operands, lines }
+}
+
+/// The parts of an element as `f64`, or none where it is an integer.
+fn parts(bytes: &[u8], dtype: DType) -> Vec<f64> {
+    let half = |at: &[u8]| u16::from_le_bytes(at.try_into().unwrap());
+    match dtype {
+        DType::F16 => vec![::half::f16::from_bits(half(bytes)).to_f64()],
+        DType::Bf16 => vec![::half::bf16::from_bits(half(bytes)).to_f64()],
+        DType::F32 => vec![f32::from_le_bytes(bytes.try_into().unwrap()).into()],
+        DType::F64 => vec![f64::from_le_bytes(bytes.try_into().unwrap())],
+        DType::C64 => bytes.chunks(4).flat_map(|part| parts(part, DType::F32)).collect(),
+        DType::C128 => bytes.chunks(8).flat_map(|part| parts(part, DType::F64)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether two elements are the same, NaN for NaN, or within `bound` units in the last place of the
+/// larger part.
+fn close(ours: &[u8], theirs: &[u8], dtype: DType, bound: u64) -> bool {
+    if ours == theirs {
+        return true;
+    }
+    let (ours, theirs) = (parts(ours, dtype), parts(theirs, dtype));
+    if ours.is_empty() {
+        return false;
+    }
+    let largest = theirs.iter().fold(0.0_f64, |most, part| most.max(part.abs()));
+    let (unit, least) = match dtype {
+        DType::F64 | DType::C128 => (f64::EPSILON, f64::from_bits(1)),
+        _ => (f32::EPSILON.into(), f32::from_bits(1).into()),
+    };
+    // A unit in the last place is between half of and all of the epsilon times the number.
+    let near = (largest * unit).max(least) * bound as f64;
+    ours.iter().zip(&theirs).all(|(a, b)| {
+        a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan() || bound > 0 && (a - b).abs() <= near
+    })
+}
+
+fn ins(operands: &[Bytes]) -> [*const u8; 3] {
+    let mut ins = [std::ptr::null(); 3];
+    for (to, from) in ins.iter_mut().zip(operands) {
+        *to = from.slice().as_ptr();
+    }
+    ins
+}
+
+/// What kernels say that NumPy has no loop for: real numbers have their own conjugate and so on.
+fn ours_alone(op: Op, dtype: DType) -> bool {
+    dtype == DType::Bool
+        && matches!(op, Op::Conjugate | Op::Real | Op::Imag | Op::Round | Op::MultiplyAdd)
+}
+
+#[test]
+fn every_operation_gives_what_numpy_gives() {
+    let recorded = recorded();
+    let mut seen = HashSet::new();
+    let mut wrong = Vec::new();
+    for line in recorded.lines.iter().filter(|line| line.get("op").is_some()) {
+        let (name, dtype) = (line["op"].as_str().unwrap(), dtype_of(&line["dtype"]));
+        let fused = name.starts_with("fused ");
+        let op: Op = name.trim_start_matches("fused ").parse().unwrap();
+        let result = result_of(op, dtype);
+        assert_eq!(result, dtype_of(&line["result"]), "{op} of {dtype}");
+        let mut operands = recorded.operands[&dtype][op.arity() - 1].clone();
+        let len = operands[0].slice().len() / dtype.size();
+        if op == Op::Where {
+            let choice: Vec<u8> = (0..len).map(|at| u8::from(at % 3 == 1)).collect();
+            operands[0] = Bytes::of(&choice);
+        }
+        seen.insert((op, dtype));
+        let theirs = Bytes::of_hex(line["out"].as_str().unwrap());
+        for level in Level::available() {
+            let once = op == Op::MultiplyAdd && dtype.is_float() && level != Level::BASELINE;
+            if once != fused {
+                continue;
+            }
+            let Some(loops) = kernels(op, dtype, level) else {
+                wrong.push(format!("{op} of {dtype} is not there"));
+                break;
+            };
+            assert_eq!(loops.len(), (1 << op.arity()) - 1);
+            let mut out = Bytes::new(len * result.size());
+            // SAFETY: operands of `len` elements each, and a result of as many.
+            unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(&operands), len) };
+            let size = result.size();
+            for at in 0..len {
+                let one = |bytes: &Bytes| {
+                    parts(&bytes.slice()[at * dtype.size()..][..dtype.size()], dtype)
+                };
+                let free = dtype.is_complex() && FINITE.contains(&op);
+                if free && operands.iter().any(|own| one(own).iter().any(|part| !part.is_finite()))
+                {
+                    continue;
+                }
+                let [ours, theirs] =
+                    [&out, &theirs].map(|bytes| &bytes.slice()[at * size..][..size]);
+                if !close(ours, theirs, result, bound(op, dtype)) {
+                    let show = |bytes: &Bytes| {
+                        let own = bytes.slice();
+                        let size = own.len() / len;
+                        let one = &own[at * size..][..size];
+                        let parts = parts(one, dtype);
+                        if parts.is_empty() { format!("{one:02x?}") } else { format!("{parts:?}") }
+                    };
+                    let operands: Vec<_> = operands.iter().map(show).collect();
+                    let shown = |one: &[u8]| format!("{one:02x?} {:?}", parts(one, result));
+                    wrong.push(format!(
+                        "{op} of {dtype} at {}: {operands:?} gave {} and not {}",
+                        level.name(),
+                        shown(ours),
+                        shown(theirs)
+                    ));
+                }
+            }
+        }
+    }
+    for &op in Op::ALL {
+        for &dtype in DType::ALL {
+            let there = kernels(op, dtype, Level::BASELINE).is_some();
+            let known = seen.contains(&(op, dtype)) || ours_alone(op, dtype);
+            if there != known {
+                wrong.push(format!("{op} of {dtype}: {there}, recorded or ours alone: {known}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_conversion_rounds_once() {
+    let recorded = recorded();
+    let mut wrong = Vec::new();
+    for line in recorded.lines.iter().filter(|line| line.get("cast").is_some()) {
+        let (to, from) = (dtype_of(&line["cast"]), dtype_of(&line["dtype"]));
+        let operand = &recorded.operands[&from][0];
+        let len = operand[0].slice().len() / from.size();
+        let theirs = Bytes::of_hex(line["out"].as_str().unwrap());
+        for level in Level::available() {
+            let mut out = Bytes::new(len * to.size());
+            // SAFETY: `len` elements and as many results.
+            unsafe {
+                cast(from, to, level).unwrap()(out.slice_mut().as_mut_ptr(), ins(operand), len);
+            }
+            for at in 0..len {
+                let [ours, theirs] =
+                    [&out, &theirs].map(|bytes| &bytes.slice()[at * to.size()..][..to.size()]);
+                if !close(ours, theirs, to, 0) {
+                    let one = &operand[0].slice()[at * from.size()..][..from.size()];
+                    wrong.push(format!(
+                        "{from} to {to} at {}: {one:02x?} gave {ours:02x?} and not {theirs:02x?}",
+                        level.name()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    for &dtype in DType::ALL {
+        assert!(cast(dtype, DType::String, Level::BASELINE).is_none());
+        assert!(cast(DType::String, dtype, Level::BASELINE).is_none());
+    }
+}
+
+/// The lengths: none, one, primes, and around the widths of vectors and tiles.
+const LENGTHS: [usize; 18] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 64, 65, 127, 129, 151];
+
+/// The loops of an operation, with results that stay in the caches and that go past them; slow ones do not.
+fn ways(loops: &Loops) -> Vec<Vec<Call>> {
+    let stay = loops.iter().map(|&kernel| Call::Stay(kernel)).collect();
+    let past = loops.past.iter().map(|&past| Call::Past(past)).collect();
+    [stay, past].into_iter().filter(|calls: &Vec<Call>| !calls.is_empty()).collect()
+}
+
+#[test]
+fn patterns_places_and_lengths_do_not_matter() {
+    let recorded = recorded();
+    let lengths = if cfg!(miri) { &LENGTHS[..6] } else { &LENGTHS };
+    for &op in Op::ALL {
+        for &dtype in DType::ALL {
+            for level in Level::available() {
+                for loops in [kernels(op, dtype, level), half(op, dtype, level)].iter().flatten() {
+                    let operands = &recorded.operands[&dtype][op.arity() - 1];
+                    for calls in ways(loops) {
+                        assert_eq!(calls.len(), loops.len());
+                        agree(op, dtype, &calls, operands, lengths);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn halves_are_computed_in_single_precision_and_rounded_once() {
+    use ::half::{bf16, f16};
+    type Each = (Op, fn(f32, f32) -> f32);
+    /// Every operation of one half, against that type's own conversions.
+    fn check(dtype: DType, all: &[u16], wide: impl Fn(u16) -> f32, narrow: impl Fn(f32) -> u16) {
+        let ops: [Each; 7] = [
+            (Op::Add, |a, b| a + b),
+            (Op::Subtract, |a, b| a - b),
+            (Op::Multiply, |a, b| a * b),
+            (Op::Divide, |a, b| a / b),
+            (Op::Square, |a, _| a * a),
+            (Op::Sqrt, |a, _| a.sqrt()),
+            (Op::Relu, |a, _| if a <= 0.0 { 0.0 } else { a }),
+        ];
+        let turned: Vec<u16> = all.iter().rev().copied().collect();
+        for ((op, f), level) in
+            ops.iter().flat_map(|op| Level::available().into_iter().map(move |l| (op, l)))
+        {
+            let loops = half(*op, dtype, level).unwrap();
+            for calls in ways(&loops) {
+                let mut out = vec![0_u16; all.len()];
+                let ins = [all.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
+                // SAFETY: as many elements in all of them.
+                unsafe { calls[0].run(out.as_mut_ptr().cast(), ins, all.len()) };
+                drop(crate::cpu::nontemporal::Fence);
+                for ((&a, &b), &ours) in all.iter().zip(&turned).zip(&out) {
+                    let expected = narrow(f(wide(a), wide(b)));
+                    let same = ours == expected || wide(ours).is_nan() && wide(expected).is_nan();
+                    assert!(
+                        same,
+                        "{op} of {dtype} at {level:?}: {a:04x} {b:04x} {ours:04x} {expected:04x}"
+                    );
+                }
+            }
+        }
+    }
+    let step = if cfg!(miri) { 4001 } else { 7 };
+    let all: Vec<u16> = (0..=u16::MAX).step_by(step).collect();
+    let wide = |bits| f16::from_bits(bits).to_f32();
+    check(DType::F16, &all, wide, |x| f16::from_f32(x).to_bits());
+    let wide = |bits| bf16::from_bits(bits).to_f32();
+    check(DType::Bf16, &all, wide, |x| bf16::from_f32(x).to_bits());
+}
+
+#[test]
+fn pairs_round_as_two_steps_do() {
+    let recorded = recorded();
+    for (&first, &second) in
+        Op::ALL.iter().flat_map(|first| Op::ALL.iter().map(move |second| (first, second)))
+    {
+        for (dtype, level) in [DType::F32, DType::F64]
+            .into_iter()
+            .flat_map(|dtype| Level::available().into_iter().map(move |level| (dtype, level)))
+        {
+            // What chooses reads three.
+            for place in 0..second.arity().min(2) {
+                let Some(both) = pair(first, second, place, dtype, level) else { continue };
+                let operands = &recorded.operands[&dtype][2];
+                let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
+                let run = |call: Call, ins: [*const u8; 3]| {
+                    let mut out = Bytes::new(count * size);
+                    // SAFETY: as many elements in all of them.
+                    unsafe { call.run(out.slice_mut().as_mut_ptr(), ins, count) };
+                    out
+                };
+                let [a, b, c] = [0, 1, 2].map(|n| operands[n].slice().as_ptr());
+                let between = run(
+                    Call::Stay(kernels(first, dtype, level).unwrap()[0]),
+                    [a, b, std::ptr::null()],
+                );
+                let between = between.slice().as_ptr();
+                let ins = if place == 0 {
+                    [between, c, std::ptr::null()]
+                } else {
+                    [c, between, std::ptr::null()]
+                };
+                let apart = run(Call::Stay(kernels(second, dtype, level).unwrap()[0]), ins);
+                for joined in ways(&both).iter().map(|calls| run(calls[0], [a, b, c])) {
+                    let places = joined.slice().chunks(size).zip(apart.slice().chunks(size));
+                    for (ours, theirs) in places {
+                        assert!(
+                            close(ours, theirs, dtype, 0),
+                            "{first} then {second} of {dtype} at {level:?}: {ours:02x?} {theirs:02x?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn choices_by_a_comparison_are_what_it_says() {
+    let recorded = recorded();
+    for (op, dtype) in [Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual]
+        .into_iter()
+        .flat_map(|op| [DType::F32, DType::F64].map(|dtype| (op, dtype)))
+    {
+        for level in Level::available() {
+            let operands = &recorded.operands[&dtype][1];
+            let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
+            let [a, b] = [0, 1].map(|n| operands[n].slice().as_ptr());
+            let mut choice = Bytes::new(count);
+            let (mut apart, mut joined) = (Bytes::new(count * size), Bytes::new(count * size));
+            // SAFETY: as many elements in all of them.
+            unsafe {
+                let [compare, choose] =
+                    [op, Op::Where].map(|op| kernels(op, dtype, level).unwrap()[0]);
+                compare(choice.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], count);
+                choose(apart.slice_mut().as_mut_ptr(), [choice.slice().as_ptr(), a, b], count);
+                let both = choice_by(op, dtype, level).unwrap()[0];
+                both(joined.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], count);
+            }
+            assert!(joined.slice() == apart.slice(), "{op} of {dtype} at {level:?}");
+        }
+    }
+}
+
+/// The element at each place is what a loop over that element alone gives, whatever is repeated,
+/// and wherever the stretch begins.
+fn agree(op: Op, dtype: DType, loops: &[Call], operands: &[Bytes], lengths: &[usize]) {
+    let result = result_of(op, dtype);
+    let sizes: Vec<usize> = (0..op.arity())
+        .map(|operand| if op == Op::Where && operand == 0 { 1 } else { dtype.size() })
+        .collect();
+    // Element `at` of an operand, around and around.
+    let element = |operand: usize, at: usize| -> Vec<u8> {
+        if op == Op::Where && operand == 0 {
+            return vec![u8::from(at % 3 == 1)];
+        }
+        let own = operands[operand].slice();
+        let count = own.len() / dtype.size();
+        own[at * 7 % count * dtype.size()..][..dtype.size()].to_vec()
+    };
+    let alone = |pattern: usize, at: usize| {
+        let ones: Vec<Bytes> = (0..op.arity())
+            .map(|n| Bytes::of(&element(n, if pattern >> n & 1 == 1 { 0 } else { at })))
+            .collect();
+        let mut out = Bytes::new(result.size());
+        // SAFETY: one element of each.
+        unsafe { loops[0].run(out.slice_mut().as_mut_ptr(), ins(&ones), 1) };
+        out.slice().to_vec()
+    };
+    for (pattern, call) in loops.iter().enumerate() {
+        for &len in lengths {
+            // One element off the start, so that vectors are not aligned.
+            let stretch = |n: usize| {
+                let count = if pattern >> n & 1 == 1 { 1 } else { len };
+                let body = (0..count).flat_map(|at| element(n, at));
+                Bytes::of(&vec![0; sizes[n]].into_iter().chain(body).collect::<Vec<_>>())
+            };
+            let ones: Vec<Bytes> = (0..op.arity()).map(stretch).collect();
+            let mut starts = ins(&ones);
+            for (start, size) in starts.iter_mut().zip(&sizes) {
+                *start = start.wrapping_add(*size);
+            }
+            let expected: Vec<u8> = (0..len).flat_map(|at| alone(pattern, at)).collect();
+            let check = |out: &[u8], place: &str| {
+                let size = result.size();
+                assert_eq!(out.len(), expected.len());
+                for (at, (ours, one)) in out.chunks(size).zip(expected.chunks(size)).enumerate() {
+                    // Only the bits of a NaN may depend on the place.
+                    assert!(
+                        close(ours, one, result, 0),
+                        "{op} of {dtype}, pattern {pattern}, {len}, {place}, at {at}: {ours:02x?} {one:02x?}"
+                    );
+                }
+            };
+            let mut out = Bytes::new((len + 1) * result.size());
+            let size = result.size();
+            // SAFETY: the stretches begin one element late and have `len` elements, or one.
+            unsafe { call.run(out.slice_mut().as_mut_ptr().add(size), starts, len) };
+            check(&out.slice()[size..], "apart");
+            assert!(out.slice()[..size].iter().all(|&byte| byte == 0));
+        }
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_3050]
+#[test]
+fn rows_are_folded_down_in_eights_at_every_level() {
+    /// Numbers whose joints depend on the order, for floats.
+    fn case<T: Copy + crate::Element + std::fmt::Debug + PartialEq>(
+        of: impl Fn(f64) -> T,
+        join: impl Fn(Fold, T, T) -> T,
+    ) {
+        let (counts, heights): (&[_], &[_]) = match cfg!(miri) {
+            true => (&[3, 41], &[1, 9]),
+            false => (&[1, 3, 8, 15, 16, 31, 33, 64, 131, 300], &[1, 2, 7, 8, 9, 16, 21]),
+        };
+        for &count in counts {
+            for &rows in heights {
+                let stride = count + 3;
+                let value = |at: usize| of((at * 7919 % 1009) as f64 / 7.0 - 60.0);
+                let data: Vec<T> = (0..rows * stride).map(value).collect();
+                let places: Vec<*const u8> =
+                    (0..rows).map(|row| data[row * stride..].as_ptr().cast()).collect();
+                for op in [Fold::Sum, Fold::Product, Fold::Maximum, Fold::Minimum] {
+                    let started: Vec<T> = (0..=count).map(|at| value(at + 5)).collect();
+                    for (level, more) in Level::available()
+                        .into_iter()
+                        .flat_map(|level| [(level, false), (level, true)])
+                    {
+                        let (_, down) = folds(op, T::DTYPE, level).unwrap();
+                        let mut out = started.clone();
+                        // SAFETY: the rows lie within the vector, and the result has room for one more.
+                        unsafe { down(out.as_mut_ptr().cast(), &places, count, more, true) };
+                        for column in 0..count {
+                            let mut all = more.then_some(started[column]);
+                            for first in (0..rows).step_by(8) {
+                                let own =
+                                    (first..rows.min(first + 8)).map(|r| data[r * stride + column]);
+                                let eights = rows - first >= 8;
+                                let parts: Vec<T> = if eights {
+                                    own.reduce(|a, b| join(op, a, b)).into_iter().collect()
+                                } else {
+                                    own.collect()
+                                };
+                                for part in parts {
+                                    all = Some(all.map_or(part, |all| join(op, all, part)));
+                                }
+                            }
+                            assert_eq!(
+                                Some(out[column]),
+                                all,
+                                "{op:?} {rows} of {count} {}",
+                                T::DTYPE
+                            );
+                        }
+                        assert_eq!(out[count], started[count], "nothing else is written");
+                    }
+                }
+            }
+        }
+    }
+    macro_rules! cases {
+        ($($type:ident $plus:ident $times:ident)*) => { $(
+            case::<$type>(|x| x as $type, |op, a, b| match op {
+                Fold::Sum => a.$plus(b),
+                Fold::Product => a.$times(b),
+                Fold::Maximum => a.max(b),
+                Fold::Minimum => a.min(b),
+            });
+        )* };
+    }
+    use std::ops::{Add as _, Mul as _};
+    cases!(f32 add mul f64 add mul);
+    for level in Level::available() {
+        let down = |op, dtype, rows: &[*const u8], to: *mut u8| {
+            let (_, down) = folds(op, dtype, level).unwrap();
+            // SAFETY: rows of three elements.
+            unsafe { down(to, rows, 3, false, false) };
+        };
+        // The first NaN, and the sign of sums of zeros.
+        let [a, b] = [[f32::NAN, -0.0, -0.0], [1.0, -0.0, 0.0]];
+        let mut to = [0.0_f32; 3];
+        let rows = [a.as_ptr().cast(), b.as_ptr().cast()];
+        for (op, signs) in [(Fold::Sum, [true, false]), (Fold::Maximum, [true, false])] {
+            down(op, DType::F32, &rows, to.as_mut_ptr().cast());
+            assert!(to[0].is_nan());
+            assert_eq!([to[1], to[2]].map(f32::is_sign_negative), signs, "{op:?}");
+        }
+        // Every byte but 0 is true.
+        let [a, b] = [[0_u8, 7, 0], [0, 2, 9]];
+        let mut to = [5_u8; 3];
+        for (op, truths) in
+            [(Fold::Maximum, [false, true, true]), (Fold::Minimum, [false, true, false])]
+        {
+            down(op, DType::Bool, &[a.as_ptr(), b.as_ptr()], to.as_mut_ptr());
+            assert_eq!(to.map(|byte| byte != 0), truths, "{op:?}");
+        }
+    }
+    if !cfg!(miri) {
+        cases! {
+            i8 wrapping_add wrapping_mul u16 wrapping_add wrapping_mul
+            i32 wrapping_add wrapping_mul u64 wrapping_add wrapping_mul
+        }
+    }
+}
+
+#[test]
+fn folds_of_rows_are_bit_equal_at_every_level_and_right() {
+    /// Small whole numbers, so that sums and products of floats are exact in any order.
+    fn case<T: Copy + crate::Element + PartialEq + std::fmt::Debug>(
+        of: impl Fn(i32) -> T,
+        join: impl Fn(Fold, T, T) -> T,
+    ) {
+        let many = if cfg!(miri) { 40 } else { 9000 };
+        for len in [1, 2, 3, 7, 8, 9, 31, 32, 63, 64, 127, 128, 129, 2047, 2048, 2049, many] {
+            let len = len.min(many);
+            let (rows, stride) = (if len < 40 { 37 } else { 3 }, len + 2);
+            for op in [Fold::Sum, Fold::Product, Fold::Maximum, Fold::Minimum] {
+                let value = |at: usize| match op {
+                    Fold::Product => 1 + i32::from(at % 97 == 5 && at < 1000),
+                    _ => (at * 37 % 101) as i32 - 50,
+                };
+                let row: Vec<T> = (0..rows * stride).map(|at| of(value(at))).collect();
+                for level in Level::available() {
+                    let fold = fold(op, &[], T::DTYPE, level).unwrap();
+                    let mut out = vec![of(0); rows];
+                    // SAFETY: rows that lie within the vector.
+                    unsafe {
+                        let first = row.as_ptr().cast();
+                        let own = Rows { first, stride: stride.cast_signed(), step: 1 };
+                        fold(out.as_mut_ptr().cast(), [own; 2], rows, len);
+                    }
+                    for (at, out) in out.iter().enumerate() {
+                        let own = row[at * stride..][..len].iter().copied();
+                        let naive = own.reduce(|a, b| join(op, a, b)).unwrap();
+                        assert_eq!(*out, naive, "{op:?} of {len} {}", T::DTYPE);
+                    }
+                }
+            }
+        }
+    }
+    macro_rules! ints {
+        ($($type:ident)*) => { $(
+            case::<$type>(|x| x as $type, |op, a, b| match op {
+                Fold::Sum => a.wrapping_add(b),
+                Fold::Product => a.wrapping_mul(b),
+                Fold::Maximum => a.max(b),
+                Fold::Minimum => a.min(b),
+            });
+        )* };
+    }
+    ints!(i8 i16 i32 i64 u8 u16 u32 u64);
+    macro_rules! floats {
+        ($($type:ident)*) => { $(
+            case::<$type>(|x| x as $type, |op, a, b| match op {
+                Fold::Sum => a + b,
+                Fold::Product => a * b,
+                Fold::Maximum => a.max(b),
+                Fold::Minimum => a.min(b),
+            });
+            case::<num_complex::Complex<$type>>(|x| num_complex::Complex::new(x as $type, 0.0), |op, a, b| match op {
+                Fold::Sum => a + b,
+                Fold::Product => a * b,
+                Fold::Maximum => if a.re >= b.re { a } else { b },
+                Fold::Minimum => if a.re <= b.re { a } else { b },
+            });
+        )* };
+    }
+    floats!(f32 f64);
+}
+
+#[test]
+fn a_fold_keeps_nan_the_sign_of_zero_and_the_same_order() {
+    let run = |op: Fold, row: &[f32], level: Level| {
+        let mut out = [0.0_f32];
+        let fold = fold(op, &[], DType::F32, level).unwrap();
+        let own = Rows { first: row.as_ptr().cast(), stride: 0, step: 1 };
+        // SAFETY: one row.
+        unsafe { fold(out.as_mut_ptr().cast(), [own; 2], 1, row.len()) };
+        out[0]
+    };
+    for len in [1_usize, 5, 40, 300, 5000] {
+        let mut row = vec![1.0_f32; len];
+        row[len / 2] = f32::NAN;
+        let rough: Vec<f32> = (0..len).map(|at| (at as f32 * 0.7).sin() * 1e3).collect();
+        let exact: f64 = rough.iter().map(|&x| f64::from(x)).sum();
+        let size: f64 = rough.iter().map(|&x| f64::from(x.abs())).sum();
+        let first = run(Fold::Sum, &rough, Level::BASELINE);
+        assert!((f64::from(first) - exact).abs() <= size * 1e-6, "{first} is not {exact}");
+        for level in Level::available() {
+            assert!(
+                run(Fold::Maximum, &row, level).is_nan()
+                    && run(Fold::Minimum, &row, level).is_nan()
+            );
+            assert_eq!(run(Fold::Sum, &vec![-0.0; len], level).to_bits(), (-0.0_f32).to_bits());
+            assert_eq!(run(Fold::Sum, &rough, level).to_bits(), first.to_bits());
+        }
+    }
+    assert_eq!(run(Fold::Maximum, &[], Level::BASELINE), f32::NEG_INFINITY);
+    for level in Level::available() {
+        for (op, expected) in [(Fold::Maximum, [1, 0, 1]), (Fold::Minimum, [0, 0, 1])] {
+            let (rows, mut out) = ([0_u8, 1, 0, 0, 1, 1], [9_u8; 3]);
+            // SAFETY: three rows of two.
+            unsafe {
+                let own = Rows { first: rows.as_ptr(), stride: 2, step: 1 };
+                fold(op, &[], DType::Bool, level).unwrap()(out.as_mut_ptr(), [own; 2], 3, 2);
+            }
+            assert_eq!(out, expected);
+        }
+    }
+}

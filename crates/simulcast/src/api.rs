@@ -1,0 +1,6 @@
+//! What a Rust user calls on arrays whose element types are known at compile time.
+
+pub(crate) mod copy;
+pub(crate) mod sum_to;
+pub(crate) mod view;
+pub(crate) mod zip;

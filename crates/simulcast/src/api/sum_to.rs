@@ -1,0 +1,192 @@
+//! Sums back to an operand's shape: the adjoint of a broadcast, for every rule.
+//!
+//! What a broadcast repeats, its gradient sums: element by element, `sum_to` adds up every place at
+//! which the result shows the operand's element.
+//!
+//! ```
+//! use ndarray::array;
+//! use simulcast::{Rule, resolve, sum_to, sum_to_shape};
+//!
+//! let grad = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+//! assert_eq!(sum_to_shape(&grad, 3), array![5.0, 7.0, 9.0]);
+//! assert_eq!(sum_to_shape(&grad, (2, 1)), array![[6.0], [15.0]]);
+//!
+//! let plan = resolve(Rule::Pdpd { axis: Some(0) }, &[&[2, 3][..], &[2]])?;
+//! assert_eq!(sum_to(&grad, &plan, 1), array![6.0, 15.0].into_dyn());
+//! # Ok::<(), simulcast::BroadcastError>(())
+//! ```
+//!
+//! - The same bits for a given shape and layout, whatever the number of threads and the level: how
+//!   the work is cut up and added depends on the shape and the strides alone. (The payload of a NaN
+//!   is nobody's promise.)
+//! - As accurate as pairwise summation: the error grows with the logarithm of the number of terms.
+//!   `f16` and `bf16` are summed in `f32`.
+//! - A gradient without elements gives zeros.
+//! - Beside the result, at most 65,536 sums of parts, and a few times 4096 of each thread's own.
+
+#![allow(clippy::needless_pass_by_value, reason = "operands are references, or views")]
+
+use ndarray::{Array, ArrayD, Dimension, IntoDimension, IxDyn};
+use simulcast_core::{BroadcastError, Names, Plan, Refusal, Rule, resolve, row_major_into};
+
+use crate::Addend;
+use crate::api::copy::laid_to;
+use crate::api::view::or_panic;
+use crate::array::operand::Operand;
+use crate::array::output::reserve;
+use crate::exec::threads;
+use crate::reduce::{Reduction, reduce};
+use simulcast_kernels::cpu::level::Level;
+
+/// The gradient summed to a shape that broadcasts to its own under [`Rule::Numpy`].
+///
+/// # Panics
+///
+/// Where the shape does not broadcast to that of the gradient, with the error's message.
+#[track_caller]
+pub fn sum_to_shape<A: Operand<Elem: Addend>, I: IntoDimension>(
+    grad: A,
+    shape: I,
+) -> Array<A::Elem, I::Dim> {
+    or_panic(try_sum_to_shape(grad, shape))
+}
+
+/// [`sum_to_shape`] without the panic.
+///
+/// # Errors
+///
+/// Where the shape does not broadcast to that of the gradient.
+pub fn try_sum_to_shape<A: Operand<Elem: Addend>, I: IntoDimension>(
+    grad: A,
+    shape: I,
+) -> Result<Array<A::Elem, I::Dim>, BroadcastError> {
+    to_shape(&grad, shape.into_dimension(), Some(1))
+}
+
+/// [`sum_to_shape`] on several threads; the same bits.
+///
+/// # Panics
+///
+/// Where the shape does not broadcast to that of the gradient, with the error's message.
+#[track_caller]
+pub fn par_sum_to_shape<A: Operand<Elem: Addend>, I: IntoDimension>(
+    grad: A,
+    shape: I,
+) -> Array<A::Elem, I::Dim> {
+    or_panic(to_shape(&grad, shape.into_dimension(), None))
+}
+
+// Implements E_BROADCAST_ANY_FUNC_3040, E_BROADCAST_ANY_ERR_3030.
+/// The gradient of an operand, from that of the result, under a plan.
+///
+/// # Panics
+///
+/// Where the gradient does not have the result's shape, or the plan has no such operand.
+#[track_caller]
+pub fn sum_to<A: Operand<Elem: Addend>>(grad: A, plan: &Plan, operand: usize) -> ArrayD<A::Elem> {
+    or_panic(try_sum_to(grad, plan, operand))
+}
+
+/// [`sum_to`] without the panic.
+///
+/// # Errors
+///
+/// Where the gradient does not have the result's shape, or the plan has no such operand.
+pub fn try_sum_to<A: Operand<Elem: Addend>>(
+    grad: A,
+    plan: &Plan,
+    operand: usize,
+) -> Result<ArrayD<A::Elem>, BroadcastError> {
+    under(&grad, plan, operand, Some(1))
+}
+
+/// [`sum_to`] on several threads; the same bits.
+///
+/// # Panics
+///
+/// Where the gradient does not have the result's shape, or the plan has no such operand.
+#[track_caller]
+pub fn par_sum_to<A: Operand<Elem: Addend>>(
+    grad: A,
+    plan: &Plan,
+    operand: usize,
+) -> ArrayD<A::Elem> {
+    or_panic(try_par_sum_to(grad, plan, operand, None))
+}
+
+/// [`par_sum_to`] without the panic, on at most `limit` threads; `None` for all of them.
+///
+/// # Errors
+///
+/// Where the gradient does not have the result's shape, the plan has no such operand, or there is
+/// no memory for the sums.
+pub fn try_par_sum_to<A: Operand<Elem: Addend>>(
+    grad: A,
+    plan: &Plan,
+    operand: usize,
+    limit: Option<usize>,
+) -> Result<ArrayD<A::Elem>, BroadcastError> {
+    under(&grad, plan, operand, limit)
+}
+
+fn to_shape<A: Operand<Elem: Addend>, D: Dimension>(
+    grad: &A,
+    dim: D,
+    limit: Option<usize>,
+) -> Result<Array<A::Elem, D>, BroadcastError> {
+    let rule = Rule::To { target: grad.sizes() };
+    let named = |error: BroadcastError| error.with_names(Names::of(["shape"])).without_fixes();
+    let plan = resolve(rule, &[dim.slice()]).map_err(named)?;
+    summed(grad, &plan, 0, dim.clone(), limit)
+        .map_err(|refusal| named(BroadcastError::new(rule, &[dim.slice()], refusal)))
+}
+
+fn under<A: Operand<Elem: Addend>>(
+    grad: &A,
+    plan: &Plan,
+    operand: usize,
+    limit: Option<usize>,
+) -> Result<ArrayD<A::Elem>, BroadcastError> {
+    let shapes = [plan.shape(), grad.sizes()];
+    let named =
+        |error: BroadcastError| error.with_names(Names::of(["result", "gradient"])).without_fixes();
+    resolve(Rule::Exact, &shapes).map_err(named)?;
+    let refused = |refusal| named(BroadcastError::new(Rule::Exact, &shapes, refusal));
+    let own = plan.operand_shape(operand).map_err(refused)?;
+    summed(grad, plan, operand, IxDyn(&own), limit).map_err(refused)
+}
+
+/// The sum over every axis along which the operand, of shape `dim`, repeats.
+fn summed<A: Operand<Elem: Addend>, D: Dimension>(
+    grad: &A,
+    plan: &Plan,
+    operand: usize,
+    dim: D,
+    limit: Option<usize>,
+) -> Result<Array<A::Elem, D>, Refusal> {
+    let own = dim.slice();
+    let mut strides = vec![0; own.len()];
+    row_major_into(own, &mut strides)?;
+    let along = plan.strides(operand, &strides)?;
+    let elements: usize = plan.elements()?;
+    if own == plan.shape() && along == strides {
+        // Nothing is summed.
+        let copy = laid_to(grad.shown(), dim).map(|copy| copy.threads(limit.unwrap_or(usize::MAX)));
+        return copy
+            .and_then(|copy| copy.try_par_map(Clone::clone))
+            .map_err(|error| *error.refusal());
+    }
+    let len = own.iter().product();
+    let mut sums = Vec::new();
+    reserve(&mut sums, len)?;
+    sums.resize(len, A::Elem::narrow(A::Elem::ZERO));
+    if elements > 0 {
+        let reduction = Reduction::new(plan.shape(), grad.steps(), &along);
+        let limit = if threads::parts(elements, limit) > 1 { limit } else { Some(1) };
+        // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape; the
+        // result's strides are row-major in a vector of its size, and 0 where the operand repeats.
+        unsafe { reduce(Level::best(), &reduction, grad.pointer(), &mut sums, limit) };
+    }
+    // Never an error: there are as many sums as the shape has elements.
+    Array::from_shape_vec(dim, sums).map_err(|_| Refusal::Overflow)
+}

@@ -1,0 +1,393 @@
+//! Zips: any closure over any number of broadcast operands.
+//!
+//! ```
+//! use ndarray::{Array2, array};
+//! use simulcast::zip;
+//!
+//! let (x, scale, shift) = (array![[1.0, 2.0], [3.0, 4.0]], array![10.0, 100.0], array![[1], [2]]);
+//! let y = zip((&x, &scale, &shift)).map(|x, scale, &shift| x * scale + f64::from(shift));
+//! assert_eq!(y, array![[11.0, 201.0], [32.0, 402.0]]);
+//!
+//! let mut out = Array2::zeros((2, 2));
+//! zip((&x, &scale)).map_into(&mut out, |x, scale| x - scale);
+//! assert_eq!(out, array![[-9.0, -98.0], [-7.0, -96.0]]);
+//!
+//! let error = simulcast::try_zip((&x, &array![1, 2, 3])).err().map(|error| error.to_string());
+//! assert!(error.is_some_and(|text| text.contains("axis 1 (-1): A has 2, B has 3")));
+//! ```
+//!
+//! - Operands are never expanded: one that repeats is read where it is stored. Beyond the output
+//!   a thread needs 4 KiB of the stack for each operand and for the result, and at most 72 KiB for
+//!   each operand that is transposed or whose short runs repeat.
+//! - A fresh output is row-major and written once, without a zero fill. An output of the caller's
+//!   may have any strides. The result stretches to it where it must; the output never does.
+//! - An output cannot overlap an operand: it is borrowed for writing while they are borrowed for
+//!   reading, and the compiler refuses both at once.
+//! - Where a closure panics, every result that was written is dropped exactly once; an output of
+//!   the caller's holds values all the same, old or new.
+//! - In which order elements are visited is said only for `fold`, which goes in row-major order.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+use ndarray::{Array, ArrayRef, Dimension, IxDyn};
+use simulcast_core::{BroadcastError, Rule};
+
+use crate::api::view::or_panic;
+use crate::array::operand::{CommonDim, Operand, Operands};
+use crate::exec::inner_loop::Map;
+use crate::exec::launch::{Never, Source, Work, assign_small, toward};
+use crate::layout::broadcast::Laid;
+use simulcast_kernels::cpu::level::Level;
+
+/// Operands in one shape, ready for a closure; see [`zip`].
+#[must_use = "a zip does nothing until it is mapped, folded or visited"]
+pub struct Zip<T: Operands, D> {
+    operands: T,
+    /// How they lie, where that was asked for already. Under [`Rule::Numpy`] whoever runs lays them: for tiny arrays that
+    /// takes less time than to carry it about.
+    laid: OnceLock<Box<T::Laid>>,
+    /// Whether all operands have one shape: then they lie as they are.
+    alike: bool,
+    /// Whether the closure to come clones its only operand.
+    moves: bool,
+    level: Level,
+    threads: Option<usize>,
+    dim: PhantomData<D>,
+}
+
+// Implements E_BROADCAST_ANY_FUNC_3030, E_BROADCAST_ANY_ERR_3010.
+/// Brings one to eight operands to their common shape under [`Rule::Numpy`].
+///
+/// # Panics
+///
+/// Where they do not broadcast, with the message of the [`BroadcastError`].
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::zip;
+///
+/// let words = zip((&array![["a"], ["b"]], &array![1, 2])).map(|word, &n| word.repeat(n));
+/// assert_eq!(words, array![["a", "aa"], ["b", "bb"]]);
+/// ```
+#[track_caller]
+#[inline(always)]
+pub fn zip<T: CommonDim>(operands: T) -> Zip<T, T::Dim> {
+    or_panic(checked(operands))
+}
+
+/// [`zip`] without the panic.
+///
+/// # Errors
+///
+/// Where the operands do not broadcast.
+#[inline(always)]
+pub fn try_zip<T: CommonDim>(operands: T) -> Result<Zip<T, T::Dim>, BroadcastError> {
+    checked(operands)
+}
+
+/// Brings operands to their common shape under a rule; the result's rank is known when it runs.
+///
+/// # Panics
+///
+/// Where they do not broadcast, with the message of the [`BroadcastError`].
+///
+/// ```
+/// use ndarray::{array, ArrayD};
+/// use simulcast::{NamedAxes, zip_by};
+///
+/// let named = NamedAxes::new(&[&["city", "day"][..], &["city"]])?;
+/// let (rain, area) = (array![[1, 2, 3], [4, 5, 6]], array![10, 100]);
+/// let water: ArrayD<i32> = zip_by(named.rule(), (&rain, &area)).map(|r, a| r * a);
+/// assert_eq!(water, array![[10, 20, 30], [400, 500, 600]].into_dyn());
+/// # Ok::<(), simulcast::Refusal>(())
+/// ```
+#[track_caller]
+#[inline]
+pub fn zip_by<T: Operands>(rule: Rule<'_>, operands: T) -> Zip<T, IxDyn> {
+    or_panic(try_zip_by(rule, operands))
+}
+
+/// [`zip_by`] without the panic.
+///
+/// # Errors
+///
+/// Where the operands do not broadcast under the rule.
+#[inline]
+pub fn try_zip_by<T: Operands>(
+    rule: Rule<'_>,
+    operands: T,
+) -> Result<Zip<T, IxDyn>, BroadcastError> {
+    laid(rule, operands)
+}
+
+#[inline(always)]
+pub(crate) fn laid<T: Operands, D>(
+    rule: Rule<'_>,
+    operands: T,
+) -> Result<Zip<T, D>, BroadcastError> {
+    if rule == Rule::Numpy {
+        return checked(operands);
+    }
+    let zip = Zip { alike: false, ..Zip::new(operands) };
+    zip.lay(rule)?;
+    Ok(zip)
+}
+
+#[inline(always)]
+fn checked<T: Operands, D>(operands: T) -> Result<Zip<T, D>, BroadcastError> {
+    let zip = Zip::new(operands);
+    if !(zip.alike || zip.operands.fit()) {
+        zip.lay(Rule::Numpy)?;
+    }
+    Ok(zip)
+}
+
+impl<T: Operands, D> Zip<T, D> {
+    /// Operands that are not laid yet, as for [`Rule::Numpy`].
+    #[inline(always)]
+    fn new(operands: T) -> Self {
+        let alike = operands.alike();
+        Self {
+            operands,
+            laid: OnceLock::new(),
+            alike,
+            moves: false,
+            level: Level::best(),
+            threads: None,
+            dim: PhantomData,
+        }
+    }
+
+    /// Lays them, once; an error where they cannot be. Not cold: under other rules than NumPy's all come here.
+    #[inline(never)]
+    fn lay(&self, rule: Rule<'_>) -> Result<&T::Laid, BroadcastError> {
+        let mut laid = Box::<T::Laid>::default();
+        self.operands.lay(rule, &mut laid)?;
+        Ok(self.laid.get_or_init(|| laid))
+    }
+
+    /// Promises what closures will be, so that plain data moves as bytes.
+    ///
+    /// # Safety
+    ///
+    /// There is one operand, and every closure clones its elements.
+    pub(crate) unsafe fn moving(mut self) -> Self {
+        self.moves = true;
+        self
+    }
+
+    /// Uses at most that many threads in the `par_…` calls: 1 keeps the work on this one.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Runs at that instruction-set level.
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+}
+
+impl<T: Operands, D> fmt::Debug for Zip<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Zip").field("level", &self.level).finish_non_exhaustive()
+    }
+}
+
+macro_rules! zips {
+    ($count:literal: $($name:ident $index:tt),*) => {
+        impl<$($name: Operand,)* Dim: Dimension> Zip<($($name,)*), Dim> {
+            /// The shape of the result.
+            #[must_use]
+            pub fn shape(&self) -> &[usize] {
+                if self.alike {
+                    return self.operands.0.sizes();
+                }
+                let laid = self.laid.get().map_or_else(|| self.lay(Rule::Numpy), |laid| Ok(laid));
+                // Never an error: they fit.
+                laid.map_or(&[], |laid| &laid.shape)
+            }
+
+            /// What is to be run; how operands lie is written to `own`, where nobody knows it yet.
+            #[inline(always)]
+            fn source<'z>(&'z self, own: &'z mut Laid<$count>) -> Source<'z, $count> {
+                let ins = [$(self.operands.$index.pointer().cast()),*];
+                // SAFETY: these are the operands that were laid, or have one shape, and bodies are
+                // made for their element types below; the parallel calls ask for `Sync`.
+                unsafe {
+                    if self.alike {
+                        let strides = [$(self.operands.$index.steps()),*];
+                        return Source::alike(self.operands.0.sizes(), strides, ins, self.level);
+                    }
+                    if let Some(laid) = self.laid.get() {
+                        return Source::new(laid, ins, self.level);
+                    }
+                    match self.operands.lay(Rule::Numpy, own) {
+                        Ok(()) => Source::new(own, ins, self.level),
+                        Err(_) => unreachable!("operands that fit are laid"),
+                    }
+                }
+            }
+
+            /// A new row-major array of the closure's results.
+            ///
+            /// # Panics
+            ///
+            /// Where the result does not fit in memory.
+            #[track_caller]
+            pub fn map<R>(&self, f: impl FnMut($(&$name::Elem),*) -> R) -> Array<R, Dim> {
+                or_panic(self.try_map(f))
+            }
+
+            /// [`map`](Self::map) without the panic.
+            ///
+            /// # Errors
+            ///
+            /// Where the result does not fit in memory.
+            pub fn try_map<R>(
+                &self,
+                f: impl FnMut($(&$name::Elem),*) -> R,
+            ) -> Result<Array<R, Dim>, BroadcastError> {
+                let body = Map::<_, ($($name::Elem,)*), R>::new(f, false, self.moves);
+                self.source(&mut Laid::default()).collect(Work::<_, Never<_>>::Here(body))
+            }
+
+            /// The closure's results into `out`, to whose shape the result stretches.
+            ///
+            /// # Panics
+            ///
+            /// Where the result does not broadcast to the shape of `out`.
+            #[track_caller]
+            #[inline(always)]
+            pub fn map_into<R, E: Dimension>(
+                &self,
+                out: &mut ArrayRef<R, E>,
+                f: impl FnMut($(&$name::Elem),*) -> R,
+            ) {
+                or_panic(self.try_map_into(out, f));
+            }
+
+            /// [`map_into`](Self::map_into) without the panic.
+            ///
+            /// # Errors
+            ///
+            /// Where the result does not broadcast to the shape of `out`, which never stretches.
+            #[inline(always)]
+            pub fn try_map_into<R, E: Dimension>(
+                &self,
+                out: &mut ArrayRef<R, E>,
+                f: impl FnMut($(&$name::Elem),*) -> R,
+            ) -> Result<(), BroadcastError> {
+                let mut body = Map::<_, ($($name::Elem,)*), R>::new(f, true, self.moves);
+                if self.laid.get().is_none() {
+                    let ins = [$(self.operands.$index.pointer().cast()),*];
+                    let steps = [$(toward(
+                        out.shape(),
+                        self.operands.$index.sizes(),
+                        self.operands.$index.steps(),
+                    )),*];
+                    // SAFETY: the operands' own pointers and strides, and bodies for their types.
+                    if unsafe { assign_small(&mut body, out, steps, ins) } {
+                        return Ok(());
+                    }
+                }
+                self.source(&mut Laid::default()).assign(Work::<_, Never<_>>::Here(body), out)
+            }
+
+            /// Calls the closure for every element of the result, in any order.
+            pub fn for_each(&self, f: impl FnMut($(&$name::Elem),*)) {
+                let body = Map::<_, ($($name::Elem,)*), ()>::new(f, false, false);
+                self.source(&mut Laid::default()).effects(Work::<_, Never<_>>::Here(body), true);
+            }
+
+            /// Folds every element of the result, in row-major order.
+            pub fn fold<Acc>(&self, start: Acc, mut f: impl FnMut(Acc, $(&$name::Elem),*) -> Acc) -> Acc {
+                let mut value = Some(start);
+                #[expect(non_snake_case, reason = "one name for a type and its value")]
+                let step = |$($name: &$name::Elem),*| {
+                    // Never `None`, but where the closure panicked.
+                    value = value.take().map(|value| f(value, $($name),*));
+                };
+                let body = Map::<_, ($($name::Elem,)*), ()>::new(step, false, false);
+                self.source(&mut Laid::default()).effects(Work::<_, Never<_>>::Here(body), false);
+                match value {
+                    Some(value) => value,
+                    None => unreachable!("a fold that panicked does not come here"),
+                }
+            }
+        }
+
+        impl<$($name: Operand<Elem: Sync>,)* Dim: Dimension> Zip<($($name,)*), Dim> {
+            /// [`map`](Self::map) on several threads.
+            ///
+            /// # Panics
+            ///
+            /// Where the result does not fit in memory.
+            #[track_caller]
+            pub fn par_map<R: Send>(&self, f: impl Fn($(&$name::Elem),*) -> R + Sync) -> Array<R, Dim> {
+                or_panic(self.try_par_map(f))
+            }
+
+            /// [`par_map`](Self::par_map) without the panic.
+            ///
+            /// # Errors
+            ///
+            /// Where the result does not fit in memory.
+            pub fn try_par_map<R: Send>(
+                &self,
+                f: impl Fn($(&$name::Elem),*) -> R + Sync,
+            ) -> Result<Array<R, Dim>, BroadcastError> {
+                let moves = self.moves;
+                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, false, moves);
+                self.source(&mut Laid::default()).collect(Work::Parts(make, self.threads))
+            }
+
+            /// [`map_into`](Self::map_into) on several threads.
+            ///
+            /// # Panics
+            ///
+            /// Where the result does not broadcast to the shape of `out`.
+            #[track_caller]
+            pub fn par_map_into<R: Send, E: Dimension>(
+                &self,
+                out: &mut ArrayRef<R, E>,
+                f: impl Fn($(&$name::Elem),*) -> R + Sync,
+            ) {
+                or_panic(self.try_par_map_into(out, f));
+            }
+
+            /// [`par_map_into`](Self::par_map_into) without the panic.
+            ///
+            /// # Errors
+            ///
+            /// Where the result does not broadcast to the shape of `out`, which never stretches.
+            pub fn try_par_map_into<R: Send, E: Dimension>(
+                &self,
+                out: &mut ArrayRef<R, E>,
+                f: impl Fn($(&$name::Elem),*) -> R + Sync,
+            ) -> Result<(), BroadcastError> {
+                let moves = self.moves;
+                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, true, moves);
+                self.source(&mut Laid::default()).assign(Work::Parts(make, self.threads), out)
+            }
+
+            /// [`for_each`](Self::for_each) on several threads.
+            pub fn par_for_each(&self, f: impl Fn($(&$name::Elem),*) + Sync) {
+                let make = || Map::<_, ($($name::Elem,)*), ()>::new(&f, false, false);
+                self.source(&mut Laid::default()).effects(Work::Parts(make, self.threads), true);
+            }
+        }
+    };
+}
+
+zips!(1: A 0);
+zips!(2: A 0, B 1);
+zips!(3: A 0, B 1, C 2);
+zips!(4: A 0, B 1, C 2, D 3);
+zips!(5: A 0, B 1, C 2, D 3, E0 4);
+zips!(6: A 0, B 1, C 2, D 3, E0 4, F 5);
+zips!(7: A 0, B 1, C 2, D 3, E0 4, F 5, G 6);
+zips!(8: A 0, B 1, C 2, D 3, E0 4, F 5, G 6, H 7);

@@ -1,0 +1,196 @@
+//! Operands: what can be broadcast.
+//!
+//! References to arrays of any storage, views, and [`ArrayRef`]s; of any element type and any rank,
+//! fixed or not. Tuples of one to eight operands, of different types, go where several are wanted.
+
+use ndarray::{ArrayBase, ArrayRef, ArrayView, Data, DimMax, Dimension};
+use simulcast_core::{BroadcastError, Rule};
+
+use crate::array::raw_view;
+use crate::layout::broadcast::{Laid, common, fit, same};
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+use sealed::Sealed;
+
+/// An array to be broadcast: `&ArrayBase` of any storage, `&ArrayRef`, or a view.
+///
+/// Sealed: that a stride stays within its array is relied upon by unsafe code.
+pub trait Operand: Sealed {
+    /// What the array holds.
+    type Elem;
+    /// Its own dimension.
+    type Dim: Dimension;
+    /// A read-only view of its elements, with another dimension.
+    type View<D: Dimension>;
+
+    #[doc(hidden)]
+    fn pointer(&self) -> *const Self::Elem;
+    #[doc(hidden)]
+    fn sizes(&self) -> &[usize];
+    #[doc(hidden)]
+    fn steps(&self) -> &[isize];
+    #[doc(hidden)]
+    fn shown(&self) -> ArrayView<'_, Self::Elem, Self::Dim>;
+    /// The view under [`Rule::To`], where there is one.
+    #[doc(hidden)]
+    fn stretched<D: Dimension>(&self, dim: D) -> Option<Self::View<D>>;
+    /// # Safety
+    ///
+    /// As for a view made of [`Operand::pointer`], `shape` and `strides`.
+    #[doc(hidden)]
+    unsafe fn laid<D: Dimension>(self, shape: &[usize], strides: &[isize]) -> Self::View<D>;
+}
+
+macro_rules! operand {
+    ($(impl[$($generics:tt)*] $type:ty, $elem:ty, $dim:ty, |$this:ident, $to:ident| $stretched:expr;)*) => { $(
+        impl<'a, $($generics)*> Sealed for $type {}
+        impl<'a, $($generics)*> Operand for $type {
+            type Elem = $elem;
+            type Dim = $dim;
+            type View<E: Dimension> = ArrayView<'a, $elem, E>;
+
+            #[inline(always)]
+            fn pointer(&self) -> *const $elem {
+                self.as_ptr()
+            }
+            #[inline(always)]
+            fn sizes(&self) -> &[usize] {
+                self.shape()
+            }
+            #[inline(always)]
+            fn steps(&self) -> &[isize] {
+                self.strides()
+            }
+            fn shown(&self) -> ArrayView<'_, $elem, $dim> {
+                self.view()
+            }
+            #[inline(always)]
+            fn stretched<E: Dimension>(&self, $to: E) -> Option<Self::View<E>> {
+                let $this = self;
+                $stretched
+            }
+            #[inline(always)]
+            unsafe fn laid<E: Dimension>(self, shape: &[usize], strides: &[isize]) -> Self::View<E> {
+                // SAFETY: the caller keeps the conditions, and `self` borrows the elements for `'a`.
+                unsafe { raw_view::view(self.as_ptr(), shape, strides) }
+            }
+        }
+    )* };
+}
+
+operand! {
+    impl[S: Data<Elem = A>, D: Dimension, A] &'a ArrayBase<S, D, A>, A, D, |this, dim| (*this).broadcast(dim);
+    impl[A, D: Dimension] &'a ArrayRef<A, D>, A, D, |this, dim| (*this).broadcast(dim);
+    impl[A, D: Dimension] ArrayView<'a, A, D>, A, D, |this, dim| {
+        let view = this.broadcast(dim)?;
+        // SAFETY: the elements that it shows are borrowed for `'a`, not for this call alone.
+        Some(unsafe { view.raw_view().deref_into_view() })
+    };
+}
+
+/// One to eight operands, of different element types, in a tuple.
+pub trait Operands: Sealed {
+    #[doc(hidden)]
+    type Laid: Default;
+    /// Views of all of them, with one dimension.
+    type Views<D: Dimension>;
+
+    /// Whether they lie on a result as they are: all of one shape.
+    #[doc(hidden)]
+    fn alike(&self) -> bool;
+    /// Whether [`Self::lay`] would lay them under [`Rule::Numpy`].
+    #[doc(hidden)]
+    fn fit(&self) -> bool;
+    #[doc(hidden)]
+    fn lay(&self, rule: Rule<'_>, laid: &mut Self::Laid) -> Result<(), BroadcastError>;
+    #[doc(hidden)]
+    fn views<D: Dimension>(self, rule: Rule<'_>) -> Result<Option<Self::Views<D>>, BroadcastError>;
+}
+
+/// Operands whose common dimension under [`Rule::Numpy`] is known to the compiler: the largest.
+pub trait CommonDim: Operands {
+    /// The dimension of the result.
+    type Dim: Dimension;
+}
+
+macro_rules! operands {
+    ($count:literal: $($name:ident $index:tt),*) => {
+        impl<$($name: Operand),*> Sealed for ($($name,)*) {}
+        impl<$($name: Operand),*> Operands for ($($name,)*) {
+            type Laid = Laid<$count>;
+            type Views<Dim: Dimension> = ($($name::View<Dim>,)*);
+
+            #[inline(always)]
+            fn alike(&self) -> bool {
+                let first = self.0.sizes();
+                $(same(self.$index.sizes(), first))&&*
+            }
+
+            #[inline(always)]
+            fn fit(&self) -> bool {
+                fit([$(self.$index.sizes()),*])
+            }
+
+            #[inline(always)]
+            fn lay(&self, rule: Rule<'_>, laid: &mut Laid<$count>) -> Result<(), BroadcastError> {
+                laid.lay(rule, [$(self.$index.sizes()),*], [$(self.$index.steps()),*])
+            }
+
+            #[inline]
+            #[expect(non_snake_case, reason = "one name for a type and its value")]
+            fn views<Dim: Dimension>(
+                self,
+                rule: Rule<'_>,
+            ) -> Result<Option<Self::Views<Dim>>, BroadcastError> {
+                let sizes = [$(self.$index.sizes()),*];
+                if rule == Rule::Numpy && let Some(dim) = common::<Dim>(sizes.into_iter())
+                    && let ($(Some($name),)*) = ($(self.$index.stretched(dim.clone()),)*)
+                {
+                    return Ok(Some(($($name,)*)));
+                }
+                let laid = Laid::<$count>::new(rule, sizes, [$(self.$index.steps()),*])?;
+                if Dim::NDIM.is_some_and(|rank| rank != laid.shape.len()) {
+                    return Ok(None);
+                }
+                // SAFETY: the strides are these operands' own, each kept on an axis of its length
+                // or 0, and `checked_len` bounded the sizes; the rank was compared.
+                Ok(Some(unsafe { ($(self.$index.laid(&laid.shape, &laid.strides[$index]),)*) }))
+            }
+        }
+    };
+}
+
+operands!(1: A 0);
+operands!(2: A 0, B 1);
+operands!(3: A 0, B 1, C 2);
+operands!(4: A 0, B 1, C 2, D 3);
+operands!(5: A 0, B 1, C 2, D 3, E 4);
+operands!(6: A 0, B 1, C 2, D 3, E 4, F 5);
+operands!(7: A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+operands!(8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+
+impl<A: Operand> CommonDim for (A,) {
+    type Dim = A::Dim;
+}
+
+macro_rules! common_dim {
+    ($($name:ident),*; $last:ident) => {
+        impl<$($name: Operand,)* $last: Operand> CommonDim for ($($name,)* $last,)
+        where
+            ($($name,)*): CommonDim,
+            <($($name,)*) as CommonDim>::Dim: DimMax<$last::Dim>,
+        {
+            type Dim = <<($($name,)*) as CommonDim>::Dim as DimMax<$last::Dim>>::Output;
+        }
+    };
+}
+
+common_dim!(A; B);
+common_dim!(A, B; C);
+common_dim!(A, B, C; D);
+common_dim!(A, B, C, D; E);
+common_dim!(A, B, C, D, E; F);
+common_dim!(A, B, C, D, E, F; G);
+common_dim!(A, B, C, D, E, F, G; H);

@@ -1,0 +1,24 @@
+//! Operations by name, arrays whose element type is known when they run, and programs: the feature `program`.
+
+mod apply;
+pub mod compose;
+mod dyn_array;
+pub mod dynamic;
+pub mod gradient;
+pub mod ops;
+pub mod program;
+mod types;
+
+pub use apply::Apply;
+pub use dyn_array::{AnyArray, AnyView, AnyViewMut};
+pub use gradient::{Laying, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
+pub use program::{
+    Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
+    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Ready, Run,
+    row_axis,
+};
+pub use simulcast_kernels::op::{Op, UnknownOp};
+pub use types::{
+    Casting, Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, can_cast, literal_as,
+    literal_operand, promote_types, result_type, signature,
+};

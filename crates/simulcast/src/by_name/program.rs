@@ -1,0 +1,335 @@
+//! Programs: expressions over broadcast arrays, computed in one pass over memory.
+//!
+//! ```
+//! use ndarray::array;
+//! use simulcast::{AnyView, DType, Expr, Promotion};
+//!
+//! let expr = Expr::parse("(x - mean) / std")?;
+//! let f32 = DType::F32;
+//! let program = expr.compile(&[("x", f32), ("mean", f32), ("std", f32)], Promotion::Numpy)?;
+//! let (x, mean, std) = (array![[1_f32, 2.0], [3.0, 6.0]], array![2_f32, 4.0], array![[1_f32], [2.0]]);
+//! let y = program.run(&[(&x).into(), (&mean).into(), AnyView::from(&std)])?;
+//! assert_eq!(y.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ```text
+//! text ──parse──▶ Expr ──┐
+//! ONNX, Python, you ─────┴─▶ Builder ──▶ graph ──▶ stages ──▶ code ──run──▶ result
+//!                            types       steps     pieces     kernels over tiles
+//! ```
+//!
+//! The language of expressions has Python's syntax and precedence:
+//!
+//! | you write | it means |
+//! |---|---|
+//! | `+ - * / // % **`, `& \| ^ ~ << >>` | as in NumPy |
+//! | `a < b <= c`, `and`, `or`, `not`, `a if c else b` | as in Python, element by element |
+//! | `1`, `0x1F`, `1e-3`, `2j`, `True`, `'text'` | literals; numbers adopt the type of what they meet |
+//! | `nan`, `inf`, `pi`, `e` | those numbers, unless an operand has the name |
+//! | `sqrt(a)`, `where(c, a, b)`, `clip(a, 0, None)`, `max(a, b, c)` | every [`Op`](crate::Op) by its name, and by the usual ones |
+//! | `float32(a)`, `a.astype(float32)` | casts |
+//! | `a[:, None]`, `a[..., None]`, `a.T`, `a.transpose(0, 2, 1)` | new axes, other orders |
+//! | `sum(a, axis=-1)`, `a.mean((0, 1), keepdims=True)`; `prod`, `max`, `min` | reductions |
+//!
+//! Where NumPy has more than one answer, the array API standard's holds: `rint` is `round`, which leaves
+//! integers what they are; `x ** 0.5` is C's `pow` also of `-inf` and `-0.0`, where NumPy takes the root
+//! of some; a value without axes has no axis 0 to reduce. `clip` has the type of all its operands
+//! together, as NumPy's.
+//!
+//! A program is made once, for the types of its operands, and run on arrays of any shapes. It never
+//! writes an intermediate result to memory, but where a stage says so: see [`Program::stages`].
+
+mod build;
+mod front;
+mod run;
+
+use std::ops::Range;
+
+use simulcast_core::{BroadcastError, Rule};
+
+use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
+use crate::exec::inner_loop::Body as _;
+pub use build::builder::Builder;
+use build::graph::Graph;
+pub use build::graph::{AxisPattern, Fold, Node};
+use build::stages::{Origin, Stage, Work, stages};
+pub use front::diagnostic::Diagnostic;
+pub use front::error::{Argument, ProgramError, ProgramErrorKind};
+pub use front::expr::{Expr, ExprId, ExprKind, ExprNode};
+pub use front::parse_error::{ParseError, ParseErrorKind};
+use run::bind::Leaves;
+pub use run::chunked::{Ready, row_axis};
+use run::interpreter::Interpreter;
+use simulcast_kernels::cpu::level::Level;
+use simulcast_kernels::dtype::DType;
+
+/// An operand of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
+/// A compiled expression; see [the module's page](self).
+#[derive(Clone, Debug)]
+pub struct Program {
+    graph: Graph,
+    operands: Vec<Input>,
+    root: Node,
+    stages: Vec<Stage>,
+    level: Level,
+}
+
+impl Program {
+    fn new(
+        graph: Graph,
+        operands: Vec<Input>,
+        root: Node,
+        level: Level,
+    ) -> Result<Self, ProgramError> {
+        let stages = stages(&graph, root, level)?;
+        Ok(Self { graph, operands, root, stages, level })
+    }
+
+    /// The same program for another instruction-set level.
+    ///
+    /// # Errors
+    ///
+    /// None that its making did not have.
+    pub fn at_level(&self, level: Level) -> Result<Self, ProgramError> {
+        Self::new(self.graph.clone(), self.operands.clone(), self.root, level)
+    }
+
+    /// Its operands, in the order in which [`Program::run`] takes them.
+    #[must_use]
+    pub fn operands(&self) -> &[Input] {
+        &self.operands
+    }
+
+    /// The type of the result's elements.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.graph.step(self.root).dtype()
+    }
+
+    /// How many passes over memory it takes: one, but where a reduction, a value with new axes, or
+    /// text has to be there before the rest can begin.
+    #[must_use]
+    pub fn stages(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// The result for some arrays, on as many threads as it is worth.
+    ///
+    /// # Errors
+    ///
+    /// Where the arrays are not those that the program was made for, or do not broadcast.
+    pub fn run(&self, operands: &[AnyView<'_>]) -> Result<AnyArray, ProgramError> {
+        self.on(operands).collect()
+    }
+
+    /// The result for some arrays into `out`, to whose shape it stretches.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::run`], and where the result does not fit `out`.
+    pub fn run_into(
+        &self,
+        operands: &[AnyView<'_>],
+        out: &mut AnyViewMut<'_>,
+    ) -> Result<(), ProgramError> {
+        self.on(operands).collect_into(out)
+    }
+
+    /// Results from operands whose elements lie side by side: the short way for small arrays.
+    ///
+    /// The bits of `single` say which operands have one element, which repeats. False, and nothing is
+    /// done, where the program is not of one element-wise stage over eight operands at most.
+    ///
+    /// # Safety
+    ///
+    /// Each of the program's operands points to `len` elements of its type (of `bool`: bytes, of which
+    /// all but 0 are true), or to one, and `out` to room for `len` results, all aligned; `out` shares no
+    /// memory with an operand.
+    #[must_use]
+    #[inline]
+    pub unsafe fn run_dense(
+        &self,
+        out: *mut u8,
+        operands: &[*const u8],
+        single: usize,
+        len: usize,
+    ) -> bool {
+        let [Stage { work: Work::Map(code), leaves, .. }] = &self.stages[..] else { return false };
+        let (mut ins, mut splat) = ([run::run_map::dangling(); 8], 0);
+        if leaves.len() > ins.len() || operands.len() != self.operands.len() {
+            return false;
+        }
+        for (n, (place, leaf)) in ins.iter_mut().zip(leaves).enumerate() {
+            match leaf.origin {
+                Origin::Operand(own) if leaf.views.is_empty() => {
+                    *place = operands[own];
+                    splat |= (single >> own & 1) << n;
+                }
+                _ => return false,
+            }
+        }
+        // SAFETY: there are no more leaves than eight, and each is an operand as it is, of the type
+        // that the code reads; the rest is promised.
+        unsafe { Interpreter::<8>::new(code).dense(out, ins, splat, len) };
+        true
+    }
+
+    /// The program with its operands, to be run under another rule, on fewer threads, or in parts.
+    #[inline]
+    pub const fn on<'r>(&'r self, operands: &'r [AnyView<'r>]) -> Run<'r> {
+        Run { program: self, operands, rule: Rule::Numpy, threads: None }
+    }
+}
+
+/// A program with its operands; see [`Program::on`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nothing runs until the result is collected"]
+pub struct Run<'r> {
+    program: &'r Program,
+    operands: &'r [AnyView<'r>],
+    rule: Rule<'r>,
+    threads: Option<usize>,
+}
+
+/// Where results go.
+enum Target<'t, 'a> {
+    Fresh,
+    Into(&'t mut AnyViewMut<'a>),
+}
+
+impl<'r> Run<'r> {
+    /// Under another rule than NumPy's: every operation brings its operands together by it, in the
+    /// order in which they are written; constants fit everywhere.
+    pub const fn rule(mut self, rule: Rule<'r>) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// On at most that many threads.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// The shape of the result.
+    ///
+    /// # Errors
+    ///
+    /// Where the operands do not broadcast.
+    pub fn shape(&self) -> Result<Vec<usize>, ProgramError> {
+        self.check()?;
+        Ok(run::bind::shapes(self)?.pop().unwrap_or_default())
+    }
+
+    /// The result as a new array.
+    ///
+    /// # Errors
+    ///
+    /// Where the arrays are not those that the program was made for, or do not broadcast.
+    pub fn collect(&self) -> Result<AnyArray, ProgramError> {
+        let made = self.last(&self.earlier()?, &mut Target::Fresh, None)?;
+        // Never `None`: a fresh target gives an array.
+        made.ok_or_else(|| self.program.unsupported("a result without a place"))
+    }
+
+    /// The result into `out`, to whose shape it stretches.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::collect`], and where the result does not fit `out`.
+    pub fn collect_into(&self, out: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
+        self.check_out(out)?;
+        self.last(&self.earlier()?, &mut Target::Into(out), None).map(|_| ())
+    }
+
+    fn check(&self) -> Result<(), ProgramError> {
+        let (inputs, given) = (&self.program.operands, self.operands.len());
+        if inputs.len() != given {
+            let kind = ProgramErrorKind::Operands { expected: inputs.len(), given };
+            return Err(ProgramError::new(kind, 0..0));
+        }
+        for (input, view) in inputs.iter().zip(self.operands) {
+            if input.dtype != view.dtype() {
+                return Err(mistyped(&input.name, input.dtype, view.dtype()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_out(&self, out: &AnyViewMut<'_>) -> Result<(), ProgramError> {
+        let dtype = self.program.dtype();
+        if dtype == out.dtype() { Ok(()) } else { Err(mistyped("out", dtype, out.dtype())) }
+    }
+
+    /// Runs every stage but the last; what nobody reads any more is freed on the way.
+    #[inline]
+    fn earlier(&self) -> Result<Vec<Option<AnyArray>>, ProgramError> {
+        self.check()?;
+        let mut made: Vec<Option<AnyArray>> = Vec::new();
+        let earlier = self.program.stages.split_last().map_or(&[][..], |(_, earlier)| earlier);
+        for stage in earlier {
+            let leaves = Leaves::new(self, stage, &made)?;
+            let array = self.one_stage(stage, &leaves, &mut Target::Fresh, None)?;
+            made.push(array);
+            for &spent in &stage.spent {
+                made[spent] = None;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Runs the last stage, after the others.
+    #[inline]
+    fn last(
+        &self,
+        made: &[Option<AnyArray>],
+        target: &mut Target<'_, '_>,
+        rows: Option<Range<usize>>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        let Some(stage) = self.program.stages.last() else { return Ok(None) };
+        let leaves = Leaves::new(self, stage, made)?;
+        self.one_stage(stage, &leaves, target, rows)
+    }
+
+    fn one_stage(
+        &self,
+        stage: &Stage,
+        leaves: &Leaves<'_>,
+        target: &mut Target<'_, '_>,
+        rows: Option<Range<usize>>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        match &stage.work {
+            Work::Map(code) => run::run_map::map(self, stage, code, leaves, target, rows),
+            Work::Fold(code, over) => {
+                run::reduction::fold(self, stage, code, over, leaves, target, rows)
+            }
+            Work::Text(op) => run::strings::text(self, stage, *op, leaves, target),
+        }
+    }
+
+    /// An error of a stage's own: its result's, rather than that of some operands.
+    fn refused(&self, stage: &Stage, error: BroadcastError) -> ProgramError {
+        let span = self.program.graph.step(stage.node).span.clone();
+        ProgramError::new(ProgramErrorKind::Broadcast(error), span)
+    }
+}
+
+impl Program {
+    fn unsupported(&self, what: &str) -> ProgramError {
+        ProgramError::new(ProgramErrorKind::Unsupported(what.into()), 0..0)
+    }
+}
+
+fn mistyped(name: &str, expected: DType, given: DType) -> ProgramError {
+    let kind = ProgramErrorKind::DType { name: name.into(), expected, given };
+    ProgramError::new(kind, 0..0)
+}

@@ -1,0 +1,8 @@
+//! From an expression to stages: a typed graph, its stages, and the instructions of each.
+
+pub(super) mod builder;
+pub(super) mod bytecode;
+pub(super) mod fuse;
+pub(super) mod graph;
+pub(super) mod lower;
+pub(super) mod stages;

@@ -1,0 +1,420 @@
+//! Code: a part of a graph as a list of loops over tiles.
+//!
+//! ```text
+//! leaves        arrays that are read, at most 16; a stage of its own makes what needs more
+//! constants     repeat everywhere
+//! instructions  one kernel each, into a register; the last one into the output
+//! registers     tiles in the first-level cache; one is free again after its last use
+//! ```
+//!
+//! Two steps of which the second alone reads the first are one instruction where there is a loop for
+//! both. `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded
+//! once, as they are written; one step on them alone has loops that do all of it. Bytes of truths that
+//! are leaves may be any, where all but 0 are true: who does more than ask them reads 0s and 1s that
+//! were made of them.
+
+use crate::by_name::program::build::builder::widened;
+use crate::by_name::program::build::fuse::Chain;
+use crate::by_name::program::build::graph::Bytes;
+use simulcast_kernels::cpu::level::Level;
+use simulcast_kernels::dtype::DType;
+use simulcast_kernels::op::Op;
+use simulcast_kernels::ops::{self, Call, Kernel, Loops, Past};
+
+/// The most arrays that one piece of code reads.
+pub(crate) const LEAVES: usize = 16;
+
+/// The bytes of all registers: half of a first-level cache, the rest of which the leaves use.
+pub(crate) const ROOM: usize = 16384;
+
+/// A step without axes or text: what code is made of.
+#[derive(Clone, Debug)]
+pub(crate) enum Flat {
+    Leaf(usize),
+    Constant(Bytes),
+    Apply(Op, DType, [usize; 3]),
+    Cast(usize),
+}
+
+/// Where an instruction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum From {
+    Leaf(usize),
+    Constant(usize),
+    /// What an earlier instruction made.
+    Made(usize),
+}
+
+/// A loop: its kernels for each pattern of repeated operands.
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction {
+    pub(crate) kernels: Kernels,
+    pub(crate) args: Args,
+    /// The register that it writes, and the bytes of an element there.
+    pub(crate) register: usize,
+    pub(crate) size: usize,
+}
+
+/// The loops of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kernels {
+    /// For each pattern of repeated operands.
+    Table(Loops),
+    /// For all.
+    One(Kernel),
+}
+
+impl Kernels {
+    /// The loop for a pattern; there is one for every pattern, by the contract of the tables.
+    #[inline]
+    pub(crate) fn of(self, pattern: usize) -> Kernel {
+        match self {
+            Self::Table(table) => table[pattern],
+            Self::One(kernel) => kernel,
+        }
+    }
+
+    /// The loop for a pattern, and for results that go past the caches if those are wanted and there
+    /// is one.
+    #[inline]
+    pub(crate) fn call(self, pattern: usize, past: bool) -> Call {
+        let past = if past { self.past(pattern) } else { None };
+        past.map_or_else(|| Call::Stay(self.of(pattern)), Call::Past)
+    }
+
+    /// The loop for a pattern whose results go past the caches, where there is one.
+    #[inline]
+    pub(crate) fn past(self, pattern: usize) -> Option<Past> {
+        match self {
+            Self::Table(table) => table.past(pattern),
+            Self::One(_) => None,
+        }
+    }
+}
+
+/// One to three places to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Args {
+    pub(crate) from: [From; 3],
+    pub(crate) count: usize,
+}
+
+impl Args {
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = From> {
+        self.from.into_iter().take(self.count)
+    }
+}
+
+/// Which argument of which instruction is a leaf.
+#[derive(Clone, Copy)]
+pub(in crate::by_name::program) struct Slot {
+    pub(in crate::by_name::program) instruction: usize,
+    pub(in crate::by_name::program) arg: usize,
+    pub(in crate::by_name::program) leaf: usize,
+}
+
+/// Code for some leaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    /// The bytes of each leaf's elements.
+    pub(crate) sizes: [usize; LEAVES],
+    pub(crate) constants: Vec<Bytes>,
+    pub(crate) instructions: Vec<Instruction>,
+    /// The result: the last instruction, or no instruction at all.
+    pub(crate) result: From,
+    pub(crate) dtype: DType,
+    /// How many registers there are, and how many elements each has room for.
+    pub(crate) registers: usize,
+    pub(crate) tile: usize,
+    /// The bytes of a register.
+    pub(crate) stride: usize,
+    /// Whether it is one slow loop, which memory waits for.
+    pub(crate) spreads: bool,
+    /// Whether the last loop can send its results past the caches.
+    pub(crate) past: bool,
+    /// All of it as one loop, where there are several otherwise, or a slow one.
+    pub(in crate::by_name::program) chain: Option<Chain>,
+}
+
+/// Code under construction.
+struct Making {
+    level: Level,
+    constants: Vec<Bytes>,
+    instructions: Vec<Instruction>,
+}
+
+impl Making {
+    fn emit(&mut self, kernels: Kernels, args: Args, size: usize) -> From {
+        self.instructions.push(Instruction { kernels, args, register: 0, size });
+        From::Made(self.instructions.len() - 1)
+    }
+
+    fn convert(&mut self, from: From, own: DType, to: DType) -> Option<From> {
+        if own == to {
+            return Some(from);
+        }
+        let kernels = Kernels::One(ops::cast(own, to, self.level)?);
+        Some(self.emit(kernels, Args { from: [from; 3], count: 1 }, to.size()))
+    }
+
+    /// Truths as 0s and 1s, which those of leaves need not be; all else as it is.
+    fn settled(&mut self, from: From, dtype: DType) -> Option<From> {
+        if dtype != DType::Bool || !matches!(from, From::Leaf(_)) {
+            return Some(from);
+        }
+        let loops = ops::kernels(Op::Absolute, dtype, self.level)?;
+        Some(self.emit(Kernels::Table(loops), Args { from: [from; 3], count: 1 }, dtype.size()))
+    }
+
+    /// One operation on halves that are leaves or constants, where there are loops for it.
+    fn on_halves(&mut self, steps: &[(Flat, DType)]) -> Option<From> {
+        let (&(Flat::Apply(op, compute, args), dtype), before) = steps.split_last()? else {
+            return None;
+        };
+        let given = |(step, own): &(Flat, DType)| {
+            matches!(step, Flat::Leaf(_) | Flat::Constant(_)) && *own == compute
+        };
+        if dtype != compute || !before.iter().all(given) {
+            return None;
+        }
+        let table = ops::half(op, compute, self.level)?;
+        let mut from = [From::Leaf(0); 3];
+        for (from, arg) in from.iter_mut().zip(args).take(op.arity()) {
+            *from = match before.get(arg)?.0 {
+                Flat::Constant(bytes) => {
+                    self.constants.push(bytes);
+                    From::Constant(self.constants.len() - 1)
+                }
+                ref step => From::Leaf(leaf(step)),
+            };
+        }
+        Some(self.emit(Kernels::Table(table), Args { from, count: op.arity() }, dtype.size()))
+    }
+}
+
+/// How a step is done.
+#[derive(Clone, Copy)]
+enum Part {
+    Alone,
+    /// By the step that reads it.
+    First,
+    /// With the step that it reads: the loops for both, and what they read.
+    Both(Loops, [usize; 3], usize),
+}
+
+/// A comparison of two values that chooses between the same two, as one of `where(a < b, a, b)`, with
+/// `a` and `b` in their places.
+fn choice(comparison: Op, [a, b, _]: [usize; 3], chosen: &[usize]) -> Option<(Op, [usize; 3])> {
+    if *chosen == [a, b] {
+        return Some((comparison, [a, b, 0]));
+    }
+    let turned = match comparison {
+        Op::Less => Op::Greater,
+        Op::LessEqual => Op::GreaterEqual,
+        Op::Greater => Op::Less,
+        Op::GreaterEqual => Op::LessEqual,
+        _ => return None,
+    };
+    (*chosen == [b, a]).then_some((turned, [b, a, 0]))
+}
+
+/// How each step is done.
+fn parts(steps: &[(Flat, DType)], level: Level) -> Vec<Part> {
+    let mut readers = vec![0_usize; steps.len()];
+    for (step, _) in steps {
+        match *step {
+            Flat::Apply(op, _, args) => {
+                args.into_iter().take(op.arity()).for_each(|arg| readers[arg] += 1);
+            }
+            Flat::Cast(from) => readers[from] += 1,
+            Flat::Leaf(_) | Flat::Constant(_) => {}
+        }
+    }
+    let mut parts = vec![Part::Alone; steps.len()];
+    for (at, (step, _)) in steps.iter().enumerate() {
+        let Flat::Apply(second, compute, args) = *step else { continue };
+        let wide = widened(compute);
+        for (place, arg) in args.into_iter().take(second.arity()).enumerate() {
+            let Flat::Apply(first, own, inner) = steps[arg].0 else { continue };
+            if readers[arg] != 1 || widened(own) != wide || !matches!(parts[arg], Part::Alone) {
+                continue;
+            }
+            let both = if second == Op::Where {
+                choice(first, inner, &args[1..]).and_then(|(first, all)| {
+                    Some(Part::Both(ops::choice_by(first, wide, level)?, all, 2))
+                })
+            } else {
+                ops::pair(first, second, place, wide, level).map(|table| {
+                    let mut all = inner;
+                    if second.arity() == 2 {
+                        all[2] = args[1 - place];
+                    }
+                    Part::Both(table, all, first.arity() + second.arity() - 1)
+                })
+            };
+            if let Some(both) = both {
+                parts[arg] = Part::First;
+                parts[at] = both;
+                break;
+            }
+        }
+    }
+    parts
+}
+
+impl Code {
+    /// The code of some steps, of which the last is the result; the result stays wide unless it is
+    /// to be rounded. `None` where there is no kernel, which typing excludes.
+    pub(crate) fn new(
+        steps: &[(Flat, DType)],
+        leaves: &[DType],
+        narrow: bool,
+        level: Level,
+    ) -> Option<Self> {
+        let mut making = Making { level, constants: Vec::new(), instructions: Vec::new() };
+        if narrow && let Some(result) = making.on_halves(steps) {
+            return Some(Self::of(making, result, steps.last()?.1, leaves));
+        }
+        let parts = parts(steps, level);
+        // Where each step's value is, in the type that it is computed in.
+        let mut places: Vec<From> = Vec::with_capacity(steps.len());
+        for (at, &(ref step, dtype)) in steps.iter().enumerate() {
+            let last = at + 1 == steps.len();
+            let place = match *step {
+                Flat::Leaf(leaf) if last && narrow => making.settled(From::Leaf(leaf), dtype)?,
+                Flat::Leaf(leaf) => making.convert(From::Leaf(leaf), dtype, widened(dtype))?,
+                Flat::Constant(bytes) => {
+                    making.constants.push(bytes);
+                    let place = From::Constant(making.constants.len() - 1);
+                    making.convert(place, dtype, widened(dtype))?
+                }
+                Flat::Cast(from) => {
+                    let own = widened(steps.get(from)?.1);
+                    let from = making.settled(*places.get(from)?, own)?;
+                    // Rounded to the type itself, then widened again.
+                    let rounded = making.convert(from, own, dtype)?;
+                    if last && narrow {
+                        rounded
+                    } else {
+                        making.convert(rounded, dtype, widened(dtype))?
+                    }
+                }
+                Flat::Apply(op, compute, args) => {
+                    let wide = widened(compute);
+                    let (table, args, count) = match parts[at] {
+                        // Never read: the step that follows reads its operands.
+                        Part::First => {
+                            places.push(From::Leaf(0));
+                            continue;
+                        }
+                        Part::Both(table, args, count) => (table, args, count),
+                        Part::Alone => (ops::kernels(op, wide, level)?, args, op.arity()),
+                    };
+                    let mut from = [From::Leaf(0); 3];
+                    for (place, (from, arg)) in from.iter_mut().zip(args).take(count).enumerate() {
+                        *from = *places.get(arg)?;
+                        if op == Op::Where && place > 0 {
+                            *from = making.settled(*from, wide)?;
+                        }
+                    }
+                    let made = ops::result_of(op, wide);
+                    let kernels = Kernels::Table(table);
+                    let place = making.emit(kernels, Args { from, count }, made.size());
+                    if last && narrow { making.convert(place, made, dtype)? } else { place }
+                }
+            };
+            places.push(place);
+        }
+        let result = *places.last()?;
+        let dtype = steps.last()?.1;
+        let dtype = if narrow { dtype } else { widened(dtype) };
+        // A constant of a half type that is the whole program was widened above.
+        let result = match (steps.last()?, result) {
+            ((Flat::Constant(_), own), place) if narrow => {
+                making.convert(place, widened(*own), *own)?
+            }
+            _ => result,
+        };
+        let mut code = Self::of(making, result, dtype, leaves);
+        let (several, slow) = (code.instructions.len() > 1, code.spreads);
+        if several || slow {
+            code.chain = Chain::new(steps, leaves.len(), level);
+            code.spreads &= code.chain.is_none();
+        }
+        Some(code)
+    }
+
+    fn of(making: Making, result: From, dtype: DType, leaves: &[DType]) -> Self {
+        let mut sizes = [1; LEAVES];
+        for (size, leaf) in sizes.iter_mut().zip(leaves) {
+            *size = leaf.size();
+        }
+        let Making { constants, instructions, .. } = making;
+        let mut code = Self {
+            sizes,
+            constants,
+            instructions,
+            result,
+            dtype,
+            registers: 0,
+            tile: 0,
+            stride: 0,
+            spreads: false,
+            past: false,
+            chain: None,
+        };
+        let slow = |one: &Instruction| matches!(one.kernels, Kernels::Table(loops) if loops.slow);
+        code.spreads = matches!(&code.instructions[..], [one] if slow(one));
+        let last = code.instructions.last();
+        code.past = last.is_some_and(|one| one.kernels.past(0).is_some())
+            && matches!(code.result, From::Made(_));
+        code.allocate();
+        code
+    }
+
+    /// Gives every instruction a register that nobody needs any more.
+    fn allocate(&mut self) {
+        let count = self.instructions.len();
+        let mut last_use: Vec<usize> = (0..count).collect();
+        for (at, one) in self.instructions.iter().enumerate() {
+            for from in one.args.iter() {
+                if let From::Made(made) = from {
+                    last_use[made] = at;
+                }
+            }
+        }
+        let mut free: Vec<usize> = Vec::new();
+        for at in 0..count {
+            let register = free.pop().unwrap_or_else(|| {
+                self.registers += 1;
+                self.registers - 1
+            });
+            self.instructions[at].register = register;
+            // Freed after the instruction wrote: a kernel never writes where it reads.
+            let args = self.instructions[at].args;
+            let mut freed: Vec<usize> = Vec::new();
+            for from in args.iter() {
+                if let From::Made(made) = from
+                    && last_use[made] == at
+                {
+                    freed.push(self.instructions[made].register);
+                }
+            }
+            freed.sort_unstable();
+            freed.dedup();
+            free.extend(freed);
+        }
+        let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
+        let whole = ROOM / (self.registers.max(1) * widest);
+        self.tile = (whole / 64 * 64).clamp(256, 4096);
+        self.stride = self.tile * widest;
+    }
+}
+
+fn leaf(step: &Flat) -> usize {
+    match *step {
+        Flat::Leaf(leaf) => leaf,
+        _ => 0,
+    }
+}

@@ -1,0 +1,237 @@
+//! The expression graph: typed steps, each after those that it needs.
+//!
+//! Equal steps are one step, so that a subexpression that occurs twice is computed once. A step's
+//! index is larger than those of its arguments: every pass is a loop, and no expression is too deep.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::by_name::types::{Literal, Type};
+use simulcast_kernels::dtype::{Complex, DType, Scalar};
+use simulcast_kernels::op::Op;
+
+/// A value of a program under construction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(pub(crate) u32);
+
+impl Node {
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One entry of an axis insertion, such as `a[:, None]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AxisPattern {
+    /// `:`, the next axis as it is.
+    Keep,
+    /// `None`, a new axis of size 1.
+    New,
+    /// `...`, all axes that no other entry names; at the end where it is left out.
+    Rest,
+}
+
+/// An operand seen otherwise: no element is moved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum View {
+    Insert(Vec<AxisPattern>),
+    Transpose(Option<Vec<isize>>),
+}
+
+/// A reduction: many elements into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// The sum; of nothing, 0.
+    Sum,
+    /// The product; of nothing, 1.
+    Product,
+    /// The largest, or NaN; of nothing, an error.
+    Maximum,
+    /// The smallest, or NaN; of nothing, an error.
+    Minimum,
+    /// The sum over the number; of nothing, NaN.
+    Mean,
+}
+
+impl Fold {
+    /// The name that expressions use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Product => "prod",
+            Self::Maximum => "max",
+            Self::Minimum => "min",
+            Self::Mean => "mean",
+        }
+    }
+}
+
+/// Which axes a reduction takes, and whether they stay with size 1.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Over {
+    pub(crate) fold: Fold,
+    pub(crate) axes: Option<Vec<isize>>,
+    pub(crate) keepdims: bool,
+}
+
+/// A constant, by its bytes: NaN is equal to itself, and 0.0 is not -0.0.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Plain(Bytes),
+    Text(String),
+}
+
+/// The bytes of one element of any plain type, in front.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C, align(16))]
+pub(crate) struct Bytes(pub(crate) [u8; 16]);
+
+impl Bytes {
+    pub(crate) fn of<const N: usize>(bytes: [u8; N]) -> Self {
+        let mut all = Self::default();
+        all.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+        all
+    }
+
+    /// The number, where it is a `complex128`.
+    pub(crate) fn complex(self) -> Complex<f64> {
+        let [re, im] = [0, 8].map(|start| std::array::from_fn(|n| self.0[start + n]));
+        Complex::new(f64::from_ne_bytes(re), f64::from_ne_bytes(im))
+    }
+}
+
+impl Value {
+    /// The value of a scalar: integers wrap, floats round, into its type.
+    pub(crate) fn new(scalar: &Scalar) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the type says how many bits there are"
+        )]
+        let bytes = match *scalar {
+            Scalar::Bool(value) => Bytes::of([u8::from(value)]),
+            Scalar::Int(_, value) => Bytes::of(value.to_ne_bytes()),
+            Scalar::Float(DType::F16, value) => Bytes::of(half::f16::from_f64(value).to_ne_bytes()),
+            Scalar::Float(DType::Bf16, value) => {
+                Bytes::of(half::bf16::from_f64(value).to_ne_bytes())
+            }
+            Scalar::Float(DType::F32, value) => Bytes::of((value as f32).to_ne_bytes()),
+            Scalar::Float(_, value) => Bytes::of(value.to_ne_bytes()),
+            Scalar::Complex(DType::C64, value) => {
+                let [re, im] = [value.re as f32, value.im as f32].map(f32::to_ne_bytes);
+                let mut both = Bytes::of(re);
+                both.0[4..8].copy_from_slice(&im);
+                both
+            }
+            Scalar::Complex(_, value) => {
+                let mut both = Bytes::of(value.re.to_ne_bytes());
+                both.0[8..].copy_from_slice(&value.im.to_ne_bytes());
+                both
+            }
+            Scalar::String(ref text) => return Self::Text(text.clone()),
+        };
+        Self::Plain(bytes)
+    }
+}
+
+/// What a step is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Operand(usize),
+    /// A number without a type of its own, until it meets one.
+    Literal,
+    Constant(Value),
+    /// An operation whose arguments are of that type; the first `arity` nodes count.
+    Apply(Op, DType, [Node; 3]),
+    Cast(Node),
+    View(Node, View),
+    Fold(Node, Over),
+}
+
+impl Kind {
+    /// The nodes that it needs.
+    pub(crate) fn args(&self) -> &[Node] {
+        match self {
+            Self::Operand(_) | Self::Literal | Self::Constant(_) => &[],
+            Self::Apply(op, _, args) => args.get(..op.arity()).unwrap_or(args),
+            Self::Cast(node) | Self::View(node, _) | Self::Fold(node, _) => {
+                std::slice::from_ref(node)
+            }
+        }
+    }
+}
+
+/// A step: what it is, of which type, and where it stands in the text.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: Kind,
+    pub(crate) is: Type,
+    pub(crate) span: Range<usize>,
+}
+
+impl Step {
+    /// Its element type, where it is no literal.
+    pub(crate) fn dtype(&self) -> DType {
+        match self.is {
+            Type::Array(dtype) => dtype,
+            Type::Literal(Literal::Bool(_)) => DType::Bool,
+            Type::Literal(Literal::Int(_)) => DType::I64,
+            Type::Literal(Literal::Float(_)) => DType::F64,
+            Type::Literal(Literal::Complex(..)) => DType::C128,
+        }
+    }
+}
+
+/// Steps, each after those that it needs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Graph {
+    pub(crate) steps: Vec<Step>,
+    known: HashMap<(Kind, DType), Node>,
+}
+
+impl Graph {
+    pub(crate) fn step(&self, node: Node) -> &Step {
+        &self.steps[node.index()]
+    }
+
+    /// The node of a step, which may be there already.
+    pub(crate) fn push(&mut self, kind: Kind, dtype: DType, span: Range<usize>) -> Node {
+        let next = self.next();
+        match self.known.entry((kind, dtype)) {
+            std::collections::hash_map::Entry::Occupied(known) => {
+                let node = *known.get();
+                // An operand is declared before the text mentions it.
+                if let Some(step) = self.steps.get_mut(node.index()).filter(|s| s.span.is_empty()) {
+                    step.span = span;
+                }
+                node
+            }
+            std::collections::hash_map::Entry::Vacant(place) => {
+                let kind = place.key().0.clone();
+                place.insert(next);
+                self.steps.push(Step { kind, is: Type::Array(dtype), span });
+                next
+            }
+        }
+    }
+
+    pub(crate) fn literal(&mut self, literal: Literal, span: Range<usize>) -> Node {
+        let node = self.next();
+        self.steps.push(Step { kind: Kind::Literal, is: Type::Literal(literal), span });
+        node
+    }
+
+    /// Never beyond `u32`: each step takes some bytes of text or a call of the builder's.
+    fn next(&self) -> Node {
+        Node(u32::try_from(self.steps.len()).unwrap_or(u32::MAX))
+    }
+
+    /// The constant of a node, where it is a plain one.
+    pub(crate) fn constant(&self, node: Node) -> Option<Bytes> {
+        match self.step(node).kind {
+            Kind::Constant(Value::Plain(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! From expressions to programs: each node as calls of the [`Builder`], which decides the types.
+
+use std::collections::HashMap;
+
+use crate::by_name::compose;
+use crate::by_name::program::Program;
+use crate::by_name::program::build::builder::Builder;
+use crate::by_name::program::build::graph::Node;
+use crate::by_name::program::front::builtins::nearest;
+use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
+use crate::by_name::program::front::expr::{Expr, ExprKind, constant};
+use crate::by_name::types::{Literal, Promotion, Type, TypeError, literal_as};
+use simulcast_kernels::dtype::{DType, Scalar};
+use simulcast_kernels::op::Op;
+
+impl Expr {
+    /// The program that computes it, for operands of these names and types; it takes them in this
+    /// order, those too that the expression does not name.
+    ///
+    /// # Errors
+    ///
+    /// Names that no operand has, and types that do not go together, with their place in the text.
+    pub fn compile(
+        &self,
+        operands: &[(&str, DType)],
+        promotion: Promotion,
+    ) -> Result<Program, ProgramError> {
+        let mut builder = Builder::new(promotion);
+        let root = self.lower(&mut builder, operands)?;
+        builder.finish(root)
+    }
+
+    /// Builds the expression; its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Expr::compile`].
+    pub fn lower(
+        &self,
+        builder: &mut Builder,
+        operands: &[(&str, DType)],
+    ) -> Result<Node, ProgramError> {
+        let (nodes, failed) = lowered(self, builder, operands);
+        match (failed, nodes.last()) {
+            (Some(error), _) => Err(error),
+            (None, Some(&root)) => Ok(root),
+            // Never: a text that was read has a node.
+            (None, None) => {
+                Err(ProgramError::new(ProgramErrorKind::Unsupported("nothing".into()), 0..0))
+            }
+        }
+    }
+}
+
+/// The value of each node, up to the first error.
+pub(in crate::by_name::program) fn lowered(
+    expr: &Expr,
+    builder: &mut Builder,
+    operands: &[(&str, DType)],
+) -> (Vec<Node>, Option<ProgramError>) {
+    builder.at(0..0);
+    for &(name, dtype) in operands {
+        builder.operand(name, dtype);
+    }
+    let declared: HashMap<&str, DType> = operands.iter().copied().collect();
+    let mut nodes: Vec<Node> = Vec::with_capacity(expr.nodes().len());
+    for node in expr.nodes() {
+        builder.at(node.span.clone());
+        let args: Vec<Node> =
+            node.kind.children().iter().filter_map(|id| nodes.get(id.index()).copied()).collect();
+        match one(&node.kind, &args, builder, &declared) {
+            Ok(made) => nodes.push(made),
+            Err(kind) => return (nodes, Some(ProgramError::new(kind, node.span.clone()))),
+        }
+    }
+    (nodes, None)
+}
+
+fn one(
+    kind: &ExprKind,
+    args: &[Node],
+    builder: &mut Builder,
+    operands: &HashMap<&str, DType>,
+) -> Result<Node, ProgramErrorKind> {
+    let made = match (kind, args) {
+        (ExprKind::Literal(literal), _) => Ok(builder.literal(*literal)),
+        (ExprKind::Text(text), _) => Ok(builder.constant(Scalar::String(text.clone()))),
+        (ExprKind::Name(name), _) => match (operands.get(name.as_str()), constant(name)) {
+            (Some(&dtype), _) => Ok(builder.operand(name, dtype)),
+            (None, Some(literal)) => Ok(builder.literal(literal)),
+            (None, None) => {
+                let mut names: Vec<&str> = operands.keys().copied().collect();
+                names.sort_unstable();
+                let near = nearest(name, names.into_iter());
+                let (name, near) = (name.clone(), near.map(String::from));
+                return Err(ProgramErrorKind::Unknown { name, near });
+            }
+        },
+        (ExprKind::Apply(op, _), [first, second, rest @ ..]) if op.arity() == 2 => {
+            let text = Type::Array(DType::String);
+            let texts = [first, second].into_iter().any(|own| builder.type_of(*own) == text);
+            // As in Python, `+` joins text; with a number it is refused as that.
+            let op = if *op == Op::Add && texts { Op::Concat } else { *op };
+            let joined = builder.apply(op, &[*first, *second]);
+            rest.iter().fold(joined, |joined, next| builder.apply(op, &[joined?, *next]))
+        }
+        (ExprKind::Apply(op, _), args) => builder.apply(*op, args),
+        (ExprKind::Compare(_, rest), args) => {
+            compared(rest.iter().map(|(op, _)| *op), args, builder)
+        }
+        (ExprKind::If(..), &[yes, condition, no]) => {
+            match [condition, yes, no].map(|own| builder.type_of(own)) {
+                // Of numbers Python takes one as it is.
+                [Type::Literal(condition), Type::Literal(_), Type::Literal(_)] => {
+                    Ok(if condition.truth() { yes } else { no })
+                }
+                _ => builder.apply(Op::Where, &[condition, yes, no]),
+            }
+        }
+        (ExprKind::Clip(..), &[of, low, high]) => clipped(of, low, high, builder),
+        (ExprKind::Cast(dtype, _), &[of]) => builder.cast(of, *dtype),
+        (ExprKind::Index(_, pattern), &[of]) => Ok(builder.insert_axes(of, pattern)),
+        (ExprKind::Transpose(_, axes), &[of]) => Ok(builder.transpose(of, axes.as_deref())),
+        (ExprKind::Reduce { fold, axes, keepdims, .. }, &[of]) => {
+            builder.reduce(*fold, of, axes.as_deref(), *keepdims)
+        }
+        // Never: a node's operands come before it.
+        _ => return Err(ProgramErrorKind::Unsupported("an operand that is not there".into())),
+    };
+    made.map_err(|error| ProgramErrorKind::Type(Box::new(error)))
+}
+
+/// A value within bounds. As in NumPy, integers that the value's type does not reach bind nothing.
+fn clipped(of: Node, low: Node, high: Node, builder: &mut Builder) -> Result<Node, TypeError> {
+    let dtype = match builder.type_of(of) {
+        Type::Array(dtype) if dtype.is_integer() => Some(dtype),
+        _ => None,
+    };
+    let binds = |bound: Node, outwards: i128| match (builder.type_of(bound), dtype) {
+        (Type::Literal(literal @ Literal::Int(value)), Some(dtype)) => {
+            value.signum() != outwards || literal_as(literal, dtype).is_ok()
+        }
+        _ => true,
+    };
+    let (low, high) = (Some(low).filter(|_| binds(low, -1)), Some(high).filter(|_| binds(high, 1)));
+    compose::clip(builder, of, low, high)
+}
+
+/// Every two neighbours compared, and all of them true.
+fn compared(
+    ops: impl Iterator<Item = Op>,
+    args: &[Node],
+    builder: &mut Builder,
+) -> Result<Node, TypeError> {
+    let mut all: Option<Node> = None;
+    for (op, pair) in ops.zip(args.windows(2)) {
+        let one = builder.apply(op, pair)?;
+        all = Some(match all {
+            Some(all) => builder.apply(Op::LogicalAnd, &[all, one])?,
+            None => one,
+        });
+    }
+    Ok(all.unwrap_or_else(|| builder.literal(Literal::Bool(true))))
+}

@@ -1,0 +1,12 @@
+//! From text to an expression, and what errors say about it.
+
+pub(super) mod builtins;
+pub(super) mod diagnostic;
+pub(super) mod display;
+pub(super) mod error;
+pub(super) mod expr;
+pub(super) mod parse;
+pub(super) mod parse_error;
+pub(super) mod python_literals;
+pub(super) mod shapes;
+pub(super) mod token;

@@ -1,0 +1,8 @@
+//! Running stages on arrays.
+
+pub(super) mod bind;
+pub(super) mod chunked;
+pub(super) mod interpreter;
+pub(super) mod reduction;
+pub(super) mod run_map;
+pub(super) mod strings;

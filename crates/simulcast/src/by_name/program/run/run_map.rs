@@ -1,0 +1,245 @@
+//! Element-wise stages: code over laid leaves, into a fresh array or the caller's.
+
+use std::ops::Range;
+
+use ndarray::{ArrayD, IxDyn};
+use simulcast_core::{BroadcastError, Refusal, Rule, row_major_into};
+
+use crate::array::output::Fresh;
+use crate::by_name::dyn_array::{AnyArray, AnyView};
+use crate::by_name::program::build::bytecode::{Code, LEAVES};
+use crate::by_name::program::build::stages::Stage;
+use crate::by_name::program::front::error::ProgramError;
+use crate::by_name::program::run::bind::{Leaves, Stepwise, blame};
+use crate::by_name::program::run::chunked::row_axis;
+use crate::by_name::program::run::interpreter::Interpreter;
+use crate::by_name::program::{Run, Target};
+use crate::exec::launch::{Source, Work};
+use crate::exec::threads;
+use crate::layout::broadcast::{Laid, checked_len};
+use crate::layout::small_vec::Inline;
+use simulcast_kernels::cpu::level::Level;
+use simulcast_kernels::dtype::DType;
+
+/// Runs a stage.
+pub(crate) fn map(
+    run: &Run<'_>,
+    stage: &Stage,
+    code: &Code,
+    leaves: &Leaves<'_>,
+    target: &mut Target<'_, '_>,
+    rows: Option<Range<usize>>,
+) -> Result<Option<AnyArray>, ProgramError> {
+    if run.rule == Rule::Numpy {
+        let exec = Exec { run, stage, code, rows };
+        return match leaves.len() {
+            0..=2 => exec.together::<2>(leaves, target),
+            3 => exec.together::<3>(leaves, target),
+            4..=5 => exec.together::<5>(leaves, target),
+            6..=8 => exec.together::<8>(leaves, target),
+            _ => exec.together::<LEAVES>(leaves, target),
+        };
+    }
+    let (code, mut laid, ins) = one_by_one(run, stage, leaves, true)?;
+    let exec = Exec { run, stage, code: &code, rows };
+    exec.sized(&mut laid, ins, target)
+}
+
+/// Leaves brought together operation by operation, and code that reads them so; its result is
+/// rounded to its own type where it is `narrow`.
+pub(crate) fn one_by_one(
+    run: &Run<'_>,
+    stage: &Stage,
+    leaves: &Leaves<'_>,
+    narrow: bool,
+) -> Result<(Code, Laid<LEAVES>, [*const u8; LEAVES]), ProgramError> {
+    let stepwise = Stepwise::new(run.program, stage, run.rule, &leaves.shapes())?;
+    let relaid = stepwise.relaid(&leaves.strides(), narrow)?;
+    let mut laid = Laid::<LEAVES> { shape: Inline::from_slice(&relaid.shape), ..Laid::default() };
+    let refused = |refusal| {
+        run.refused(stage, BroadcastError::new(Rule::Exact, &[&relaid.shape[..]], refusal))
+    };
+    laid.len = checked_len(&relaid.shape).map_err(refused)?;
+    let mut ins = [dangling(); LEAVES];
+    laid.strides.iter_mut().for_each(|strides| *strides = Inline::of_len(relaid.shape.len()));
+    let places = laid.strides.iter_mut().zip(&mut ins);
+    for ((strides, pointer), (leaf, own)) in places.zip(&relaid.leaves) {
+        *strides = Inline::from_slice(own);
+        *pointer = leaves.view(*leaf).map_or_else(dangling, AnyView::pointer);
+    }
+    Ok((relaid.code, laid, ins))
+}
+
+/// Where leaves that are not there are read: nowhere, but some place must be named.
+pub(crate) fn dangling() -> *const u8 {
+    static NOTHING: [u64; 2] = [0; 2];
+    NOTHING.as_ptr().cast()
+}
+
+/// Leaves brought together under NumPy's rule; places without a leaf repeat nothing.
+#[inline]
+pub(crate) fn brought<const N: usize>(
+    leaves: &Leaves<'_>,
+    laid: &mut Laid<N>,
+) -> Result<[*const u8; N], BroadcastError> {
+    let (mut shapes, mut strides) = ([&[][..]; N], [&[][..]; N]);
+    let mut ins = [dangling(); N];
+    for n in 0..N.min(leaves.len()) {
+        if let Some(view) = leaves.view(n) {
+            (shapes[n], strides[n], ins[n]) = (view.shape(), view.strides(), view.pointer());
+        }
+    }
+    laid.lay(Rule::Numpy, shapes, strides)?;
+    Ok(ins)
+}
+
+/// A stage about to run.
+struct Exec<'e, 'r> {
+    run: &'e Run<'r>,
+    stage: &'e Stage,
+    code: &'e Code,
+    rows: Option<Range<usize>>,
+}
+
+impl Exec<'_, '_> {
+    /// All leaves brought together at once.
+    #[inline]
+    fn together<const N: usize>(
+        &self,
+        leaves: &Leaves<'_>,
+        target: &mut Target<'_, '_>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        let mut laid = Laid::<N>::default();
+        match brought::<N>(leaves, &mut laid) {
+            Ok(ins) => self.sized(&mut laid, ins, target),
+            Err(error) => Err(blame(self.run, self.stage, &leaves.shapes(), error)),
+        }
+    }
+
+    /// Runs on laid leaves.
+    fn sized<const N: usize>(
+        &self,
+        laid: &mut Laid<N>,
+        mut ins: [*const u8; N],
+        target: &mut Target<'_, '_>,
+    ) -> Result<Option<AnyArray>, ProgramError> {
+        if let Some(rows) = &self.rows {
+            part(laid, &mut ins, &self.code.sizes, rows);
+        }
+        let (code, level, threads) = (self.code, self.run.program.level, self.run.threads);
+        let task = Task { code, level, threads, laid, ins };
+        task.go(target).map_err(|error| self.run.refused(self.stage, error))
+    }
+}
+
+/// Some rows.
+fn part<const N: usize>(
+    laid: &mut Laid<N>,
+    ins: &mut [*const u8; N],
+    sizes: &[usize; LEAVES],
+    rows: &Range<usize>,
+) {
+    let axis = row_axis(&laid.shape);
+    let Some(size) = laid.shape.get_mut(axis) else { return };
+    let whole = (*size).max(1);
+    let start = rows.start.min(*size);
+    let count = rows.end.min(*size).saturating_sub(start);
+    *size = count;
+    laid.len = laid.len / whole * count;
+    for (n, pointer) in ins.iter_mut().enumerate() {
+        let stride = laid.strides[n].get(axis).copied().unwrap_or(0);
+        let size = sizes.get(n).copied().unwrap_or(1).cast_signed();
+        *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
+    }
+}
+
+/// Code on pointers.
+pub(crate) struct Task<'t, const N: usize> {
+    pub(crate) code: &'t Code,
+    pub(crate) level: Level,
+    pub(crate) threads: Option<usize>,
+    pub(crate) laid: &'t Laid<N>,
+    pub(crate) ins: [*const u8; N],
+}
+
+impl<const N: usize> Task<'_, N> {
+    fn go(&self, target: &mut Target<'_, '_>) -> Result<Option<AnyArray>, BroadcastError> {
+        // SAFETY: the leaves' own pointers, laid as they are, and of the types that the code reads.
+        let source = unsafe { Source::new(self.laid, self.ins, self.level) };
+        let shape = &self.laid.shape[..];
+        match target {
+            Target::Fresh => {
+                let refused = |refusal| source.refused(refusal);
+                let mut strides = Inline::of_len(shape.len());
+                row_major_into(shape, &mut strides).map_err(refused)?;
+                // SAFETY: there is room for every element of the row-major result.
+                let mut write = |out| unsafe { self.write(&source, out, &strides) };
+                let made = fresh(self.code.dtype, shape, self.laid.len, &mut write);
+                Ok(Some(made.map_err(refused)?))
+            }
+            Target::Into(out) => {
+                let onto;
+                let source = if out.shape() == shape {
+                    source
+                } else {
+                    onto = source.onto(out.shape())?;
+                    // SAFETY: as above, laid onto the output's shape.
+                    unsafe { Source::new(&onto, self.ins, self.level) }
+                };
+                let pointer = out.pointer();
+                // SAFETY: the output is borrowed for writing, has the shape that the leaves are laid
+                // on, and elements of the result's type.
+                unsafe { self.write(&source, pointer, out.strides()) };
+                Ok(None)
+            }
+        }
+    }
+
+    /// Runs into memory with these strides, in elements.
+    ///
+    /// # Safety
+    ///
+    /// The memory reaches every element of the source's shape, for writes, and overlaps no leaf.
+    unsafe fn write(&self, source: &Source<'_, N>, out: *mut u8, strides: &[isize]) {
+        let unit = self.code.dtype.size().cast_signed();
+        let mut bytes = Inline::from_slice(strides);
+        bytes.iter_mut().for_each(|stride| *stride *= unit);
+        // SAFETY: there are no more than `N` leaves.
+        let make = || unsafe { Interpreter::<N>::new(self.code) };
+        let here = self.threads == Some(1) || source.len() <= threads::PART;
+        let work = if here { Work::Here(make()) } else { Work::Parts(make, self.threads) };
+        // SAFETY: the caller keeps the conditions, and results count as bytes.
+        unsafe { source.run(work, out, &bytes, None, true) };
+    }
+}
+
+/// A new array of that type and shape, whose elements `write` writes, row-major.
+pub(crate) fn fresh(
+    dtype: DType,
+    shape: &[usize],
+    len: usize,
+    write: &mut dyn FnMut(*mut u8),
+) -> Result<AnyArray, Refusal> {
+    fn of<T>(
+        shape: &[usize],
+        len: usize,
+        write: &mut dyn FnMut(*mut u8),
+    ) -> Result<ArrayD<T>, Refusal> {
+        let mut fresh = Fresh::<T>::new(len)?;
+        write(fresh.pointer().cast());
+        // SAFETY: all elements were written, and there is room for them.
+        let array = unsafe { fresh.finish(IxDyn(shape), len) };
+        // Never `None`: the shape has that many elements.
+        array.ok_or(Refusal::Overflow)
+    }
+    macro_rules! by_type {
+        ($($variant:ident)*) => {
+            match dtype {
+                $(DType::$variant => of(shape, len, write).map(AnyArray::$variant),)*
+                // Never: text is not computed in tiles.
+                DType::String => Err(Refusal::Overflow),
+            }
+        };
+    }
+    by_type!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128)
+}
