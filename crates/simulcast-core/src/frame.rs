@@ -305,11 +305,6 @@ fn pdpd<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusa
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1300.
-/// An axis as a refusal carries it: wide enough for every axis that can be asked for.
-const fn wide(axis: usize) -> i128 {
-    axis as i128
-}
-
 /// ONNX opsets 1 to 6: a single element lies anywhere, anything longer lies inside.
 fn legacy<'a>(axis: Option<isize>, a: usize, b: usize) -> Result<Frame<'a>, Refusal> {
     let frame = pdpd(axis, a, b)?;
@@ -374,6 +369,11 @@ fn to(target: &[usize], rank: usize) -> Result<Frame<'_>, Refusal> {
     }
     let base = Base::Given(target);
     Ok(Frame { rank: allowed, base, grow: false, stretch: true, lay: Lay::Right, instead: None })
+}
+
+/// An axis as a refusal carries it: `i128` holds every `isize` and every `usize`.
+const fn wide(axis: usize) -> i128 {
+    axis as i128
 }
 
 // Implements E_BROADCAST_ANY_FUNC_1700, E_BROADCAST_ANY_FUNC_1710.
