@@ -58,7 +58,7 @@ class ExpressionError(ValueError):
         self.expression = expression
         """The text."""
         self.span = span
-        """The part of it that is wrong, in bytes of UTF-8."""
+        """The part of it that is wrong, in characters: `expression[slice(*span)]`."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -1,4 +1,8 @@
-"""The extension module: what is here is exported by `simulcast`, save for what starts with an underscore."""
+"""The extension module.
+
+Names without an underscore are exported by `simulcast`, except `OnnxSession`, `OnnxCheck` and
+`onnx_upgrade`, which `simulcast.onnx` wraps.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike

@@ -72,12 +72,17 @@ fn is_overflow(error: &TypeError) -> bool {
     }
 }
 
+/// How many characters stand before a byte of a text: Python's strings are indexed by characters.
+fn characters(text: &str, byte: usize) -> usize {
+    text.char_indices().take_while(|(at, _)| *at < byte).count()
+}
+
 /// The exception for an expression: the error in its text.
 #[cold]
 pub(crate) fn diagnosed(py: Python<'_>, text: &str, shown: &Diagnostic) -> PyErr {
     let error = shown.error();
     let message = shown.to_string();
-    let span = (error.span.start, error.span.end);
+    let span = (characters(text, error.span.start), characters(text, error.span.end));
     match &error.kind {
         ProgramErrorKind::Broadcast(error) => refused_as(py, error, message),
         ProgramErrorKind::Type(error) if is_overflow(error) => PyOverflowError::new_err(message),

@@ -1,10 +1,11 @@
-# Sourced with $here (this folder) and $work (a scratch folder) set: installs what is
-# missing, writes $work/why3.conf with the detected provers and cvc5, which Why3 1.5.1
+# Sourced with $here (this folder) and $work (a scratch folder) set: names what is missing
+# (and installs it if XTASK_STRICT=1, as in CI), writes $work/why3.conf with the detected provers and cvc5, which Why3 1.5.1
 # does not detect by itself, and points WHY3CONFIG at it.
 files="shapes elements storage programs dialects frame rules names walk collapse checked sizes"
 for tool in why3 cvc4 cvc5 z3; do
   command -v $tool >/dev/null || {
-    echo "installing: $tool is missing" >&2
+    echo "$tool is missing; on Debian: apt-get install why3 cvc4 cvc5 z3" >&2
+    [ "${XTASK_STRICT:-}" = 1 ] || exit 2
     { apt-get update && apt-get install -y why3 cvc4 cvc5 z3; } >&2
     break
   }

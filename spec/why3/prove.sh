@@ -2,7 +2,7 @@
 # Replays every proof, or those of the files named as arguments (without .mlw), and prints
 # for each module its goals, the provers that closed their parts, and the provers' seconds.
 # Works in a copy, so the checkout is left as it is. Exit status 0: everything is proved.
-# Needs Debian 12's packages why3, cvc4, cvc5, z3 (installed when missing) and python3.
+# Needs Debian 12's packages why3, cvc4, cvc5, z3 (installed if missing and XTASK_STRICT=1) and python3.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)

@@ -1,7 +1,8 @@
 //! `cargo xtask …`: everything there is to do with the project, from a fresh clone.
 //!
-//! What a step needs beyond Rust it installs itself, privately or through rustup; what cannot be
-//! had is said loudly and skipped, never passed over in silence.
+//! What a step needs beyond Rust it installs itself, under `target/` or through rustup. A step that
+//! cannot be done here is skipped with a line that says so; with `XTASK_STRICT=1`, as in CI, it is a
+//! failure, and missing system packages are installed.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
@@ -28,7 +29,7 @@ cargo xtask COMMAND
   lint              formatting, clippy and documentation, warnings denied
   msrv              build with the oldest Rust that Cargo.toml promises
   pictures          make the pictures of the documentation anew
-  prove             replay every proof (Why3 and provers are installed if missing)
+  prove             replay every proof (needs Why3 and provers; installed if XTASK_STRICT=1)
   prove --oracle    hold the core to the program that is extracted from the proofs (--quick: a part)
   trace             make spec/traceability.md anew
   conformance       record the answers of other systems again, and show what changed
@@ -88,14 +89,14 @@ fn bench(options: &[&str]) -> Result<(), String> {
                 let mut scripts = vec!["arrays", "pytorch", "xla", "graphs"];
                 match python::install(&run::root().join("target/bench")) {
                     Ok(()) => scripts.push("own"),
-                    Err(why) => Step::new("our own package").skipped(&why),
+                    Err(why) => Step::new("our own package").skipped(&why)?,
                 }
                 for script in scripts {
                     let peer = format!("target/bench/bin/python bench/peers/{script}.py");
                     run.args(["--peer", &peer]);
                 }
             }
-            Err(why) => step.skipped(&why),
+            Err(why) => step.skipped(&why)?,
         }
     }
     Step::new("bench").run(run)
@@ -130,7 +131,7 @@ fn test() -> Result<(), String> {
                 Step::new("the core on a bare target").run(cargo(build).args(features))?;
             }
         }
-        Err(why) => Step::new("the core on a bare target").skipped(&why),
+        Err(why) => Step::new("the core on a bare target").skipped(&why)?,
     }
     const NEON: &str = "aarch64-unknown-linux-gnu";
     match ensure_target(NEON) {
@@ -141,10 +142,7 @@ fn test() -> Result<(), String> {
             "--target",
             NEON,
         ])),
-        Err(why) => {
-            Step::new("the engine on another processor").skipped(&why);
-            Ok(())
-        }
+        Err(why) => Step::new("the engine on another processor").skipped(&why),
     }
 }
 
@@ -175,8 +173,7 @@ fn msrv() -> Result<(), String> {
     let step = Step::new(&format!("Rust {version}, the oldest promised"));
     let install = ["toolchain", "install", &version, "--profile", "minimal"];
     if let Err(why) = rustup(install) {
-        step.skipped(&why);
-        return Ok(());
+        return step.skipped(&why);
     }
     let mut build = run::command("cargo", [&format!("+{version}"), "check", "--workspace"]);
     step.run(build.env("CARGO_TARGET_DIR", run::root().join("target/msrv")))
@@ -197,8 +194,7 @@ fn fuzz(seconds: &str) -> Result<(), String> {
 fn miri() -> Result<(), String> {
     let step = Step::new("Miri");
     if let Err(why) = rustup(["component", "add", "miri", "rust-src", "--toolchain", "nightly"]) {
-        step.skipped(&why);
-        return Ok(());
+        return step.skipped(&why);
     }
     let args = [
         "+nightly",

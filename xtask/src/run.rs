@@ -12,7 +12,8 @@ pub(crate) fn root() -> PathBuf {
     own.parent().map_or_else(|| own.clone(), PathBuf::from)
 }
 
-/// Where tools are installed: nothing outside the project is touched.
+/// Where tools are installed. Outside the project nothing is touched but rustup's toolchains and, in CI
+/// alone (`XTASK_STRICT=1`), system packages.
 fn tools() -> PathBuf {
     root().join("target/tools")
 }
@@ -75,10 +76,25 @@ impl Step {
         Ok(())
     }
 
-    /// Says loudly that something could not be done here.
-    pub(crate) fn skipped(self, why: &str) {
-        println!("   SKIPPED: {} ({})", self.name, why.trim());
+    /// Says loudly that something could not be done here; under `XTASK_STRICT=1` that is a failure.
+    pub(crate) fn skipped(self, why: &str) -> Result<(), String> {
+        skip(&self.name, why, is_strict())
     }
+}
+
+fn skip(name: &str, why: &str, strict: bool) -> Result<(), String> {
+    let why = why.trim();
+    if strict {
+        return Err(format!("{name}: {why} (XTASK_STRICT=1: nothing may be skipped)"));
+    }
+    println!("   SKIPPED: {name} ({why})");
+    Ok(())
+}
+
+/// Whether `XTASK_STRICT=1`, as in CI: a step that cannot be done is a failure, and the machine may be
+/// changed to do it.
+pub(crate) fn is_strict() -> bool {
+    std::env::var("XTASK_STRICT").is_ok_and(|value| value == "1")
 }
 
 /// What a program prints; an error says what it printed on standard error.
@@ -115,4 +131,16 @@ pub(crate) fn ensure_cargo_tool(tool: &str) -> Result<(), String> {
     }
     let mut install = command("cargo", ["install", tool, "--root"]);
     Step::new(&format!("install {tool}")).run(install.arg(tools()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_done_is_a_failure_where_nothing_may_be_skipped() {
+        assert_eq!(skip("proofs", "no why3\n", false), Ok(()));
+        let failed = skip("proofs", "no why3\n", true);
+        assert!(failed.is_err_and(|why| why.starts_with("proofs: no why3 (")));
+    }
 }

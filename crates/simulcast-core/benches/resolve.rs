@@ -1,4 +1,4 @@
-//! How long resolution takes: `cargo xtask bench`.
+//! How long resolution takes: `cargo xtask bench core`.
 
 use divan::{Bencher, black_box};
 use simulcast_core::{Limits, Rule, resolve, resolve_into};

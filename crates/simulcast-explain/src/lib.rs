@@ -1,6 +1,7 @@
 //! A broadcast explained, from a plan or an error: text, SVG, HTML and JSON.
 //!
-//! One [`Table`] is behind them all, so that they cannot disagree.
+//! Text, SVG and HTML draw one [`Table`] and print one cost line, so that they cannot disagree; JSON is
+//! the plan's or the error's own data.
 //!
 //! ```
 //! use simulcast_core::{Limits, Rule, resolve};
@@ -13,6 +14,7 @@
 //! # Ok::<(), simulcast_core::BroadcastError>(())
 //! ```
 
+mod cost;
 mod html;
 mod json;
 mod outcome;

@@ -77,7 +77,7 @@ impl Page {
         let columns = self.table(&table);
         self.result(&table, &columns, &repeats(plan, &table.axes));
         self.line("rule", FAINT, &plan.owned_rule().to_string());
-        self.line("stored", FAINT, &cost(plan));
+        self.line("stored", FAINT, &crate::cost::cost(plan));
         self.findings(findings, plan.names());
     }
 
@@ -311,47 +311,6 @@ fn and(items: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-/// `A 48, B 35 values; result 1,680 (20.2 times what is stored)`.
-fn cost(plan: &Plan) -> String {
-    let shown = plan.operands().min(4);
-    let mut parts = Vec::new();
-    for operand in 0..shown {
-        let shape = plan.operand_shape(operand).unwrap_or_default();
-        let values = simulcast_core::elements(&shape).map_or("too many to count".into(), grouped);
-        parts.push(format!("{} {values}", plan.operand_name(operand)));
-    }
-    if plan.operands() > shown {
-        parts.push(format!("and {} more", plan.operands() - shown));
-    }
-    if parts.is_empty() {
-        parts.push("no".into());
-    }
-    let stored = parts.join(", ");
-    let cost = plan.cost();
-    let result = cost.result.map_or("too many to count".into(), grouped);
-    match cost.growth() {
-        Some(growth) if growth > 1.0 => {
-            let times = format!("{growth:.1}");
-            let times = times.strip_suffix(".0").unwrap_or(&times);
-            format!("{stored} values; result {result} ({times} times what is stored)")
-        }
-        _ => format!("{stored} values; result {result}"),
-    }
-}
-
-/// `1,680`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -301,7 +301,7 @@ fn tables_mark_what_repeats_and_say_its_stride() {
     for text in ["1 → 7", "stride 0", "stride 6", "(-4)", "(8, 7, 6, 5)", "SC101"] {
         assert!(texts.contains(&text), "{text}");
     }
-    let cost = "48 + 35 = 83 values stored; 1680 values in the result, 20.2 times the stored";
+    let cost = "A 48, B 35 values; result 1,680 (20.2 times what is stored)";
     assert!(texts.contains(&cost));
 }
 

@@ -1,6 +1,4 @@
-//! What is written under a picture: cost, findings, clashes and fixes, and the key to its borders.
-
-use simulcast_core::{Plan, elements};
+//! What is written under a picture: what is stored, findings, clashes and fixes, and the key to its borders.
 
 use super::canvas::{Area, Canvas, Font, MARGIN};
 use super::text::{clip, wrap};
@@ -19,7 +17,7 @@ pub(crate) fn notes(subject: &Subject<'_>) -> Vec<(String, String)> {
     let mut note = |tag: &str, text: &str| notes.push((tag.to_owned(), clip(text, MESSAGE)));
     match subject {
         Subject::Plan(plan, findings) => {
-            note("cost", &cost(plan));
+            note("stored", &crate::cost::cost(plan));
             for finding in *findings {
                 note(finding.code.as_str(), &finding.message);
                 for fix in &finding.fixes {
@@ -56,36 +54,6 @@ pub(crate) fn notes(subject: &Subject<'_>) -> Vec<(String, String)> {
         }
     }
     notes
-}
-
-/// What is stored, what comes out, and how many times more that is.
-fn cost(plan: &Plan) -> String {
-    let cost = plan.cost();
-    let (Some(stored), Some(result)) = (cost.stored, cost.result) else {
-        return "more values than the machine can count".to_owned();
-    };
-    let values = |count: usize| if count == 1 { "value" } else { "values" };
-    // Up to four operands are added up in view, so that nobody has to.
-    let each: Option<Vec<String>> = (2..=4).contains(&plan.operands()).then(|| {
-        let own = |operand| elements(&plan.operand_shape(operand).unwrap_or_default());
-        (0..plan.operands()).map(|operand| own(operand).unwrap_or(0).to_string()).collect()
-    });
-    let sum = each.map_or(String::new(), |each| format!("{} = ", each.join(" + ")));
-    let growth = match cost.growth() {
-        _ if result == 0 => String::new(),
-        _ if result < stored => ", fewer than stored".to_owned(),
-        _ if stored == result => ", as many as stored".to_owned(),
-        None => String::new(),
-        Some(growth) => {
-            let growth = format!("{growth:.1}");
-            format!(", {} times the stored", growth.strip_suffix(".0").unwrap_or(&growth))
-        }
-    };
-    format!(
-        "{sum}{stored} {} stored; {result} {} in the result{growth}",
-        values(stored),
-        values(result)
-    )
 }
 
 /// Writes the notes below what is drawn, in lines no wider than it.
