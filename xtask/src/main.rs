@@ -139,6 +139,8 @@ fn test() -> Result<(), String> {
             "check",
             "-p",
             "simulcast",
+            "--features",
+            "program",
             "--target",
             NEON,
         ])),
@@ -161,7 +163,9 @@ fn lint() -> Result<(), String> {
     ]))?;
     let mut without = cargo(["clippy", "-p", "simulcast-core", "--no-default-features"]);
     Step::new("clippy without alloc").run(without.args(["--", "-D", "warnings"]))?;
-    let mut small = cargo(["clippy", "-p", "simulcast", "--no-default-features", "--all-targets"]);
+    let engine = ["-p", "simulcast", "-p", "simulcast-kernels"];
+    let mut small = cargo(["clippy", "--no-default-features", "--all-targets"]);
+    small.args(engine);
     Step::new("clippy without programs").run(small.args(["--", "-D", "warnings"]))?;
     let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
     Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))
@@ -190,7 +194,7 @@ fn fuzz(seconds: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The core's unit tests under Miri, and those of the engine's kernels.
+/// The core's unit tests under Miri, those of the engine's two crates, and one of programs.
 fn miri() -> Result<(), String> {
     let step = Step::new("Miri");
     if let Err(why) = rustup(["component", "add", "miri", "rust-src", "--toolchain", "nightly"]) {
@@ -210,11 +214,16 @@ fn miri() -> Result<(), String> {
     ];
     let target = run::root().join("target/miri");
     step.run(run::command("cargo", args).env("CARGO_TARGET_DIR", &target))?;
-    let args = ["+nightly", "miri", "test", "-p", "simulcast", "--lib", "--test", "program_basics"];
     // The queues of rayon reach around what they borrowed, which only the newer model of borrows allows, and its threads
     // live as long as the program.
     let flags = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-ignore-leaks";
-    let mut kernels = run::command("cargo", args);
-    Step::new("Miri on the kernels and programs")
-        .run(kernels.env("CARGO_TARGET_DIR", &target).env("MIRIFLAGS", flags))
+    let kernels = ["-p", "simulcast-kernels", "--features", "ops", "--lib"];
+    let programs =
+        ["-p", "simulcast", "--features", "program", "--lib", "--test", "program_basics"];
+    for (what, args) in [("Miri on the kernels", &kernels[..]), ("Miri on programs", &programs)] {
+        let mut test = run::command("cargo", ["+nightly", "miri", "test"]);
+        test.args(args).env("CARGO_TARGET_DIR", &target).env("MIRIFLAGS", flags);
+        Step::new(what).run(test)?;
+    }
+    Ok(())
 }

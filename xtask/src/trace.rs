@@ -131,7 +131,8 @@ fn table() -> Result<String, String> {
 /// The items below the tag are those that the requirement's row names: a function that was inserted
 /// between a tag and its item would otherwise be certified in its place.
 fn same_items(tag: &str, named: &[String], found: &[String]) -> Result<(), String> {
-    let name = |place: &String| place.split_once(": ").map_or(&**place, |(_, name)| name).to_owned();
+    let name =
+        |place: &String| place.split_once(": ").map_or(&**place, |(_, name)| name).to_owned();
     let mut found_names: Vec<String> = found.iter().map(name).collect();
     let mut named = named.to_vec();
     found_names.sort();

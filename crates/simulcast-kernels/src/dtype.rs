@@ -1,6 +1,7 @@
 //! Element types by name: what is known of an array only when the program runs.
 //!
 //! ```
+//! # extern crate simulcast_kernels as simulcast;
 //! use simulcast::{DType, Element};
 //!
 //! assert_eq!("float32".parse(), Ok(DType::F32));

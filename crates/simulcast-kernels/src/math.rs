@@ -1,15 +1,15 @@
 //! Elementary functions of `f32` and `f64`, fast in loops, with a stated bound of error.
 //!
-//! The functions here are for closures: `f32::exp` is a call for every element, [`exp`](exp()) becomes part of the loop
-//! that a [zip](https://docs.rs/simulcast) makes of the closure, many elements at a time.
+//! They are meant for loops and closures: `f32::exp` is a function call for every element, [`exp`](exp()) is inlined and
+//! vectorised.
 //!
 //! ```
-//! use ndarray::array;
-//! use simulcast::{math, zip};
+//! # extern crate simulcast_kernels as simulcast;
+//! use simulcast::math;
 //!
-//! let (x, most, sum) = (array![[1.0, 2.0], [3.0, 1.0]], array![[2.0], [3.0]], array![[1.5], [1.25]]);
-//! let softmax = zip((&x, &most, &sum)).map(|x, most, sum| math::exp(x - most) / sum);
-//! assert_eq!(softmax[[0, 1]], 1.0 / 1.5);
+//! let logits = [1.0_f32, 3.0, 2.0];
+//! let exponentials = logits.map(|x| math::exp(x - 3.0));
+//! assert_eq!(exponentials[1], 1.0);
 //! ```
 //!
 //! | functions | `f32` within | `f64` within | vectorise in programs |
@@ -24,7 +24,7 @@
 //! | `arcsinh`, `arccosh`, `arctanh`, `arctan2` | 0.51 | 2.5 | yes |
 //!
 //! The functions that vectorise are plain Rust without branches, inlined into the loop of the
-//! caller, which is compiled once for each level. Those of [programs] use fused multiply-add where
+//! caller, which is compiled once for each level. Those of programs use fused multiply-add where
 //! the level has it, and take a few elements together; results at two levels may differ within the bound, and so may
 //! those of closures, which are the same at every level. Special values are those of
 //! C99: signed zeros, infinities, NaN, subnormal numbers in and out, and the whole table of `power`.

@@ -1,6 +1,7 @@
 //! Element-wise operations by name: what a program computes, element by element.
 //!
 //! ```
+//! # extern crate simulcast_kernels as simulcast;
 //! use simulcast::Op;
 //!
 //! assert_eq!("maximum".parse(), Ok(Op::Maximum));

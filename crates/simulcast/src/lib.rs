@@ -80,4 +80,13 @@ pub use simulcast_core::{
 pub use simulcast_kernels::addend::Addend;
 pub use simulcast_kernels::cpu::level::Level;
 pub use simulcast_kernels::dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
+/// ```
+/// use ndarray::array;
+/// use simulcast::{math, zip};
+///
+/// let (x, most, sum) = (array![[1.0, 2.0], [3.0, 1.0]], array![[2.0], [3.0]], array![[1.5], [1.25]]);
+/// let softmax = zip((&x, &most, &sum)).map(|x, most, sum| math::exp(x - most) / sum);
+/// assert_eq!(softmax[[0, 1]], 1.0 / 1.5);
+/// ```
+#[doc(inline)]
 pub use simulcast_kernels::math;

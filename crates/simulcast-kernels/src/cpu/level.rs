@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 /// A level that this machine can run.
 ///
 /// ```
+/// # extern crate simulcast_kernels as simulcast;
 /// use simulcast::Level;
 ///
 /// assert!(Level::available().contains(&Level::best()));

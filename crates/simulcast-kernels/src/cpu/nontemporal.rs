@@ -4,7 +4,7 @@
 //! large to be found in a cache afterwards, that read is a third of the traffic of `a + b`, and
 //! half of that of a copy. So large outputs are computed a few lines at a time, which the compiler
 //! keeps in registers where it can, and moved on with stores that do not read. Which those are
-//! is a question of [caches](cache), and reading is one of [asking](ask) ahead of time.
+//! is a question of [caches](super::cache), and reading is one of [asking](super::prefetch) ahead of time.
 //!
 //! Stores take their turn: an ordinary one that follows waits until those before it have gone to memory, and the next
 //! ones wait for it. So rows of two lines are written by one loop that keeps all in registers ([`Strip`]).

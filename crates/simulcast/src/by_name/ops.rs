@@ -15,7 +15,7 @@
 //!
 //! They are [`Op::apply`] with types: one loop for each operation and element type serves every
 //! storage and rank. Corner cases are those of [`Op`]; `float16` and `bfloat16` are computed in
-//! `float32` and rounded once. A closure of your own goes into [`zip`](crate::api::zip).
+//! `float32` and rounded once. A closure of your own goes into [`zip`](crate::zip()).
 
 #![expect(
     clippy::needless_pass_by_value,
