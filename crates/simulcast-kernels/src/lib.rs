@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! cpu          instruction-set levels, caches, non-temporal stores, prefetch, aligned buffers
+//! tuning       every threshold of the engine, with what it was measured on
+//! moves        packing and non-temporal copies at a level
 //! pack         gathering a tile of strided elements, and its transposition
 //! math         elementary functions with stated error bounds
 //! ops          one loop for each operation and element type           (feature `ops`)
@@ -25,6 +27,7 @@ pub mod addend;
 pub mod cpu;
 pub mod dtype;
 pub mod math;
+pub mod moves;
 #[cfg(feature = "ops")]
 pub mod op;
 #[cfg(feature = "ops")]
@@ -39,6 +42,7 @@ pub mod reduce;
     allow(dead_code, reason = "there are no loops")
 )]
 pub mod register_vm;
+pub mod tuning;
 
 pub use addend::Addend;
 pub use cpu::level::Level;

@@ -1,7 +1,24 @@
 //! Execution: how a nest of loops runs on this machine.
+//!
+//! ```text
+//! launch      a Source (shape, strides, pointers) and the work ──▶ nest, strategy, parts
+//! strategy    everything that is decided, once a call: a value with a table
+//! contiguous, tiled, blocked, strided     the executors: they obey the strategy
+//! emit        one run: ordinary or non-temporal stores
+//! cursor      pointers that move through loops
+//! inner_loop  the waist: what is done to a run of elements
+//! closure     the user's closures as inner loops: all that is compiled for each of them
+//! threads     parts on the threads of a pool
+//! ```
 
-pub(crate) mod autotune;
-pub(crate) mod drive;
+pub(crate) mod blocked;
+pub(crate) mod closure;
+pub(crate) mod contiguous;
+pub(crate) mod cursor;
+pub(crate) mod emit;
 pub(crate) mod inner_loop;
 pub(crate) mod launch;
+pub(crate) mod strategy;
+pub(crate) mod strided;
 pub(crate) mod threads;
+pub(crate) mod tiled;

@@ -2,5 +2,6 @@
 
 pub(crate) mod broadcast;
 pub(crate) mod loop_nest;
+pub(crate) mod nest;
 pub(crate) mod partition;
 pub(crate) mod small_vec;

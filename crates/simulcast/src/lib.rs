@@ -73,6 +73,7 @@ pub use api::zip::{Zip, try_zip, try_zip_by, zip, zip_by};
 pub use array::operand::{CommonDim, Operand, Operands};
 #[cfg(feature = "program")]
 pub use by_name::*;
+pub use exec::strategy::Strategy;
 pub use simulcast_core::{
     BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
     resolve,

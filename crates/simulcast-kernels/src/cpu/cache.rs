@@ -13,6 +13,11 @@ const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
 pub const FEW: usize = CACHE / 8;
 
 /// What is read and written stays in the last-level cache if it is no more than this.
+pub fn cache_bytes() -> usize {
+    cache()
+}
+
+/// What is read and written stays in the last-level cache if it is no more than this.
 fn cache() -> usize {
     static SIZE: OnceLock<usize> = OnceLock::new();
     *SIZE.get_or_init(|| largest_cache().map_or(CACHE, |bytes| bytes.min(CACHE)))

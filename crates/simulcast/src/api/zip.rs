@@ -36,8 +36,10 @@ use simulcast_core::{BroadcastError, Rule};
 
 use crate::api::view::or_panic;
 use crate::array::operand::{CommonDim, Operand, Operands};
-use crate::exec::inner_loop::Map;
-use crate::exec::launch::{Never, Source, Work, assign_small, toward};
+use crate::exec::closure::Closure;
+use crate::exec::inner_loop::InnerLoop;
+use crate::exec::launch::{Source, Work};
+use crate::exec::strategy::Strategy;
 use crate::layout::broadcast::Laid;
 use simulcast_kernels::cpu::level::Level;
 
@@ -211,25 +213,57 @@ macro_rules! zips {
                 laid.map_or(&[], |laid| &laid.shape)
             }
 
-            /// What is to be run; how operands lie is written to `own`, where nobody knows it yet.
+            /// Passes on what is to be run: the operands' strides along the result, which are computed here where nothing
+            /// asked for them yet.
             #[inline(always)]
-            fn source<'z>(&'z self, own: &'z mut Laid<$count>) -> Source<'z, $count> {
+            fn with_source<Out>(&self, then: impl FnOnce(Source<'_>) -> Out) -> Out {
                 let ins = [$(self.operands.$index.pointer().cast()),*];
-                // SAFETY: these are the operands that were laid, or have one shape, and bodies are
-                // made for their element types below; the parallel calls ask for `Sync`.
+                let own;
+                // SAFETY: these are the operands that were laid, or have one shape, and inner loops are made for their
+                // element types below; the parallel calls ask for `Sync`.
                 unsafe {
                     if self.alike {
                         let strides = [$(self.operands.$index.steps()),*];
-                        return Source::alike(self.operands.0.sizes(), strides, ins, self.level);
+                        let shape = self.operands.0.sizes();
+                        return then(Source::new(shape, &strides, &ins, self.level));
                     }
-                    if let Some(laid) = self.laid.get() {
-                        return Source::new(laid, ins, self.level);
-                    }
-                    match self.operands.lay(Rule::Numpy, own) {
-                        Ok(()) => Source::new(own, ins, self.level),
-                        Err(_) => unreachable!("operands that fit are laid"),
-                    }
+                    let laid = match self.laid.get() {
+                        Some(laid) => laid,
+                        None => {
+                            let mut laid = Laid::default();
+                            if self.operands.lay(Rule::Numpy, &mut laid).is_err() {
+                                unreachable!("operands that fit are laid");
+                            }
+                            own = laid;
+                            &own
+                        }
+                    };
+                    then(Source::new(&laid.shape, &laid.slices(), &ins, self.level))
                 }
+            }
+
+            /// How [`par_map`](Self::par_map) with results of that type would run: which loops, stores and threads.
+            ///
+            /// ```
+            /// use ndarray::Array2;
+            /// use simulcast::zip;
+            ///
+            /// let (a, b) = (Array2::<f32>::zeros((256, 256)), Array2::<f32>::zeros((256, 256)));
+            /// let strategy = zip((&a, &b.t())).strategy::<f32>();
+            /// assert!(strategy.to_string().starts_with("blocked"));
+            /// ```
+            #[must_use]
+            pub fn strategy<R>(&self) -> Strategy {
+                fn never<$($name,)* R>($(_: &$name),*) -> R {
+                    unreachable!("it is asked for facts alone")
+                }
+                let inner = Closure::<_, ($($name::Elem,)*), R>::new(
+                    never::<$($name::Elem,)* R>,
+                    false,
+                    self.moves,
+                    self.level,
+                );
+                self.with_source(|source| source.explain(&inner.facts(), self.threads))
             }
 
             /// A new row-major array of the closure's results.
@@ -251,8 +285,8 @@ macro_rules! zips {
                 &self,
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<Array<R, Dim>, BroadcastError> {
-                let body = Map::<_, ($($name::Elem,)*), R>::new(f, false, self.moves);
-                self.source(&mut Laid::default()).collect(Work::<_, Never<_>>::Here(body))
+                let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, false, self.moves, self.level);
+                self.with_source(|source| source.collect(Work::Here(&mut inner)))
             }
 
             /// The closure's results into `out`, to whose shape the result stretches.
@@ -281,26 +315,14 @@ macro_rules! zips {
                 out: &mut ArrayRef<R, E>,
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<(), BroadcastError> {
-                let mut body = Map::<_, ($($name::Elem,)*), R>::new(f, true, self.moves);
-                if self.laid.get().is_none() {
-                    let ins = [$(self.operands.$index.pointer().cast()),*];
-                    let steps = [$(toward(
-                        out.shape(),
-                        self.operands.$index.sizes(),
-                        self.operands.$index.steps(),
-                    )),*];
-                    // SAFETY: the operands' own pointers and strides, and bodies for their types.
-                    if unsafe { assign_small(&mut body, out, steps, ins) } {
-                        return Ok(());
-                    }
-                }
-                self.source(&mut Laid::default()).assign(Work::<_, Never<_>>::Here(body), out)
+                let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, true, self.moves, self.level);
+                self.with_source(|source| source.assign(Work::Here(&mut inner), out))
             }
 
             /// Calls the closure for every element of the result, in any order.
             pub fn for_each(&self, f: impl FnMut($(&$name::Elem),*)) {
-                let body = Map::<_, ($($name::Elem,)*), ()>::new(f, false, false);
-                self.source(&mut Laid::default()).effects(Work::<_, Never<_>>::Here(body), true);
+                let mut inner = Closure::<_, ($($name::Elem,)*), ()>::new(f, false, false, self.level);
+                self.with_source(|source| source.effects(Work::Here(&mut inner), true));
             }
 
             /// Folds every element of the result, in row-major order.
@@ -311,8 +333,8 @@ macro_rules! zips {
                     // Never `None`, but where the closure panicked.
                     value = value.take().map(|value| f(value, $($name),*));
                 };
-                let body = Map::<_, ($($name::Elem,)*), ()>::new(step, false, false);
-                self.source(&mut Laid::default()).effects(Work::<_, Never<_>>::Here(body), false);
+                let mut inner = Closure::<_, ($($name::Elem,)*), ()>::new(step, false, false, self.level);
+                self.with_source(|source| source.effects(Work::Here(&mut inner), false));
                 match value {
                     Some(value) => value,
                     None => unreachable!("a fold that panicked does not come here"),
@@ -340,9 +362,11 @@ macro_rules! zips {
                 &self,
                 f: impl Fn($(&$name::Elem),*) -> R + Sync,
             ) -> Result<Array<R, Dim>, BroadcastError> {
-                let moves = self.moves;
-                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, false, moves);
-                self.source(&mut Laid::default()).collect(Work::Parts(make, self.threads))
+                let (moves, level) = (self.moves, self.level);
+                let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
+                    run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, false, moves, level));
+                };
+                self.with_source(|source| source.collect(Work::Parts(&make, self.threads)))
             }
 
             /// [`map_into`](Self::map_into) on several threads.
@@ -369,15 +393,20 @@ macro_rules! zips {
                 out: &mut ArrayRef<R, E>,
                 f: impl Fn($(&$name::Elem),*) -> R + Sync,
             ) -> Result<(), BroadcastError> {
-                let moves = self.moves;
-                let make = || Map::<_, ($($name::Elem,)*), R>::new(&f, true, moves);
-                self.source(&mut Laid::default()).assign(Work::Parts(make, self.threads), out)
+                let (moves, level) = (self.moves, self.level);
+                let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
+                    run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, true, moves, level));
+                };
+                self.with_source(|source| source.assign(Work::Parts(&make, self.threads), out))
             }
 
             /// [`for_each`](Self::for_each) on several threads.
             pub fn par_for_each(&self, f: impl Fn($(&$name::Elem),*) + Sync) {
-                let make = || Map::<_, ($($name::Elem,)*), ()>::new(&f, false, false);
-                self.source(&mut Laid::default()).effects(Work::Parts(make, self.threads), true);
+                let level = self.level;
+                let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
+                    run(&mut Closure::<_, ($($name::Elem,)*), ()>::new(&f, false, false, level));
+                };
+                self.with_source(|source| source.effects(Work::Parts(&make, self.threads), true));
             }
         }
     };

@@ -49,7 +49,7 @@ use std::ops::Range;
 use simulcast_core::{BroadcastError, Rule};
 
 use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
-use crate::exec::inner_loop::Body as _;
+use crate::exec::inner_loop::{self, InnerLoop as _, Operands};
 pub use build::builder::Builder;
 use build::graph::Graph;
 pub use build::graph::{AxisPattern, Fold, Node};
@@ -179,7 +179,12 @@ impl Program {
         }
         // SAFETY: there are no more leaves than eight, and each is an operand as it is, of the type
         // that the code reads; the rest is promised.
-        unsafe { Interpreter::<8>::new(code).dense(out, ins, splat, len) };
+        unsafe {
+            let repeated = splat as Operands;
+            let run =
+                inner_loop::Run { out, ins: &ins[..leaves.len()], repeated, prefetch: 0, len };
+            Interpreter::new(code, leaves.len()).contiguous(&run);
+        }
         true
     }
 

@@ -1,111 +1,170 @@
-//! Running a body over a broadcast: into a fresh array, into the caller's, or for its effects.
+//! Launching: operands that were laid become a nest, a strategy and parts, and the executors run them.
 //!
-//! Serial calls take a body, parallel ones a way to make a body for each part. Both come down to
-//! [`drive`](crate::exec::drive) on a nest or on its parts: the output is split, never the work on one
-//! element.
+//! ```text
+//! Source ──▶ tiny?   rows, without a nest
+//!        └─▶ Nest ──▶ Strategy ──▶ Partition ──▶ contiguous · tiled · blocked · strided
+//! ```
 //!
-//! Invariant: the pointers of a [`Source`] reach every element that its strides name along its
-//! shape, because they are those of the operands that were laid; the operands stay borrowed while
-//! it lives.
+//! All of this is compiled once: what is computed comes as an [`InnerLoop`]. The result is split between threads, never the
+//! work on one element, so every result has the same bits on any number of threads.
+//!
+//! **Invariant of a [`Source`].** Its pointers reach every element that its strides name along its shape, because they are
+//! those of the operands that were laid; the operands stay borrowed while it lives.
 
-use std::marker::PhantomData;
 use std::mem::needs_drop;
 
 use ndarray::{Array, ArrayRef, Dimension};
 use simulcast_core::{BroadcastError, Names, Refusal, Rule, elements, row_major_into};
-
-use crate::array::output::{Fresh, Ledger};
-use crate::exec::autotune::Taken;
-use crate::exec::drive::{Job, drive, movable};
-use crate::exec::inner_loop::Body;
-use crate::exec::threads;
-use crate::layout::broadcast::{Laid, same};
-use crate::layout::loop_nest::{Loop, Nest};
-use crate::layout::partition::Parts;
-use crate::layout::small_vec::Inline;
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::cpu::nontemporal::{self, Streams};
-use simulcast_kernels::pod::is_plain;
+use simulcast_kernels::cpu::nontemporal::Fence;
+use simulcast_kernels::tuning::CACHE_LINE_BYTES;
 
-/// Results of at most that many elements are not worth a nest, or a level.
-const SMALL: usize = 64;
+use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
+use super::strategy::{Question, Shape, Stores, Strategy, is_tiny};
+use super::{blocked, contiguous, strided, threads, tiled};
+use crate::array::output::{Fresh, Ledger};
+use crate::layout::broadcast::{Laid, same};
+use crate::layout::nest::Nest;
+use crate::layout::small_vec::Inline;
 
-/// Operands that were laid, and how to run.
-pub(crate) struct Source<'z, const N: usize> {
-    shape: &'z [usize],
-    strides: [&'z [isize]; N],
+/// Operands that were laid, and the level to run at.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'s> {
+    shape: &'s [usize],
+    strides: &'s [&'s [isize]],
+    ins: &'s [*const u8],
     len: usize,
-    ins: [*const u8; N],
     level: Level,
-    operands: PhantomData<&'z ()>,
 }
 
-/// Who does the work.
-pub(crate) enum Work<S, P> {
-    /// One body, on this thread.
-    Here(S),
-    /// A body for each part, on at most that many threads if that is said.
-    Parts(P, Option<usize>),
+/// A function that makes an inner loop for each part, and passes it on.
+pub(crate) type Make<'w> = dyn Fn(&mut dyn FnMut(&mut dyn InnerLoop)) + Sync + 'w;
+
+/// The work, and who does it.
+pub(crate) enum Work<'w> {
+    /// One inner loop, on this thread.
+    Here(&'w mut dyn InnerLoop),
+    /// An inner loop for each part, on at most that many threads if that is said.
+    Parts(&'w Make<'w>, Option<usize>),
 }
 
-/// What makes no parts.
-pub(crate) type Never<B> = fn() -> B;
+/// What an executor is given.
+pub(crate) struct Job<'j> {
+    pub(crate) nest: &'j Nest,
+    pub(crate) strategy: &'j Strategy,
+    /// Where the nest's offsets count from: the result, and the operands.
+    pub(crate) out: *mut u8,
+    pub(crate) ins: &'j [*const u8],
+}
 
-impl<'z, const N: usize> Source<'z, N> {
-    /// # Safety
-    ///
-    /// `ins` are the pointers of the operands that `laid` was made for, borrowed for `'z`, and of
-    /// the types that the bodies read; shared between threads only where they are `Sync`.
-    #[inline(always)]
-    pub(crate) unsafe fn new(laid: &'z Laid<N>, ins: [*const u8; N], level: Level) -> Self {
-        let strides = std::array::from_fn(|n| &laid.strides[n][..]);
-        Self { shape: &laid.shape, strides, len: laid.len, ins, level, operands: PhantomData }
+/// Runs an inner loop over a nest as the strategy says. Nothing is decided here.
+///
+/// # Safety
+///
+/// `out` and `ins` reach every element of the nest, as [`super::inner_loop`] asks; the strategy was chosen for this nest, or
+/// for one of which it is a part, and for the facts of this inner loop.
+unsafe fn execute(inner: &mut dyn InnerLoop, job: &Job<'_>) {
+    let _fence = (job.strategy.stores == Stores::NonTemporal).then_some(Fence);
+    // SAFETY: the caller keeps the conditions.
+    unsafe {
+        match job.strategy.shape {
+            Shape::Empty | Shape::Tiny => {}
+            Shape::Contiguous { repeated } => contiguous::contiguous(inner, job, repeated),
+            shape @ Shape::Tiled { .. } => tiled::tiled(inner, job, shape),
+            Shape::Blocked { with } => blocked::blocked(inner, job, with),
+            Shape::Strided => strided::strided(inner, job),
+        }
     }
+}
 
-    /// Operands that lie as they are.
-    ///
+/// [`execute`], entering what was written in the ledger, also where the inner loop panics.
+///
+/// # Safety
+///
+/// As there; with a ledger, the nest is in the order of the result's memory, which is contiguous.
+unsafe fn recorded(inner: &mut dyn InnerLoop, job: &Job<'_>, ledger: Option<&Ledger>) {
+    struct Entry<'e> {
+        inner: &'e mut dyn InnerLoop,
+        start: usize,
+        ledger: &'e Ledger,
+    }
+    impl Drop for Entry<'_> {
+        fn drop(&mut self) {
+            self.ledger.enter(self.start, self.inner.written());
+        }
+    }
+    // SAFETY: the caller keeps the conditions.
+    unsafe {
+        match ledger {
+            None => execute(inner, job),
+            Some(ledger) => {
+                let size = inner.facts().sizes[0];
+                let start = job.nest.starts()[0].unsigned_abs() / size;
+                let entry = Entry { inner, start, ledger };
+                execute(entry.inner, job);
+            }
+        }
+    }
+}
+
+/// Pointers that cross threads.
+#[derive(Clone, Copy)]
+struct Shared<'s> {
+    out: *mut u8,
+    ins: &'s [*const u8],
+}
+
+// SAFETY: parallel calls ask for `Sync` elements and `Send` results, and every part writes elements of its own.
+unsafe impl Sync for Shared<'_> {}
+
+impl Shared<'_> {
+    /// The whole value: a closure that named its fields would capture them, which are not `Sync`.
+    fn get(&self) -> Self {
+        *self
+    }
+}
+
+impl<'s> Source<'s> {
     /// # Safety
     ///
-    /// As for [`Source::new`], with the strides of operands that all have that shape.
-    #[inline(always)]
-    pub(crate) unsafe fn alike(
-        shape: &'z [usize],
-        strides: [&'z [isize]; N],
-        ins: [*const u8; N],
+    /// `ins` are the pointers of the operands whose strides along the shape these are, borrowed for `'s`, of the types that
+    /// the inner loops read; shared between threads only where they are `Sync`.
+    #[inline]
+    pub(crate) unsafe fn new(
+        shape: &'s [usize],
+        strides: &'s [&'s [isize]],
+        ins: &'s [*const u8],
         level: Level,
     ) -> Self {
-        // No overflow: an array of that shape exists.
+        // No overflow: whoever laid the operands bounded the sizes.
         let len = shape.iter().product();
-        Self { shape, strides, len, ins, level, operands: PhantomData }
+        Self { shape, strides, ins, len, level }
     }
 
     /// The number of results.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
+    /// An error of the result itself.
     pub(crate) fn refused(&self, refusal: Refusal) -> BroadcastError {
         BroadcastError::new(Rule::Exact, &[self.shape], refusal).with_names(Names::of(["result"]))
     }
 
-    /// A fresh row-major array of results.
-    #[inline(always)]
-    pub(crate) fn collect<B: Body<N>, P: Fn() -> B + Sync, D: Dimension>(
+    /// A new row-major array of results.
+    pub(crate) fn collect<R, D: Dimension>(
         &self,
-        work: Work<B, P>,
-    ) -> Result<Array<B::Out, D>, BroadcastError> {
-        let shape = self.shape;
-        let mut fresh = Fresh::new(self.len).map_err(|refusal| self.refused(refusal))?;
-        let mut strides = Inline::of_len(shape.len());
-        row_major_into(shape, &mut strides).map_err(|refusal| self.refused(refusal))?;
-        let out = fresh.pointer();
-        let ledger = needs_drop::<B::Out>().then_some(&fresh.ledger);
+        work: Work<'_>,
+    ) -> Result<Array<R, D>, BroadcastError> {
+        let mut fresh = Fresh::<R>::new(self.len).map_err(|refusal| self.refused(refusal))?;
+        let (out, drops) = (fresh.pointer().cast(), needs_drop::<R>());
         // SAFETY: the memory has room for every element of the row-major result.
-        unsafe { self.run(work, out, &strides, ledger, movable::<B::Out>()) };
-        let dim = (D::NDIM.is_none_or(|rank| rank == shape.len())).then(|| {
-            let mut dim = D::zeros(shape.len());
-            dim.slice_mut().copy_from_slice(shape);
+        unsafe { self.run_row_major(work, out, drops.then_some(&fresh.ledger))? };
+        let rank = self.shape.len();
+        let dim = D::NDIM.is_none_or(|own| own == rank).then(|| {
+            let mut dim = D::zeros(rank);
+            dim.slice_mut().copy_from_slice(self.shape);
             dim
         });
         // SAFETY: every element was written.
@@ -114,91 +173,148 @@ impl<'z, const N: usize> Source<'z, N> {
         array.ok_or_else(|| self.refused(Refusal::Overflow))
     }
 
-    /// Results into the caller's array, to whose shape the result stretches.
-    #[inline(always)]
-    pub(crate) fn assign<B: Body<N>, P: Fn() -> B + Sync, D: Dimension>(
+    /// Runs into a row-major output.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::run`].
+    pub(crate) unsafe fn run_row_major(
         &self,
-        work: Work<B, P>,
-        out: &mut ArrayRef<B::Out, D>,
+        work: Work<'_>,
+        out: *mut u8,
+        ledger: Option<&Ledger>,
     ) -> Result<(), BroadcastError> {
-        let (relaid, this);
-        let source = if same(out.shape(), self.shape) {
-            self
-        } else {
-            relaid = self.onto(out.shape())?;
-            // SAFETY: the operands are the same.
-            this = unsafe { Source::new(&relaid, self.ins, self.level) };
-            &this
-        };
-        let pointer = out.as_mut_ptr();
-        // SAFETY: the array is borrowed for writing and has the shape that the operands are laid on.
-        unsafe { source.run(work, pointer, out.strides(), None, movable::<B::Out>()) };
+        let mut strides = Inline::of_len(self.shape.len());
+        row_major_into(self.shape, &mut strides).map_err(|refusal| self.refused(refusal))?;
+        // SAFETY: the caller keeps the conditions.
+        unsafe { self.run(work, out, &strides, ledger, ledger.is_none()) };
+        Ok(())
+    }
+
+    /// Results into the caller's array, to whose shape the result stretches.
+    pub(crate) fn assign<R, D: Dimension>(
+        &self,
+        work: Work<'_>,
+        out: &mut ArrayRef<R, D>,
+    ) -> Result<(), BroadcastError> {
+        let pointer = out.as_mut_ptr().cast();
+        // SAFETY: the array is borrowed for writing, and holds values of its type.
+        unsafe { self.assign_to(work, out.shape(), pointer, out.strides(), !needs_drop::<R>()) }
+    }
+
+    /// [`Self::assign`] for an output by its parts.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::run`], with an output of that shape.
+    pub(crate) unsafe fn assign_to(
+        &self,
+        work: Work<'_>,
+        shape: &[usize],
+        out: *mut u8,
+        strides: &[isize],
+        any_order: bool,
+    ) -> Result<(), BroadcastError> {
+        if same(shape, self.shape) {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { self.run(work, out, strides, None, any_order) };
+            return Ok(());
+        }
+        let mut relaid = [const { Inline::new() }; MAX_OPERANDS];
+        self.onto(shape, &mut relaid)?;
+        let onto: [&[isize]; MAX_OPERANDS] = std::array::from_fn(|n| &relaid[n][..]);
+        let (strides_onto, len) = (&onto[..self.ins.len()], elements(shape).unwrap_or(0));
+        let source = Source { shape, strides: strides_onto, len, ..*self };
+        // SAFETY: the operands are the same, laid onto the output's shape.
+        unsafe { source.run(work, out, strides, None, any_order) };
         Ok(())
     }
 
     // Implements E_BROADCAST_ANY_ERR_3020.
-    /// The operands laid onto the shape of an output, through that of the result.
+    /// The strides of the operands along the shape of an output, through that of the result.
     #[cold]
-    pub(crate) fn onto(&self, out: &[usize]) -> Result<Laid<N>, BroadcastError> {
-        let (shape, len) = (Inline::from_slice(out), elements(out).unwrap_or(0));
-        let mut onto = Laid { shape, strides: std::array::from_fn(|_| Inline::new()), len };
-        for (to, from) in onto.strides.iter_mut().zip(self.strides) {
-            let [strides] = Laid::new(Rule::To { target: out }, [self.shape], [from])
+    fn onto(
+        &self,
+        out: &[usize],
+        strides: &mut [Inline<isize>; MAX_OPERANDS],
+    ) -> Result<(), BroadcastError> {
+        for (to, from) in strides.iter_mut().zip(self.strides) {
+            let [own] = Laid::new(Rule::To { target: out }, [self.shape], [from])
                 .map_err(|error| error.with_names(Names::of(["result"])).without_fixes())?
                 .strides;
-            *to = strides;
+            *to = own;
         }
-        Ok(onto)
+        Ok(())
     }
 
-    /// Runs a body that writes nothing: in row-major order, or in any.
-    #[inline(always)]
-    pub(crate) fn effects<B: Body<N, Out = ()>, P: Fn() -> B + Sync>(
-        &self,
-        work: Work<B, P>,
-        any_order: bool,
-    ) {
+    /// Runs an inner loop that writes nothing: in row-major order, or in any.
+    pub(crate) fn effects(&self, work: Work<'_>, any_order: bool) {
         let mut strides = Inline::of_len(self.shape.len());
-        // Never an error: `Laid` bounded the sizes.
+        // Never an error: whoever laid the operands bounded the sizes.
         if row_major_into(self.shape, &mut strides).is_ok() {
-            let mut nothing = ();
-            // SAFETY: values without a size can be written to any aligned place.
-            unsafe { self.run(work, &raw mut nothing, &strides, None, any_order) };
+            // SAFETY: values without a size are written nowhere.
+            unsafe { self.run(work, std::ptr::dangling_mut(), &strides, None, any_order) };
         }
     }
 
-    /// Which results are too much for a cache.
-    #[inline(always)]
-    fn streams<B: Body<N>>(&self, body: &B, limit: Option<usize>) -> (Streams, Option<Taken>) {
-        let written = self.len.saturating_mul(size_of::<B::Out>() * body.unit());
-        // Moved as vectors, which only numbers are: no padding, no pointers.
-        if written < nontemporal::FEW || !is_plain::<B::Out>() || body.spreads() {
-            return (Streams::NONE, None);
+    /// The nest of a call, for inner loops with these facts.
+    fn nest(&self, facts: &Facts<'_>, out: &[isize]) -> Nest {
+        let mut strides = [out; MAX_OPERANDS + 1];
+        for (place, own) in strides[1..].iter_mut().zip(self.strides) {
+            *place = own;
         }
-        let distinct = |strides: &[isize]| -> usize {
-            let axes = self.shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
-            axes.map(|(size, _)| size).product()
+        Nest::new(self.shape, &strides[..=self.strides.len()], facts.sizes)
+    }
+
+    /// The strategy of a call, on about so many parts, with an output that begins at an address.
+    fn strategy(
+        &self,
+        facts: &Facts<'_>,
+        nest: &Nest,
+        out: *mut u8,
+        parts: usize,
+        any_order: bool,
+    ) -> (Strategy, usize) {
+        let before = before(nest, out);
+        let question = Question {
+            facts,
+            nest,
+            any_order,
+            parts,
+            rows_aligned: before.is_some(),
+            level: self.level,
         };
-        let read = self.strides.iter().zip(body.sizes());
-        let read = read.map(|(strides, size)| distinct(strides).saturating_mul(size));
-        let read = read.fold(0, usize::saturating_add);
-        let guess = Streams::guess(written, read);
-        if Streams::is_guess(written, read) {
-            Taken::new(&(self.shape, self.strides, body.sizes(), body.identity(), limit), guess)
-        } else {
-            (guess, None)
-        }
+        (Strategy::new(&question), before.unwrap_or(0))
     }
 
+    /// The strategy of a call into a new row-major array, without running it.
+    pub(crate) fn explain(&self, facts: &Facts<'_>, threads: Option<usize>) -> Strategy {
+        let shape = |shape| Strategy::without_nest(shape, self.level);
+        if self.len == 0 {
+            return shape(Shape::Empty);
+        }
+        let mut strides = Inline::of_len(self.shape.len());
+        if row_major_into(self.shape, &mut strides).is_err() {
+            return shape(Shape::Empty);
+        }
+        if threads == Some(1) && self.tiny(facts, &strides).is_some() {
+            return shape(Shape::Tiny);
+        }
+        let parts = threads::parts(self.len, threads);
+        let nest = self.nest(facts, &strides);
+        self.strategy(facts, &nest, std::ptr::null_mut(), parts, true).0
+    }
+
+    /// Runs the work into an output with these strides, in elements.
+    ///
     /// # Safety
     ///
-    /// `out` with `strides` reaches every element of the result, for writes, and overlaps no
-    /// operand; it holds values where the bodies assign.
-    #[inline(always)]
-    pub(crate) unsafe fn run<B: Body<N>, P: Fn() -> B + Sync>(
+    /// `out` with `strides` reaches every element of the result, for writes, and overlaps no operand; it holds values where
+    /// the inner loops assign. With a ledger it is row-major, and not in any order.
+    pub(crate) unsafe fn run(
         &self,
-        mut work: Work<B, P>,
-        out: *mut B::Out,
+        work: Work<'_>,
+        out: *mut u8,
         strides: &[isize],
         ledger: Option<&Ledger>,
         any_order: bool,
@@ -206,193 +322,138 @@ impl<'z, const N: usize> Source<'z, N> {
         if self.len == 0 {
             return;
         }
-        if self.len <= SMALL
-            && let (Work::Here(body), None) = (&mut work, ledger)
-        {
-            let steps = self.strides.map(last_two);
-            let small = Small { shape: self.shape, out: last_two(strides), ins: steps };
-            // SAFETY: the caller vouches for the output, `Source` for the operands.
-            if unsafe { small.run(body, out, self.ins) } {
-                return;
-            }
-        }
-        let nest = Nest::new(self.shape, strides, self.strides);
-        let (stream, _taken) = match &work {
-            Work::Here(body) => self.streams(body, Some(1)),
-            Work::Parts(make, limit) => self.streams(&make(), *limit),
-        };
+        let ins = self.ins;
         match work {
-            Work::Here(body) => {
-                let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };
-                // SAFETY: the caller vouches for the output, `Source` for the operands.
-                unsafe { recorded(self.level, body, &job, ledger) };
+            Work::Here(inner) => {
+                let facts = inner.facts();
+                if ledger.is_none()
+                    && let Some(tiny) = self.tiny(&facts, strides)
+                {
+                    // SAFETY: the caller vouches for the output, `Source` for the operands.
+                    return unsafe { tiny.run(inner, out, ins) };
+                }
+                let nest = self.nest(&facts, strides);
+                let (strategy, _) = self.strategy(&facts, &nest, out, 1, any_order);
+                let job = Job { nest: &nest, strategy: &strategy, out, ins };
+                // SAFETY: as above.
+                unsafe { recorded(inner, &job, ledger) };
             }
             Work::Parts(make, limit) => {
-                let shared = Shared { out, ins: self.ins };
-                let level = self.level;
-                let before = before(&nest, out);
-                let parts = Parts::new(&nest, threads::parts(self.len, limit), before, any_order);
-                if parts.count() == 1 {
-                    let job = Job { nest: &nest, out, ins: self.ins, stream, any_order };
-                    // SAFETY: as above.
-                    unsafe { recorded(level, make(), &job, ledger) };
-                    return;
-                }
-                threads::each(parts.count(), limit, |part| {
-                    let part = parts.part(&nest, part);
-                    let Shared { out, ins } = *shared.get();
-                    let job = Job { nest: &part, out, ins, stream, any_order };
-                    // SAFETY: as above; the parts write distinct elements of the output.
-                    unsafe { recorded(level, make(), &job, ledger) };
+                let about = threads::parts(self.len, limit);
+                make(&mut |inner| {
+                    let facts = inner.facts();
+                    let nest = self.nest(&facts, strides);
+                    let (strategy, before) = self.strategy(&facts, &nest, out, about, any_order);
+                    let parts = strategy.partition.count();
+                    if parts == 1 {
+                        let job = Job { nest: &nest, strategy: &strategy, out, ins };
+                        // SAFETY: as above.
+                        return unsafe { recorded(inner, &job, ledger) };
+                    }
+                    let shared = Shared { out, ins };
+                    let (nest, strategy) = (&nest, &strategy);
+                    threads::each(parts, limit, |part| {
+                        let Shared { out, ins } = shared.get();
+                        let part = strategy.partition.part(nest, part, before);
+                        let job = Job { nest: &part, strategy, out, ins };
+                        // SAFETY: as above; the parts write distinct elements of the result.
+                        make(&mut |inner| unsafe { recorded(inner, &job, ledger) });
+                    });
                 });
             }
         }
     }
-}
 
-/// Steps along the last two axes, that along rows first; 0 where there is no such axis.
-type Steps = [isize; 2];
-
-#[inline(always)]
-fn last_two(strides: &[isize]) -> Steps {
-    match *strides {
-        [] => [0, 0],
-        [along] => [0, along],
-        [.., down, along] => [down, along],
+    /// The rows of a tiny result, where they need no nest.
+    #[inline]
+    fn tiny(&self, facts: &Facts<'_>, out: &[isize]) -> Option<Tiny> {
+        if !is_tiny(self.shape, self.len) {
+            return None;
+        }
+        let arrays = self.strides.len() + 1;
+        let mut tiny = Tiny {
+            rows: 1,
+            columns: self.shape[self.shape.len() - 1],
+            arrays,
+            along: [0; MAX_OPERANDS + 1],
+            down: [0; MAX_OPERANDS + 1],
+            repeated: 0,
+            is_contiguous: true,
+        };
+        if let &[rows, _] = self.shape {
+            tiny.rows = rows;
+        }
+        let mut follows = true;
+        for array in 0..arrays {
+            let strides = if array == 0 { out } else { self.strides[array - 1] };
+            let size = facts.sizes[array].cast_signed();
+            let (down, along) = match *strides {
+                [along] => (0, along * size),
+                [down, along] => (down * size, along * size),
+                _ => return None,
+            };
+            (tiny.down[array], tiny.along[array]) = (down, along);
+            follows &= down == along * tiny.columns.cast_signed();
+            if along == 0 && array > 0 && size > 0 {
+                tiny.repeated |= 1 << (array - 1);
+                tiny.is_contiguous &= facts.repeated == Repeated::Element;
+            } else {
+                tiny.is_contiguous &= along == size;
+            }
+        }
+        // Programs gather what is not contiguous; a nest does that better.
+        if !tiny.is_contiguous && facts.repeated == Repeated::Element {
+            return None;
+        }
+        if follows {
+            (tiny.rows, tiny.columns) = (1, tiny.rows * tiny.columns);
+        }
+        Some(tiny)
     }
 }
 
-/// A small result, and how everyone moves along its rows and from row to row.
-struct Small<'s, const N: usize> {
-    shape: &'s [usize],
-    out: Steps,
-    ins: [Steps; N],
+/// A tiny result: rows and columns, and how far each array moves along a row and from row to row, in bytes.
+struct Tiny {
+    rows: usize,
+    columns: usize,
+    arrays: usize,
+    along: [isize; MAX_OPERANDS + 1],
+    down: [isize; MAX_OPERANDS + 1],
+    repeated: Operands,
+    is_contiguous: bool,
 }
 
-impl<const N: usize> Small<'_, N> {
-    /// Runs over the rows as they come, where that needs no nest: up to two axes, contiguous rows. Says whether it did.
-    ///
+impl Tiny {
     /// # Safety
     ///
-    /// The invariant of [`crate::exec::drive`], for these steps.
-    #[inline(always)]
-    unsafe fn run<B: Body<N>>(&self, body: &mut B, to: *mut B::Out, ins: [*const u8; N]) -> bool {
-        let (rows, columns) = match *self.shape {
-            [columns] => (1, columns),
-            [rows, columns] => (rows, columns),
-            _ => return false,
-        };
-        let splat = (0..N).fold(0, |mask, n| mask | usize::from(self.ins[n][1] == 0) << n);
-        let dense = self.ins.iter().all(|&[_, along]| along == 0 || along == 1);
-        if !dense || self.out[1] != body.unit().cast_signed() || !(B::PATTERNS || splat == 0) {
-            return false;
-        }
-        let rows = Loop { len: rows, out: self.out[0], ins: self.ins.map(|[down, _]| down) };
-        // SAFETY: the rows lie within the arrays, and their strides were compared above.
-        unsafe { body.few(to, ins, splat, columns, &rows) };
-        true
-    }
-}
-
-/// How an operand moves along an output of up to two axes to which it stretches under NumPy's rule; `None` sends the
-/// question to those who lay operands.
-#[inline(always)]
-pub(crate) fn toward(out: &[usize], shape: &[usize], strides: &[isize]) -> Option<Steps> {
-    let step = |result: usize, size: usize, stride: isize| match size {
-        _ if size == result => Some(stride),
-        1 => Some(0),
-        _ => None,
-    };
-    match (out, shape, strides) {
-        (_, [], []) => Some([0, 0]),
-        (&[.., columns], &[size], &[along]) => Some([0, step(columns, size, along)?]),
-        (&[rows, columns], &[height, width], &[down, along]) => {
-            Some([step(rows, height, down)?, step(columns, width, along)?])
-        }
-        _ => None,
-    }
-}
-
-/// Results into a small output of the caller's, where all operands move along it so and that needs neither a nest nor
-/// to lay them. Says whether it did: tiny arrays are worth a way of their own.
-///
-/// # Safety
-///
-/// As for [`Source::new`], with how [`toward`] says that they move along the shape of `out`.
-#[inline(always)]
-pub(crate) unsafe fn assign_small<B: Body<N>, D: Dimension, const N: usize>(
-    body: &mut B,
-    out: &mut ArrayRef<B::Out, D>,
-    steps: [Option<Steps>; N],
-    ins: [*const u8; N],
-) -> bool {
-    if out.len() > SMALL || out.is_empty() || steps.iter().any(Option::is_none) {
-        return false;
-    }
-    let to = out.as_mut_ptr();
-    let small = Small {
-        shape: out.shape(),
-        out: last_two(out.strides()),
-        ins: steps.map(Option::unwrap_or_default),
-    };
-    // SAFETY: the output is borrowed for writing, and the caller vouches for the operands.
-    unsafe { small.run(body, to, ins) }
-}
-
-/// How many results would fit before the first one of every row, in its line, where those are as many.
-fn before<R, const N: usize>(nest: &Nest<N>, out: *mut R) -> Option<usize> {
-    let (inner, outer) = nest.loops.split_last()?;
-    let bytes = |one: &Loop<N>| one.out.unsigned_abs() * size_of::<R>();
-    let whole = outer.iter().all(|one| bytes(one).is_multiple_of(nontemporal::LINE));
-    whole.then(|| out.wrapping_offset(nest.out).addr() % nontemporal::LINE / bytes(inner).max(1))
-}
-
-/// Pointers that cross threads.
-struct Shared<R, const N: usize> {
-    out: *mut R,
-    ins: [*const u8; N],
-}
-
-impl<R, const N: usize> Shared<R, N> {
-    fn get(&self) -> &Self {
-        self
-    }
-}
-
-// SAFETY: parallel calls ask for `Sync` elements and `Send` results, and every part writes elements
-// of its own.
-unsafe impl<R, const N: usize> Sync for Shared<R, N> {}
-
-/// Runs a body and enters what it wrote in the ledger, also where it panics.
-///
-/// # Safety
-///
-/// The invariant of [`crate::exec::drive`]; with a ledger, the job is in order and contiguous.
-#[inline(always)]
-unsafe fn recorded<B: Body<N>, const N: usize>(
-    level: Level,
-    mut body: B,
-    job: &Job<'_, B::Out, N>,
-    ledger: Option<&Ledger>,
-) {
-    struct Entry<'l, B: Body<N>, const N: usize> {
-        body: B,
-        start: usize,
-        ledger: &'l Ledger,
-    }
-    impl<B: Body<N>, const N: usize> Drop for Entry<'_, B, N> {
-        fn drop(&mut self) {
-            self.ledger.enter(self.start, self.body.done());
-        }
-    }
-    // SAFETY: the caller keeps the conditions.
-    unsafe {
-        match ledger {
-            None => drive(level, &mut body, job),
-            Some(ledger) => {
-                let mut entry = Entry { body, start: job.nest.out.unsigned_abs(), ledger };
-                drive(level, &mut entry.body, job);
+    /// As [`Source::run`].
+    unsafe fn run(&self, inner: &mut dyn InnerLoop, mut out: *mut u8, ins: &[*const u8]) {
+        let mut places = [std::ptr::null(); MAX_OPERANDS];
+        let operands = self.arrays - 1;
+        places[..operands].copy_from_slice(&ins[..operands]);
+        for _ in 0..self.rows {
+            let (ins, len) = (&places[..operands], self.columns);
+            // SAFETY: the rows lie within the arrays; their steps were compared with the sizes of elements.
+            unsafe {
+                if self.is_contiguous {
+                    inner.contiguous(&Run { out, ins, repeated: self.repeated, prefetch: 0, len });
+                } else {
+                    inner.strided(out, ins, &self.along[..self.arrays], len);
+                }
+            }
+            out = out.wrapping_offset(self.down[0]);
+            for (place, down) in places[..operands].iter_mut().zip(&self.down[1..]) {
+                *place = place.wrapping_offset(*down);
             }
         }
     }
+}
+
+/// How many results would fit before the first one of every row, in its cache line, where those are as many.
+fn before(nest: &Nest, out: *mut u8) -> Option<usize> {
+    let last = nest.rank().checked_sub(1)?;
+    let aligned = |at: usize| nest.step(at)[0].unsigned_abs().is_multiple_of(CACHE_LINE_BYTES);
+    let size = nest.step(last)[0].unsigned_abs().max(1);
+    let start = out.wrapping_offset(nest.starts()[0]).addr();
+    (0..last).all(aligned).then_some(start % CACHE_LINE_BYTES / size)
 }

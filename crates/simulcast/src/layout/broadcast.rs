@@ -38,6 +38,12 @@ impl<const N: usize> Laid<N> {
         Ok(laid)
     }
 
+    /// The strides of each operand.
+    #[inline(always)]
+    pub(crate) fn slices(&self) -> [&[isize]; N] {
+        std::array::from_fn(|n| &self.strides[n][..])
+    }
+
     /// [`Laid::new`] in place: a few hundred bytes are not moved about for tiny arrays.
     #[inline(always)]
     pub(crate) fn lay(

@@ -1,8 +1,8 @@
-//! Short lists without an allocation: up to eight values in place, more on the heap.
+//! Short lists without an allocation: up to a fixed number of values in place, more on the heap.
 //!
 //! Places that hold no value are not written: for tiny arrays, filling them took longer than the work.
 //!
-//! Invariant: where nothing is on the heap, there are at most [`INLINE`] values, and so many places hold one.
+//! Invariant: where nothing is on the heap, there are at most `PLACES` values, and so many places hold one.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -11,31 +11,34 @@ use std::ops::{Deref, DerefMut};
 /// How many values are kept in place: arrays of more axes are rare.
 pub(crate) const INLINE: usize = 8;
 
-/// A list of sizes, strides or loops.
+/// A list of sizes, strides or loops, one for each axis.
+pub(crate) type Inline<T> = SmallVec<T, INLINE>;
+
+/// A list with so many places.
 #[derive(Clone)]
-pub(crate) struct Inline<T: Copy> {
+pub(crate) struct SmallVec<T: Copy, const PLACES: usize> {
     len: usize,
-    place: [MaybeUninit<T>; INLINE],
+    place: [MaybeUninit<T>; PLACES],
     heap: Vec<T>,
 }
 
-impl<T: Copy> Inline<T> {
+impl<T: Copy, const PLACES: usize> SmallVec<T, PLACES> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { len: 0, place: [MaybeUninit::uninit(); INLINE], heap: Vec::new() }
+        Self { len: 0, place: [MaybeUninit::uninit(); PLACES], heap: Vec::new() }
     }
 
     /// Makes an empty list one of `len` equal values, which fit in place.
     #[inline(always)]
     pub(crate) fn grow(&mut self, len: usize, value: T) {
-        self.place = [MaybeUninit::new(value); INLINE];
-        self.len = len.min(INLINE);
+        self.place = [MaybeUninit::new(value); PLACES];
+        self.len = len.min(PLACES);
     }
 
     #[inline(always)]
     pub(crate) fn from_slice(values: &[T]) -> Self {
         let mut this = Self::new();
-        if values.len() > INLINE {
+        if values.len() > PLACES {
             this.heap.extend_from_slice(values);
         } else {
             for (place, &value) in this.place.iter_mut().zip(values) {
@@ -78,12 +81,12 @@ impl<T: Copy> Inline<T> {
     }
 }
 
-impl<T: Copy + Default> Inline<T> {
+impl<T: Copy + Default, const PLACES: usize> SmallVec<T, PLACES> {
     /// `len` default values.
     #[inline(always)]
     pub(crate) fn of_len(len: usize) -> Self {
         let mut this = Self::new();
-        if len > INLINE {
+        if len > PLACES {
             (this.heap, this.len) = (vec![T::default(); len], len);
         } else {
             this.grow(len, T::default());
@@ -92,7 +95,7 @@ impl<T: Copy + Default> Inline<T> {
     }
 }
 
-impl<T: Copy> Deref for Inline<T> {
+impl<T: Copy, const PLACES: usize> Deref for SmallVec<T, PLACES> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
@@ -105,7 +108,7 @@ impl<T: Copy> Deref for Inline<T> {
     }
 }
 
-impl<T: Copy> DerefMut for Inline<T> {
+impl<T: Copy, const PLACES: usize> DerefMut for SmallVec<T, PLACES> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         if self.heap.is_empty() {
@@ -117,7 +120,7 @@ impl<T: Copy> DerefMut for Inline<T> {
     }
 }
 
-impl<T: Copy + fmt::Debug> fmt::Debug for Inline<T> {
+impl<T: Copy + fmt::Debug, const PLACES: usize> fmt::Debug for SmallVec<T, PLACES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }

@@ -376,7 +376,7 @@ mod tests {
     use super::*;
     use crate::by_name::program::build::bytecode::Code;
     use crate::by_name::program::run::interpreter::Interpreter;
-    use crate::exec::inner_loop::Body as _;
+    use crate::exec::inner_loop::{self, InnerLoop as _};
     use simulcast_kernels::op::Op;
 
     /// Numbers that nobody would guess, the same in every run.
@@ -547,7 +547,15 @@ mod tests {
             let (out, mut prepared) = (got.as_mut_ptr().cast::<u8>(), Prepared::new());
             // SAFETY: as many elements as the pattern says, and room for as many results.
             unsafe {
-                Interpreter::<4>::new(&plain).dense(expected.as_mut_ptr().cast(), ins, splat, len);
+                let made = expected.as_mut_ptr().cast();
+                let whole = inner_loop::Run {
+                    out: made,
+                    ins: &ins,
+                    repeated: splat as u32,
+                    prefetch: 0,
+                    len,
+                };
+                Interpreter::new(&plain, ins.len()).contiguous(&whole);
                 let to = (out.add(over), &Strip::NONE);
                 run(&chain, &mut prepared, to, &ins, splat, len, (1 << leaves) - 1);
                 drop(nontemporal::Fence);

@@ -13,9 +13,8 @@ use std::mem::MaybeUninit;
 
 use crate::by_name::program::build::bytecode::{Code, From, Kernels, ROOM, Slot};
 use crate::by_name::program::build::fuse;
-use crate::exec::inner_loop::{Body, row_by_row};
-use crate::layout::loop_nest::Loop;
-use simulcast_kernels::cpu::nontemporal::{self, Far, Strip};
+use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
+use simulcast_kernels::cpu::nontemporal::{self, Strip};
 use simulcast_kernels::ops::{self, Call};
 use simulcast_kernels::pack::pack;
 
@@ -29,261 +28,133 @@ const EACH: usize = 1024;
 /// So many loops take long enough for memory to be asked for beside them.
 const LONG: usize = 4;
 
-/// Room for results.
-#[repr(C, align(64))]
-struct Room([MaybeUninit<u8>; EACH]);
-
-/// A body that interprets code. Its results are bytes, some for each: one body serves all types.
-pub(crate) struct Interpreter<'c, const N: usize> {
+/// An inner loop that interprets code.
+pub(crate) struct Interpreter<'c> {
     code: &'c Code,
     prepared: Prepared,
+    /// The bytes of a result and of each leaf's elements.
+    sizes: [usize; MAX_OPERANDS + 1],
+    /// How many operands it is given: the leaves, and perhaps more, which it does not read.
+    operands: usize,
 }
 
-impl<'c, const N: usize> Interpreter<'c, N> {
-    /// # Safety
-    ///
-    /// `N` is at least the number of leaves.
-    pub(crate) const unsafe fn new(code: &'c Code) -> Self {
-        Self { code, prepared: Prepared::new() }
+impl<'c> Interpreter<'c> {
+    /// For so many operands, of which the first are the leaves of the code.
+    pub(crate) fn new(code: &'c Code, operands: usize) -> Self {
+        let mut sizes = [1; MAX_OPERANDS + 1];
+        sizes[0] = code.dtype.size();
+        sizes[1..].copy_from_slice(&code.sizes);
+        Self { code, prepared: Prepared::new(), sizes, operands }
     }
 }
 
-impl<const N: usize> Body<N> for Interpreter<'_, N> {
-    type Out = u8;
-    const PATTERNS: bool = true;
-    const OWN_LEVELS: bool = true;
-
-    #[inline(always)]
-    fn unit(&self) -> usize {
-        self.code.dtype.size()
+// SAFETY: the sizes are those of the types that the code reads and writes; kernels write every result of a run.
+unsafe impl InnerLoop for Interpreter<'_> {
+    fn facts(&self) -> Facts<'_> {
+        let code = self.code;
+        let is_chain = code.chain.is_some();
+        Facts {
+            sizes: &self.sizes[..=self.operands],
+            plain: Operands::MAX,
+            plain_result: true,
+            repeated: Repeated::Element,
+            copies: if let From::Leaf(leaf) = code.result { Some(leaf) } else { None },
+            nontemporal: is_chain || code.past,
+            prefetches: is_chain || code.instructions.len() >= LONG,
+            compute_bound: code.spreads,
+        }
     }
 
-    #[inline(always)]
-    fn spreads(&self) -> bool {
-        self.code.spreads
-    }
-
-    #[inline(always)]
-    fn identity(&self) -> usize {
-        let places = self.code.instructions.iter().map(|one| one.kernels.of(0) as usize);
-        places.fold(0, |all, place| all.rotate_left(7) ^ place)
-    }
-
-    #[inline(always)]
-    fn sizes(&self) -> [usize; N] {
-        std::array::from_fn(|n| self.code.sizes.get(n).copied().unwrap_or(1))
-    }
-
-    #[inline(always)]
-    fn plain(&self) -> [bool; N] {
-        [true; N]
-    }
-
-    #[inline(always)]
-    fn done(&self) -> usize {
-        0
-    }
-
-    #[inline(always)]
-    unsafe fn dense(&mut self, out: *mut u8, ins: [*const u8; N], splat: usize, len: usize) {
+    unsafe fn contiguous(&mut self, run: &Run<'_>) {
+        let Run { out, ins, repeated, len, .. } = *run;
         if let From::Leaf(leaf) = self.code.result
-            && splat >> leaf & 1 == 0
+            && repeated >> leaf & 1 == 0
         {
             let bytes = len * self.code.dtype.size();
             // SAFETY: the caller keeps the invariant.
             return unsafe { out.copy_from_nonoverlapping(ins[leaf], bytes) };
         }
         // SAFETY: as above.
-        unsafe { run(self.code, &mut self.prepared, out, &ins, splat, len, Past::No) };
-    }
-
-    /// Where there is at most one loop for each.
-    #[inline(always)]
-    fn takes_rows(&self) -> bool {
-        self.code.instructions.len() <= 1
-    }
-
-    #[inline(always)]
-    unsafe fn rows(
-        &mut self,
-        mut out: *mut u8,
-        ins: [*const u8; N],
-        splat: usize,
-        len: usize,
-        rows: &Loop<N>,
-    ) {
-        let (code, size) = (self.code, self.code.dtype.size());
-        if let From::Leaf(leaf) = code.result
-            && rows.out == (len * size).cast_signed()
-        {
-            let repeats = splat >> leaf & 1 == 1;
-            let loops = [(rows.len, rows.ins[leaf]), (len, isize::from(!repeats))];
-            // SAFETY: the caller keeps the invariant, and the rows follow each other.
-            return unsafe { pack::<false>(size, out, ins[leaf], &loops) };
-        }
-        let Some(Lone { kernels, pattern, mut pointers }) = lone(code, &ins, splat) else {
-            // SAFETY: the caller keeps the invariant.
-            return unsafe { row_by_row(self, out, ins, splat, len, rows) };
+        unsafe {
+            execute(self.code, &mut self.prepared, out, ins, repeated as usize, len, Past::No)
         };
-        let (kernel, steps) = (kernels.of(pattern), steps(code, rows));
-        for _ in 0..rows.len {
-            // SAFETY: the caller keeps the invariant.
-            unsafe { kernel(out, pointers, len) };
-            out = out.wrapping_offset(rows.out);
-            for (pointer, step) in pointers.iter_mut().zip(steps) {
-                *pointer = pointer.wrapping_offset(step);
-            }
-        }
     }
 
-    #[inline(always)]
-    unsafe fn streamed<const WIDE: bool>(
-        &mut self,
-        out: *mut u8,
-        ins: [*const u8; N],
-        splat: usize,
-        len: usize,
-        far: Far,
-    ) {
-        let (sizes, size) = (self.sizes(), self.code.dtype.size());
-        let leaf = self.copies();
-        let repeats = leaf.is_some_and(|leaf| splat >> leaf & 1 == 1);
-        if let Some(leaf) = leaf.filter(|_| !repeats) {
-            // SAFETY: the caller keeps the invariant.
-            return unsafe { nontemporal::copy::<WIDE>(out, ins[leaf], len * size) };
-        }
-        if let Some(chain) = &self.code.chain {
+    unsafe fn nontemporal(&mut self, run: &Run<'_>) {
+        let Run { out, ins, len, .. } = *run;
+        let (code, splat, prefetch) = (self.code, run.repeated as usize, run.prefetch as usize);
+        if let Some(chain) = &code.chain {
             let prepared = &mut self.prepared.chain;
-            let (to, far) = ((out, &Strip::NONE), far.operands);
-            // SAFETY: as above; the code has as many leaves as the chain.
-            return unsafe { fuse::run(chain, prepared, to, &ins, splat, len, far) };
+            // SAFETY: the caller keeps the invariant; the code has as many leaves as the chain.
+            return unsafe {
+                fuse::run(chain, prepared, (out, &Strip::NONE), ins, splat, len, prefetch)
+            };
         }
-        if far.only().is_none()
-            && let Some((past, pointers)) = lone_past(self.code, &ins, splat)
-        {
-            let strip = Strip { far: first_of(self.code, far.operands), ..Strip::NONE };
+        if let Some((past, pointers)) = lone_past(code, ins, splat) {
+            let strip = Strip { far: first_of(code, prefetch), ..Strip::NONE };
             // SAFETY: as above, and the pattern says what repeats.
             return unsafe { past(out, pointers, len, &strip) };
         }
-        let mut room = Room([MaybeUninit::uninit(); EACH]);
-        let made = room.0.as_mut_ptr().cast::<u8>();
-        if repeats {
-            // SAFETY: as many results as the room holds.
-            unsafe { self.dense(made, ins, splat, EACH / size) };
-        }
-        let (loops, past) = (self.code.instructions.len(), self.code.past);
-        let asks = loops >= LONG || far.only().is_some() || nontemporal::likes_help();
-        let ask = if past && asks { far.operands } else { 0 };
-        let whole = if past && loops > 1 { STREAMED / size } else { EACH / size };
-        // The first results end at a line, so that all others are whole lines.
+        let size = code.dtype.size();
+        let whole = if code.instructions.len() > 1 { STREAMED } else { EACH } / size;
+        // The first results end at a cache line, so that all others are whole lines.
         let mut count = whole - out.addr() % nontemporal::LINE / size;
         let mut done = 0;
         while done < len {
-            if past {
-                count = nontemporal::part(len - done, count);
-            } else {
-                count = count.min(len - done);
+            count = nontemporal::part(len - done, count);
+            let mut at = [std::ptr::null(); MAX_OPERANDS];
+            for (n, (place, &from)) in at.iter_mut().zip(ins).enumerate() {
+                let step = if splat >> n & 1 == 1 { 0 } else { self.sizes[n + 1] };
+                *place = from.wrapping_add(done * step);
             }
-            let at = std::array::from_fn(|n| {
-                ins[n].wrapping_add(if splat >> n & 1 == 1 { 0 } else { done * sizes[n] })
-            });
-            let to = out.wrapping_add(done * size);
-            // SAFETY: the caller keeps the invariant, and `count` results fit in the room where they go there.
+            let (to, at) = (out.wrapping_add(done * size), &at[..ins.len()]);
+            // SAFETY: as above, for `count` results from there on.
             unsafe {
-                if past {
-                    run(self.code, &mut self.prepared, to, &at, splat, count, Past::Asking(ask));
-                } else {
-                    if !repeats {
-                        self.dense(made, at, splat, count);
-                    }
-                    nontemporal::copy::<WIDE>(to, made, count * size);
-                }
-            }
+                execute(code, &mut self.prepared, to, at, splat, count, Past::Asking(prefetch))
+            };
             done += count;
             count = whole;
         }
     }
 
-    #[inline(always)]
-    fn copies(&self) -> Option<usize> {
-        if let From::Leaf(leaf) = self.code.result { Some(leaf) } else { None }
-    }
-
-    #[inline(always)]
-    fn strips(&self) -> bool {
-        let lone = self.code.past && self.code.instructions.len() == 1;
-        self.copies().is_some() || self.code.chain.is_some() || lone
-    }
-
-    #[inline(always)]
-    unsafe fn strip<const WIDE: bool>(
-        &mut self,
-        out: *mut u8,
-        ins: [*const u8; N],
-        splat: usize,
-        len: usize,
-        strip: &Strip,
-    ) {
-        let size = self.code.dtype.size();
-        // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-        unsafe {
-            if let Some(chain) = &self.code.chain {
-                let prepared = &mut self.prepared.chain;
-                return fuse::run(chain, prepared, (out, strip), &ins, splat, len, 0);
-            }
-            if let Some((past, pointers)) = lone_past(self.code, &ins, splat) {
-                return past(out, pointers, len, strip);
-            }
-            if strip.is_none() {
-                return self.streamed::<WIDE>(out, ins, splat, len, Far::NONE);
-            }
-            if let Some(leaf) = self.copies().filter(|&leaf| splat >> leaf & 1 == 0) {
-                return nontemporal::copy_strip::<WIDE>(out, ins[leaf], len * size, strip);
-            }
-            // All is one element.
-            let (mut to, mut ask) = (out, strip.ask);
-            for _ in 0..len * size / nontemporal::ROW {
-                ask.some();
-                self.streamed::<WIDE>(to, ins, splat, nontemporal::ROW / size, Far::NONE);
-                to = to.wrapping_offset(strip.pitch);
-            }
-        }
-    }
-
-    unsafe fn strided(
-        &mut self,
-        out: *mut u8,
-        step: isize,
-        ins: [*const u8; N],
-        steps: [isize; N],
-        len: usize,
-    ) {
+    unsafe fn strided(&mut self, out: *mut u8, ins: &[*const u8], steps: &[isize], len: usize) {
         const SIDE: usize = 256;
-        let sizes = self.sizes();
-        let splat = (0..N).fold(0, |mask, n| mask | usize::from(steps[n] == 0) << n);
-        let mut rooms: Vec<[MaybeUninit<[u64; 2]>; SIDE]> = Vec::with_capacity(N);
-        let mut results = [MaybeUninit::<[u64; 2]>::uninit(); SIDE];
+        type Room = [MaybeUninit<[u64; 2]>; SIDE];
         let size = self.code.dtype.size();
+        let splat = ins.iter().zip(&steps[1..]).enumerate();
+        let splat = splat.fold(0, |mask, (n, (_, &step))| mask | usize::from(step == 0) << n);
+        let mut rooms: Vec<Room> = Vec::with_capacity(ins.len());
+        let mut results = [MaybeUninit::<[u64; 2]>::uninit(); SIDE];
         let mut done = 0;
         while done < len {
             let count = SIDE.min(len - done);
             let at = done.cast_signed();
-            // SAFETY: `count` elements of at most 16 bytes fit in each of the `N` rooms, whose
-            // memory is there; leaves and output reach them along their steps.
+            // SAFETY: `count` elements of at most 16 bytes fit in each room, one for each leaf, whose memory is there;
+            // leaves and output reach them along their steps.
             unsafe {
-                let gathered = std::array::from_fn::<_, N, _>(|n| {
-                    let from = ins[n].offset(at * steps[n] * sizes[n].cast_signed());
-                    if matches!(steps[n], 0 | 1) {
-                        return from;
+                let mut gathered = [std::ptr::null(); MAX_OPERANDS];
+                for (n, place) in gathered[..ins.len()].iter_mut().enumerate() {
+                    let (own, step) = (self.sizes[n + 1], steps[n + 1]);
+                    let from = ins[n].offset(at * step);
+                    *place = from;
+                    if step != 0 && step != own.cast_signed() {
+                        let room = rooms.as_mut_ptr().add(n).cast::<u8>();
+                        pack::<false>(own, room, from, &[(count, step / own.cast_signed())]);
+                        *place = room.cast_const();
                     }
-                    let room = rooms.as_mut_ptr().add(n).cast::<u8>();
-                    pack::<false>(sizes[n], room, from, &[(count, steps[n])]);
-                    room.cast_const()
-                });
+                }
                 let to = results.as_mut_ptr().cast::<u8>();
-                run(self.code, &mut self.prepared, to, &gathered, splat, count, Past::No);
+                execute(
+                    self.code,
+                    &mut self.prepared,
+                    to,
+                    &gathered[..ins.len()],
+                    splat,
+                    count,
+                    Past::No,
+                );
                 for k in 0..count {
-                    let place = out.offset((at + k.cast_signed()) * step);
+                    let place = out.offset((at + k.cast_signed()) * steps[0]);
                     std::ptr::copy_nonoverlapping(to.add(k * size), place, size);
                 }
             }
@@ -441,7 +312,7 @@ thread_local! {
     static SPARE: Cell<Option<Prepared>> = const { Cell::new(None) };
 }
 
-impl<const N: usize> Drop for Interpreter<'_, N> {
+impl Drop for Interpreter<'_> {
     #[inline]
     fn drop(&mut self) {
         self.prepared.chain.leave();
@@ -496,18 +367,6 @@ fn first_of(code: &Code, leaves: usize) -> Option<usize> {
     args.position(|from| matches!(from, From::Leaf(leaf) if leaves >> leaf & 1 == 1))
 }
 
-/// How far what [`lone`] code reads moves from row to row, in bytes.
-#[inline(always)]
-fn steps<const N: usize>(code: &Code, rows: &Loop<N>) -> [isize; 3] {
-    let mut steps = [0; 3];
-    for (place, from) in steps.iter_mut().zip(code.instructions[0].args.iter()) {
-        if let From::Leaf(leaf) = from {
-            *place = rows.ins[leaf].wrapping_mul(code.sizes[leaf].cast_signed());
-        }
-    }
-    steps
-}
-
 /// Code over a run: `splat` says which leaves repeat.
 ///
 /// # Safety
@@ -516,7 +375,7 @@ fn steps<const N: usize>(code: &Code, rows: &Loop<N>) -> [isize; 3] {
 /// elements, or one where its bit of `splat` is set. What is prepared is for this code. Results that
 /// go `past` the caches need a fence.
 #[inline(never)]
-unsafe fn run(
+unsafe fn execute(
     code: &Code,
     prepared: &mut Prepared,
     out: *mut u8,

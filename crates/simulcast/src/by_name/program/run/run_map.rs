@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ndarray::{ArrayD, IxDyn};
-use simulcast_core::{BroadcastError, Refusal, Rule, row_major_into};
+use simulcast_core::{BroadcastError, Refusal, Rule};
 
 use crate::array::output::Fresh;
 use crate::by_name::dyn_array::{AnyArray, AnyView};
@@ -14,6 +14,7 @@ use crate::by_name::program::run::bind::{Leaves, Stepwise, blame};
 use crate::by_name::program::run::chunked::row_axis;
 use crate::by_name::program::run::interpreter::Interpreter;
 use crate::by_name::program::{Run, Target};
+use crate::exec::inner_loop::InnerLoop;
 use crate::exec::launch::{Source, Work};
 use crate::exec::threads;
 use crate::layout::broadcast::{Laid, checked_len};
@@ -165,51 +166,44 @@ pub(crate) struct Task<'t, const N: usize> {
 impl<const N: usize> Task<'_, N> {
     fn go(&self, target: &mut Target<'_, '_>) -> Result<Option<AnyArray>, BroadcastError> {
         // SAFETY: the leaves' own pointers, laid as they are, and of the types that the code reads.
-        let source = unsafe { Source::new(self.laid, self.ins, self.level) };
-        let shape = &self.laid.shape[..];
+        let (shape, strides) = (&self.laid.shape[..], self.laid.slices());
+        let source = unsafe { Source::new(shape, &strides, &self.ins, self.level) };
         match target {
             Target::Fresh => {
-                let refused = |refusal| source.refused(refusal);
-                let mut strides = Inline::of_len(shape.len());
-                row_major_into(shape, &mut strides).map_err(refused)?;
                 // SAFETY: there is room for every element of the row-major result.
-                let mut write = |out| unsafe { self.write(&source, out, &strides) };
-                let made = fresh(self.code.dtype, shape, self.laid.len, &mut write);
-                Ok(Some(made.map_err(refused)?))
+                let write = |out| unsafe {
+                    self.run(&source, |work| source.run_row_major(work, out, None))
+                };
+                let mut refused = None;
+                let made = fresh(self.code.dtype, shape, self.laid.len, &mut |out| {
+                    refused = write(out).err();
+                });
+                match refused {
+                    Some(error) => Err(error),
+                    None => Ok(Some(made.map_err(|refusal| source.refused(refusal))?)),
+                }
             }
             Target::Into(out) => {
-                let onto;
-                let source = if out.shape() == shape {
-                    source
-                } else {
-                    onto = source.onto(out.shape())?;
-                    // SAFETY: as above, laid onto the output's shape.
-                    unsafe { Source::new(&onto, self.ins, self.level) }
-                };
-                let pointer = out.pointer();
-                // SAFETY: the output is borrowed for writing, has the shape that the leaves are laid
-                // on, and elements of the result's type.
-                unsafe { self.write(&source, pointer, out.strides()) };
+                let (pointer, sizes, strides) = (out.pointer(), out.shape(), out.strides());
+                // SAFETY: the output is borrowed for writing, and has elements of the result's type.
+                unsafe {
+                    self.run(&source, |work| {
+                        source.assign_to(work, sizes, pointer, strides, true)
+                    })?;
+                }
                 Ok(None)
             }
         }
     }
 
-    /// Runs into memory with these strides, in elements.
-    ///
-    /// # Safety
-    ///
-    /// The memory reaches every element of the source's shape, for writes, and overlaps no leaf.
-    unsafe fn write(&self, source: &Source<'_, N>, out: *mut u8, strides: &[isize]) {
-        let unit = self.code.dtype.size().cast_signed();
-        let mut bytes = Inline::from_slice(strides);
-        bytes.iter_mut().for_each(|stride| *stride *= unit);
-        // SAFETY: there are no more than `N` leaves.
-        let make = || unsafe { Interpreter::<N>::new(self.code) };
-        let here = self.threads == Some(1) || source.len() <= threads::PART;
-        let work = if here { Work::Here(make()) } else { Work::Parts(make, self.threads) };
-        // SAFETY: the caller keeps the conditions, and results count as bytes.
-        unsafe { source.run(work, out, &bytes, None, true) };
+    /// Runs the code, on this thread or on several.
+    fn run<Out>(&self, source: &Source<'_>, then: impl FnOnce(Work<'_>) -> Out) -> Out {
+        let make = || Interpreter::new(self.code, N);
+        if self.threads == Some(1) || source.len() <= threads::PART {
+            return then(Work::Here(&mut make()));
+        }
+        let pass = |run: &mut dyn FnMut(&mut dyn InnerLoop)| run(&mut make());
+        then(Work::Parts(&pass, self.threads))
     }
 }
 

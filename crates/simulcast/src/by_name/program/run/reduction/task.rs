@@ -10,7 +10,7 @@ use crate::by_name::program::run::reduction::blocking::{Axis, Cuts};
 use crate::by_name::program::run::reduction::operation::Operation;
 use crate::by_name::program::run::reduction::reducer::Folding;
 use crate::by_name::program::run::reduction::row_pairs::Cross;
-use crate::exec::launch::{Never, Source, Work};
+use crate::exec::launch::{Source, Work};
 use crate::exec::threads;
 use crate::layout::broadcast::Laid;
 use crate::layout::partition::share;
@@ -104,19 +104,17 @@ impl<const N: usize> FoldTask<'_, N> {
             strides.iter_mut().zip(steps).for_each(|(all, step)| all[axis] = *step);
         }
         (laid.shape, laid.strides) = (shape, strides);
-        let ins = std::array::from_fn(|n| self.leaf(n, at[n]));
+        let ins: [*const u8; N] = std::array::from_fn(|n| self.leaf(n, at[n]));
         let mut out = Inline::of_len(axes.len());
         // Never an error: a block is small.
         if row_major_into(&laid.shape, &mut out).is_err() {
             return;
         }
-        let unit = self.code.dtype.size().cast_signed();
-        out.iter_mut().for_each(|stride| *stride *= unit);
         // SAFETY: the leaves' own pointers and strides, and a room for all results.
         unsafe {
-            let source = Source::new(&laid, ins, self.level);
-            let body = Interpreter::<N>::new(self.code);
-            source.run(Work::<_, Never<_>>::Here(body), room, &out, None, true);
+            let strides = laid.slices();
+            let source = Source::new(&laid.shape, &strides, &ins, self.level);
+            source.run(Work::Here(&mut Interpreter::new(self.code, N)), room, &out, None, true);
         }
     }
 }

@@ -1,0 +1,103 @@
+//! Every threshold of the engine: what it cuts, and what it was measured on.
+//!
+//! A number that trades one path for another stands here and nowhere else (`cargo xtask lint` looks). Each says its unit
+//! in its name, the loop that it cuts, and the measurement: case of the benchmark, machine, date, figures on both sides.
+//! Where none was made, the reason of the choice is given instead. Machines: *Zen 3* is an AMD EPYC of family 25, model 1
+//! (AVX2, 32 MiB of last-level cache, 2 cores); *Zen 4* is one of model 17 (AVX-512); *Xeon* is an Intel Sapphire Rapids.
+
+/// The bytes of a cache line, on every processor that the engine has loops for.
+pub const CACHE_LINE_BYTES: usize = 64;
+
+/// The bytes of a vector of AVX2.
+pub const VECTOR_BYTES: usize = 32;
+
+/// # Strategy
+///
+/// Results of at most this many elements are computed without a loop nest. Not measured on both sides: the nest takes about
+/// as long as 64 additions of f32 at AVX2.
+pub const TINY_ELEMENTS: usize = 64;
+
+/// An innermost loop shorter than this is joined with the loops around it, by packing. Rows of 3 channels (`bn_nhwc`,
+/// `rgb`) are the case; the call of an inner loop is worth some 50 elements.
+pub const SHORT_LOOP_ELEMENTS: usize = 128;
+
+/// The same with non-temporal stores, in bytes of the widest element: a run begins and ends at cache lines then, which
+/// takes longer than a few lines do.
+pub const NONTEMPORAL_ROW_BYTES: usize = 2048;
+
+/// Rows of at least this many bytes are not joined, where packing would be done anew for every tile: reading a packed
+/// tile back right after it was written is what the loop would wait for.
+pub const ROW_WITHOUT_PACKING_BYTES: usize = 256;
+
+/// Loops shorter than this make no blocks of a transposed operand.
+pub const BAND_TILE_COLUMNS_MIN: usize = 8;
+
+/// # Tiles
+///
+/// The bytes of one operand's part of a tile: with the other operands and the result it stays in a first-level cache of
+/// 32 KiB.
+pub const TILE_BYTES: usize = 4096;
+
+/// The bytes of a tile that runs backwards: the sooner results are written, the less memory waits. `back_row`, Zen 3, 2026-09:
+/// 1024 bytes reach 87 % of the floor, 512 reach 80 %.
+pub const BACKWARD_TILE_BYTES: usize = 1024;
+
+/// An operand that is packed once for a whole round of a stretch takes at most this much: the second-level cache has room
+/// for several.
+pub const PACKED_ROUND_BYTES: usize = 32768;
+
+/// The bytes of a block of copies of a repeated element: long enough for vector loops, short enough to be filled for
+/// each row.
+pub const REPEATED_BLOCK_BYTES: usize = 1024;
+
+/// Runs of fewer bytes are not cut where vectors begin.
+pub const ALIGNED_RUN_BYTES: usize = 1024;
+
+/// The bytes of results that are computed into a tile before they are moved with non-temporal stores.
+pub const NONTEMPORAL_TILE_BYTES: usize = 1024;
+
+/// # Non-temporal stores
+///
+/// The last-level cache is taken for no larger than this: of a larger one, others use the rest. With debug assertions it is
+/// smaller, so that tests reach the stores with less.
+pub const LAST_LEVEL_CACHE_BYTES_MAX: usize =
+    if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
+
+/// Results of fewer bytes are stored ordinarily, however small the cache is.
+pub const NONTEMPORAL_RESULT_BYTES: usize = LAST_LEVEL_CACHE_BYTES_MAX / 8;
+
+/// # Blocks of transposed operands
+///
+/// The bytes that are read in a row from a transposed operand: eight cache lines.
+pub const BLOCK_READ_BYTES: usize = 512;
+
+/// The bytes of results that are written in a row, where a strip is not one run: columns of an operand whose pitch is a
+/// power of two share a few sets of a cache, so the fewer the better, but every row costs.
+pub const BLOCK_WRITTEN_BYTES: usize = 512;
+
+/// The bytes of a strip's side: two cache lines. Transposing and storing take turns, and are better short.
+pub const STRIP_BYTES: usize = 2 * CACHE_LINE_BYTES;
+
+/// Fewer columns than this at the end of a row are written with those before them.
+pub const BLOCK_COLUMNS_MIN: usize = 32;
+
+/// Rows of a band, after which blocks move to the right, so that the pages that are written stay within the TLB. `xT_row`,
+/// 4096 x 4096 f32: 256 rows are 8 to 10 % faster on Zen 4 and 0 to 8 % slower on Xeon (2026-10).
+pub const BAND_ROWS: usize = 1024;
+
+/// # Threads
+///
+/// The elements of a block along a loop whose operand is read again: with what is beside them, they stay in a cache of one
+/// thread; four times as many do not.
+pub const REREAD_BLOCK_ELEMENTS: usize = 1 << 16;
+
+/// The fewest results of such a block in a row.
+pub const REREAD_ROW_ELEMENTS: usize = 1024;
+
+/// The columns of a thread's band of a transposed operand, and the fewest, where there would be too few bands.
+pub const BAND_COLUMNS: usize = 512;
+/// See [`BAND_COLUMNS`].
+pub const BAND_COLUMNS_MIN: usize = 128;
+
+/// The fewest rows of a band, where there would be too few bands.
+pub const BAND_ROWS_MIN: usize = 128;

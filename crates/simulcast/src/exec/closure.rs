@@ -1,0 +1,193 @@
+//! Closures as inner loops: all that is compiled anew for each closure.
+//!
+//! One vectorised loop over contiguous elements, compiled for the baseline and for AVX2, and one loop over any strides.
+//! A repeated operand comes as a block of copies of its element, so that no combination of repeated operands needs a
+//! loop of its own.
+
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, needs_drop};
+use std::slice;
+
+use simulcast_kernels::compiled_for_levels;
+use simulcast_kernels::cpu::level::{Kind, Level};
+use simulcast_kernels::pod::is_plain;
+
+use super::inner_loop::{Facts, InnerLoop, Operands, Repeated, Run, repeated_block};
+
+/// A closure over elements of the types in `T`, with results of type `R`.
+pub(crate) struct Closure<F, T, R> {
+    f: F,
+    /// Whether the output holds values already, which are to be dropped.
+    assign: bool,
+    /// Whether the closure clones its only operand.
+    copies: bool,
+    level: Level,
+    /// How many results were written, counted where they have to be dropped.
+    written: usize,
+    types: PhantomData<fn(T) -> R>,
+}
+
+impl<F, T, R> Closure<F, T, R> {
+    #[inline(always)]
+    pub(crate) fn new(f: F, assign: bool, copies: bool, level: Level) -> Self {
+        Self { f, assign, copies, level, written: 0, types: PhantomData }
+    }
+
+    /// Where a result goes: one without a size has any aligned place.
+    #[inline(always)]
+    fn place(out: *mut u8) -> *mut R {
+        if size_of::<R>() == 0 { std::ptr::NonNull::dangling().as_ptr() } else { out.cast() }
+    }
+
+    /// Writes a result.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is valid for writes, and holds a value where `assign` is set.
+    #[inline(always)]
+    unsafe fn put(slot: *mut R, value: R, assign: bool, written: &mut usize) {
+        if !needs_drop::<R>() {
+            // SAFETY: valid for writes by the condition of this function.
+            return unsafe { slot.write(value) };
+        }
+        if assign {
+            // SAFETY: it holds a value by the condition of this function.
+            unsafe { *slot = value };
+        } else {
+            // SAFETY: valid for writes by the condition of this function.
+            unsafe { slot.write(value) };
+        }
+        *written += 1;
+    }
+}
+
+macro_rules! closure {
+    ($count:literal: $($name:ident $value:ident $index:tt),*) => {
+        const _: () = {
+            /// The loop over contiguous elements. The slices are references, and so promised not to overlap.
+            ///
+            /// # Safety
+            ///
+            /// `assign` is set only where `out` holds values; each slice has `out.len()` elements.
+            #[inline(always)]
+            unsafe fn each<$($name,)* R, Func: FnMut($(&$name),*) -> R>(
+                f: &mut Func,
+                out: &mut [MaybeUninit<R>],
+                $($value: &[$name],)*
+                assign: bool,
+                written: &mut usize,
+            ) {
+                for at in 0..out.len() {
+                    // SAFETY: `at` is below the length of every slice.
+                    $(let $value = unsafe { $value.get_unchecked(at) };)*
+                    let value = f($($value),*);
+                    // SAFETY: `at` is below the length, and the caller vouches for `assign`.
+                    unsafe {
+                        let slot = out.get_unchecked_mut(at).as_mut_ptr();
+                        Closure::<Func, ($($name,)*), R>::put(slot, value, assign, written);
+                    }
+                }
+            }
+
+            impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> Closure<Func, ($($name,)*), R> {
+                /// A run, block after block where an operand repeats.
+                ///
+                /// # Safety
+                ///
+                /// As [`InnerLoop::contiguous`].
+                #[inline(always)]
+                unsafe fn blocks(&mut self, run: &Run<'_>) {
+                    let whole = run.len.max(1);
+                    let block = [$(if run.repeated >> $index & 1 == 1 {
+                        repeated_block(size_of::<$name>())
+                    } else {
+                        whole
+                    }),*];
+                    let block = block.into_iter().fold(whole, usize::min);
+                    $(let step = if run.repeated >> $index & 1 == 1 { 0 } else { 1 };
+                    let $value = (run.ins[$index].cast::<$name>(), step);)*
+                    let out = Self::place(run.out);
+                    let mut done = 0;
+                    while done < run.len {
+                        let len = block.min(run.len - done);
+                        // SAFETY: the invariant of `inner_loop` gives contiguous operands `run.len` elements and repeated
+                        // ones a block, and output memory that nothing else refers to.
+                        unsafe {
+                            each::<$($name,)* R, Func>(
+                                &mut self.f,
+                                slice::from_raw_parts_mut(out.cast::<MaybeUninit<R>>().add(done), len),
+                                $(slice::from_raw_parts($value.0.add($value.1 * done), len),)*
+                                self.assign,
+                                &mut self.written,
+                            );
+                        }
+                        done += len;
+                    }
+                }
+
+                compiled_for_levels! {
+                    /// [`Self::blocks`], compiled for AVX2.
+                    ///
+                    /// # Safety
+                    ///
+                    /// As there, and the machine has AVX2.
+                    unsafe fn blocks_avx2(&mut self, run: &Run<'_>) {
+                        // SAFETY: the caller keeps the conditions.
+                        unsafe { self.blocks(run) }
+                    }
+                }
+            }
+
+            // SAFETY: the facts are those of the element types, and every result of a run is written once.
+            unsafe impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> InnerLoop for Closure<Func, ($($name,)*), R> {
+                fn facts(&self) -> Facts<'_> {
+                    Facts {
+                        sizes: const { &[if size_of::<R>() == 0 { 1 } else { size_of::<R>() }, $(size_of::<$name>()),*] },
+                        plain: 0 $(| Operands::from(is_plain::<$name>()) << $index)*,
+                        plain_result: is_plain::<R>(),
+                        repeated: Repeated::Block,
+                        copies: ($count == 1 && self.copies).then_some(0),
+                        nontemporal: false,
+                        prefetches: false,
+                        compute_bound: false,
+                    }
+                }
+
+                unsafe fn contiguous(&mut self, run: &Run<'_>) {
+                    // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
+                    unsafe {
+                        match self.level.kind() {
+                            Kind::Baseline => self.blocks(run),
+                            #[cfg(target_arch = "x86_64")]
+                            Kind::Avx2 | Kind::Avx512 => self.blocks_avx2(run),
+                        }
+                    }
+                }
+
+                unsafe fn strided(&mut self, out: *mut u8, ins: &[*const u8], steps: &[isize], len: usize) {
+                    let steps: [isize; $count + 1] = std::array::from_fn(|array| steps[array]);
+                    for at in 0..len.cast_signed() {
+                        // SAFETY: the pointers reach `len` elements along their steps, by the invariant of `inner_loop`.
+                        unsafe {
+                            let value = (self.f)($(&*ins[$index].offset(at * steps[$index + 1]).cast::<$name>()),*);
+                            Self::put(Self::place(out.wrapping_offset(at * steps[0])), value, self.assign, &mut self.written);
+                        }
+                    }
+                }
+
+                fn written(&self) -> usize {
+                    self.written
+                }
+            }
+        };
+    };
+}
+
+closure!(1: A a 0);
+closure!(2: A a 0, B b 1);
+closure!(3: A a 0, B b 1, C c 2);
+closure!(4: A a 0, B b 1, C c 2, D d 3);
+closure!(5: A a 0, B b 1, C c 2, D d 3, E e 4);
+closure!(6: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5);
+closure!(7: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6);
+closure!(8: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6, H h 7);

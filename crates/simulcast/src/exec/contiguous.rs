@@ -1,0 +1,47 @@
+//! Runs along the innermost loop, straight on the arrays: [`Shape::Contiguous`](super::strategy::Shape::Contiguous).
+
+use simulcast_kernels::tuning::REPEATED_BLOCK_BYTES;
+
+use super::cursor::{Cursor, Pointers};
+use super::emit::{Emitter, RepeatedBlock, Scratch};
+use super::inner_loop::{InnerLoop, MAX_OPERANDS, Operands, Repeated};
+use super::launch::Job;
+
+/// # Safety
+///
+/// The invariant of [`super::launch`]; the strategy is [`Contiguous`](super::strategy::Shape::Contiguous) with these
+/// repeated operands, which are plain data where they are passed as blocks.
+pub(crate) unsafe fn contiguous(inner: &mut dyn InnerLoop, job: &Job<'_>, repeated: Operands) {
+    let nest = job.nest;
+    let operands = nest.arrays() - 1;
+    let facts = inner.facts();
+    let in_blocks = if facts.repeated == Repeated::Block { repeated } else { 0 };
+    let bytes = |n: usize| REPEATED_BLOCK_BYTES.max(facts.sizes[n + 1]).next_multiple_of(64);
+    let all = (0..operands).filter(|n| in_blocks >> n & 1 == 1).map(bytes).sum::<usize>();
+    let mut scratch = Scratch::new(all + Emitter::scratch_bytes(job.strategy, &facts));
+    let mut pieces = scratch.pieces();
+    let mut blocks = [const { None }; MAX_OPERANDS];
+    for n in (0..operands).filter(|n| in_blocks >> n & 1 == 1) {
+        blocks[n] = Some(RepeatedBlock::new(pieces.take(bytes(n))));
+    }
+    // SAFETY: the scratch memory was sized for the emitter too, and is not moved.
+    let mut emitter = unsafe { Emitter::new(inner, job.strategy, &mut pieces) };
+    let last = nest.rank() - 1;
+    let len = nest.len(last);
+    let mut cursor = Cursor::new(nest, 0..last, Pointers::start(nest, job.out, job.ins));
+    loop {
+        let mut ins = cursor.at.ins();
+        for (n, block) in blocks[..operands].iter_mut().enumerate() {
+            if let Some(block) = block {
+                // SAFETY: the nest stays within the operand, whose elements are plain data.
+                ins[n] = unsafe { block.filled(ins[n], emitter.sizes()[n + 1], len) };
+            }
+        }
+        // SAFETY: the nest stays within the arrays, along whose innermost loop the strategy saw operands that are
+        // contiguous or repeat, under a contiguous result.
+        unsafe { emitter.run(cursor.at.out(), &ins[..operands], repeated, len) };
+        if !cursor.step() {
+            return;
+        }
+    }
+}

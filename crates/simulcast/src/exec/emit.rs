@@ -1,0 +1,262 @@
+//! One run, stored as the strategy says: straight into the result, or through a tile with non-temporal stores.
+//!
+//! Non-temporal stores fill cache lines without reading them first. An inner loop that has such stores of its own makes
+//! results in registers; any other writes a tile that stays in the first-level cache, which is moved from there. The
+//! first tile ends at a cache line, so that all others are whole lines.
+
+use std::mem::MaybeUninit;
+
+use simulcast_kernels::cpu::level::Level;
+use simulcast_kernels::cpu::prefetch::ask_ahead;
+use simulcast_kernels::moves::store_nontemporal;
+use simulcast_kernels::tuning::{
+    ALIGNED_RUN_BYTES, CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, VECTOR_BYTES,
+};
+
+use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
+use super::strategy::{Stores, Strategy};
+use crate::layout::small_vec::SmallVec;
+
+/// Memory of cache lines for tiles: in place where it is little, else on the heap.
+pub(crate) struct Scratch {
+    place: [MaybeUninit<CacheLine>; Scratch::PLACES],
+    heap: Vec<CacheLine>,
+}
+
+/// A cache line of scratch memory.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct CacheLine([MaybeUninit<u8>; CACHE_LINE_BYTES]);
+
+impl Scratch {
+    /// Enough for three operands' tiles.
+    const PLACES: usize = 192;
+
+    /// Room for so many bytes.
+    #[inline(always)]
+    pub(crate) fn new(bytes: usize) -> Self {
+        let lines = bytes.div_ceil(CACHE_LINE_BYTES);
+        let heap = if lines > Self::PLACES { Vec::with_capacity(lines) } else { Vec::new() };
+        Self { place: [MaybeUninit::uninit(); Self::PLACES], heap }
+    }
+
+    /// All of it, to be taken in pieces.
+    #[inline(always)]
+    pub(crate) fn pieces(&mut self) -> Pieces {
+        if self.heap.capacity() > 0 {
+            let lines = self.heap.capacity();
+            Pieces { next: self.heap.as_mut_ptr().cast(), left: lines * CACHE_LINE_BYTES }
+        } else {
+            Pieces { next: self.place.as_mut_ptr().cast(), left: size_of_val(&self.place) }
+        }
+    }
+}
+
+/// What is left of scratch memory.
+pub(crate) struct Pieces {
+    next: *mut u8,
+    left: usize,
+}
+
+impl Pieces {
+    /// The next so many bytes, at a cache line.
+    ///
+    /// # Panics
+    ///
+    /// Where fewer are left: [`Scratch::new`] was asked for too few.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, bytes: usize) -> *mut u8 {
+        let bytes = bytes.next_multiple_of(CACHE_LINE_BYTES);
+        assert!(bytes <= self.left, "scratch memory was sized for all that is taken");
+        let piece = self.next;
+        self.next = piece.wrapping_add(bytes);
+        self.left -= bytes;
+        piece
+    }
+}
+
+/// An inner loop with what is known of it, and where its results go on the way to non-temporal stores.
+pub(crate) struct Emitter<'e> {
+    inner: &'e mut dyn InnerLoop,
+    stores: Stores,
+    prefetch: Operands,
+    level: Level,
+    sizes: SmallVec<usize, { MAX_OPERANDS + 1 }>,
+    copies: Option<usize>,
+    /// Whether the inner loop has non-temporal stores of its own.
+    nontemporal: bool,
+    repeated: Repeated,
+    tile: *mut u8,
+}
+
+impl<'e> Emitter<'e> {
+    /// The bytes of scratch memory that an emitter takes.
+    pub(crate) fn scratch_bytes(strategy: &Strategy, facts: &Facts<'_>) -> usize {
+        let needs = strategy.stores == Stores::NonTemporal && !facts.nontemporal;
+        if needs { NONTEMPORAL_TILE_BYTES } else { 0 }
+    }
+
+    /// # Safety
+    ///
+    /// The scratch memory has [`Self::scratch_bytes`] left, and stays where it is while the emitter is used.
+    pub(crate) unsafe fn new(
+        inner: &'e mut dyn InnerLoop,
+        strategy: &Strategy,
+        scratch: &mut Pieces,
+    ) -> Self {
+        let facts = inner.facts();
+        let bytes = Self::scratch_bytes(strategy, &facts);
+        let tile = if bytes == 0 { std::ptr::null_mut() } else { scratch.take(bytes) };
+        let (sizes, copies) = (SmallVec::from_slice(facts.sizes), facts.copies);
+        let (nontemporal, repeated) = (facts.nontemporal, facts.repeated);
+        let Strategy { stores, prefetch, level, .. } = *strategy;
+        Self { inner, stores, prefetch, level, sizes, copies, nontemporal, repeated, tile }
+    }
+
+    /// The bytes of an element of each array, the result first.
+    #[inline(always)]
+    pub(crate) fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// Does a run.
+    ///
+    /// # Safety
+    ///
+    /// The invariant of [`super::inner_loop`], for a run on which the result is contiguous and operands are contiguous or
+    /// repeat, the latter as [`Facts::repeated`] says.
+    #[inline]
+    pub(crate) unsafe fn run(
+        &mut self,
+        out: *mut u8,
+        ins: &[*const u8],
+        repeated: Operands,
+        len: usize,
+    ) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe {
+            match self.stores {
+                Stores::Cached => self.cached(&Run { out, ins, repeated, prefetch: 0, len }),
+                Stores::NonTemporal => {
+                    self.nontemporal(&Run { out, ins, repeated, prefetch: self.prefetch, len });
+                }
+            }
+        }
+    }
+
+    /// A run with ordinary stores. A long one is cut where vectors of results begin: stores that cross cache lines take
+    /// twice as long.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::run`].
+    #[inline]
+    pub(crate) unsafe fn cached(&mut self, run: &Run<'_>) {
+        let size = self.sizes[0];
+        let off = run.out.addr() % VECTOR_BYTES;
+        let head = (VECTOR_BYTES - off) / size;
+        // SAFETY: the caller keeps the conditions.
+        unsafe {
+            if off == 0
+                || run.len.saturating_mul(size) < ALIGNED_RUN_BYTES
+                || off % size != 0
+                || self.repeated == Repeated::Element
+            {
+                return self.inner.contiguous(run);
+            }
+            self.inner.contiguous(&Run { len: head, ..*run });
+            let ins = self.ins_at(run, head);
+            let (out, len) = (run.out.add(head * size), run.len - head);
+            self.inner.contiguous(&Run { out, ins: &ins[..run.ins.len()], len, ..*run });
+        }
+    }
+
+    /// The operands' pointers `done` elements on.
+    #[inline(always)]
+    fn ins_at(&self, run: &Run<'_>, done: usize) -> [*const u8; MAX_OPERANDS] {
+        let mut at = [std::ptr::null(); MAX_OPERANDS];
+        for (n, (place, &pointer)) in at.iter_mut().zip(run.ins).enumerate() {
+            let moves = run.repeated >> n & 1 == 0;
+            *place = pointer.wrapping_add(if moves { done * self.sizes[n + 1] } else { 0 });
+        }
+        at
+    }
+
+    /// A run with non-temporal stores.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::run`].
+    unsafe fn nontemporal(&mut self, run: &Run<'_>) {
+        let size = self.sizes[0];
+        // SAFETY: the caller keeps the conditions: results are plain data, as the strategy checked; a tile has room for
+        // `count` of them.
+        unsafe {
+            if let Some(operand) = self.copies.filter(|&n| run.repeated >> n & 1 == 0) {
+                return store_nontemporal(self.level, run.out, run.ins[operand], run.len * size);
+            }
+            if self.nontemporal {
+                return self.inner.nontemporal(run);
+            }
+            let whole = NONTEMPORAL_TILE_BYTES / size;
+            // The first tile ends at a cache line.
+            let mut count = (whole - run.out.addr() % CACHE_LINE_BYTES / size).min(run.len);
+            let mut done = 0;
+            while done < run.len {
+                let ins = self.ins_at(run, done);
+                let mut left = run.prefetch;
+                while left != 0 {
+                    let operand = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    ask_ahead(ins[operand], count * self.sizes[operand + 1]);
+                }
+                let ins = &ins[..run.ins.len()];
+                self.inner.contiguous(&Run {
+                    out: self.tile,
+                    ins,
+                    prefetch: 0,
+                    len: count,
+                    ..*run
+                });
+                store_nontemporal(self.level, run.out.add(done * size), self.tile, count * size);
+                done += count;
+                count = whole.min(run.len - done);
+            }
+        }
+    }
+}
+
+/// A block of copies of a repeated operand's element.
+pub(crate) struct RepeatedBlock {
+    block: *mut u8,
+    /// The element that it was filled with, and how many copies.
+    held: (*const u8, usize),
+}
+
+impl RepeatedBlock {
+    pub(crate) fn new(block: *mut u8) -> Self {
+        Self { block, held: (std::ptr::null(), 0) }
+    }
+
+    /// The block with copies of an element, at least as many as a run of `len` reads.
+    ///
+    /// # Safety
+    ///
+    /// The block has room for as many copies as [`super::inner_loop::repeated_block`] says; there is an element of plain
+    /// data of that size, which does not change while the block is used.
+    #[inline]
+    pub(crate) unsafe fn filled(
+        &mut self,
+        element: *const u8,
+        size: usize,
+        len: usize,
+    ) -> *const u8 {
+        let count = len.min(super::inner_loop::repeated_block(size));
+        if self.held.0 != element || self.held.1 < count {
+            // SAFETY: the caller keeps the conditions.
+            unsafe { simulcast_kernels::moves::repeat(size, self.block, element, count) };
+            self.held = (element, count);
+        }
+        self.block
+    }
+}
