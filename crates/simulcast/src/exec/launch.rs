@@ -457,3 +457,116 @@ fn before(nest: &Nest, out: *mut u8) -> Option<usize> {
     let start = out.wrapping_offset(nest.starts()[0]).addr();
     (0..last).all(aligned).then_some(start % CACHE_LINE_BYTES / size)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::closure::Closure;
+    use super::super::strategy::Strategy;
+    use super::*;
+    use crate::layout::partition::Partition;
+
+    /// Every strategy under which a nest may run, but for threads.
+    fn strategies(question: &Question<'_>) -> Vec<Strategy> {
+        let chosen = Strategy::new(question);
+        let rank = question.nest.rank();
+        let with = |shape, stores| Strategy { shape, stores, ..chosen.clone() };
+        let mut all = vec![chosen.clone()];
+        if chosen.shape != Shape::Strided {
+            let last = rank - 1;
+            for stores in [Stores::Cached, Stores::NonTemporal] {
+                all.push(with(chosen.shape, stores));
+                all.extend((0..last).map(|at| with(Shape::Blocked { with: at }, stores)));
+                all.extend(question.tilings().into_iter().map(|shape| with(shape, stores)));
+            }
+        }
+        all
+    }
+
+    fn run<F: FnMut(&u32, &u64) -> u32>(f: F, level: Level, job: &Job<'_>) {
+        let mut inner = Closure::<F, (u32, u64), u32>::new(f, true, false, level);
+        // SAFETY: the arrays of the tests reach every element of their nests.
+        unsafe { execute(&mut inner, job) };
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
+
+        // [E_BROADCAST_ANY_FUNC_3030, E_BROADCAST_ANY_FUNC_3050]
+        #[test]
+        fn every_strategy_writes_the_bits_that_strided_writes(
+            sizes in prop::collection::vec(prop_oneof![1_usize..4, 5_usize..40, 60_usize..70, Just(130)], 1..4),
+            kinds in prop::collection::vec((0_u8..6, 0_u8..6), 3),
+            off in 0_usize..20,
+            order in any::<bool>(),
+        ) {
+            let shape: Vec<usize> = if cfg!(miri) { sizes.iter().map(|size| size % 5 + 1).collect() } else { sizes };
+            let total: usize = shape.iter().product();
+            prop_assume!(total <= 200_000);
+            // Each operand: contiguous, repeated, backwards or with gaps along each axis, or transposed as a whole.
+            let operand = |which: usize| {
+                let transposed = order && which == 1;
+                let mut axes: Vec<usize> = (0..shape.len()).collect();
+                if transposed {
+                    axes.reverse();
+                }
+                let (mut strides, mut step, mut first) = (vec![0; shape.len()], 1_isize, 0_isize);
+                for &axis in axes.iter().rev() {
+                    let kind = if which == 0 { kinds[axis].0 } else { kinds[axis].1 };
+                    match kind {
+                        0 => {}
+                        1 => {
+                            strides[axis] = -step;
+                            first += step * (shape[axis].cast_signed() - 1);
+                            step *= shape[axis].cast_signed();
+                        }
+                        2 => {
+                            strides[axis] = 2 * step;
+                            step *= 2 * shape[axis].cast_signed();
+                        }
+                        _ => {
+                            strides[axis] = step;
+                            step *= shape[axis].cast_signed();
+                        }
+                    }
+                }
+                (strides, step.unsigned_abs(), first)
+            };
+            let ((a, a_len, a_first), (b, b_len, b_first)) = (operand(0), operand(1));
+            let left: Vec<u32> = (0..a_len).map(|n| (n as u32).wrapping_mul(0x9e37_79b9)).collect();
+            let right: Vec<u64> = (0..b_len).map(|n| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let f = |x: &u32, y: &u64| x.wrapping_mul(31) ^ (*y >> 7) as u32;
+            let mut out = vec![1_isize; shape.len()];
+            for at in (1..shape.len()).rev() {
+                out[at - 1] = out[at] * shape[at].cast_signed();
+            }
+            let facts = Facts {
+                sizes: &[4, 4, 8],
+                plain: Operands::MAX,
+                plain_result: true,
+                repeated: Repeated::Block,
+                copies: None,
+                nontemporal: false,
+                prefetches: true,
+                compute_bound: false,
+            };
+            let nest = Nest::new(&shape, &[&out, &a, &b], facts.sizes);
+            let ins = [left[a_first.cast_unsigned()..].as_ptr().cast::<u8>(), right[b_first.cast_unsigned()..].as_ptr().cast()];
+            for level in Level::available() {
+                let question = Question { facts: &facts, nest: &nest, any_order: true, parts: 1, rows_aligned: true, level };
+                let result = |strategy: &Strategy| {
+                    let mut memory = vec![0xdead_beef_u32; total + 40];
+                    let place = memory[off..].as_mut_ptr().cast();
+                    run(f, level, &Job { nest: &nest, strategy, out: place, ins: &ins });
+                    memory
+                };
+                let strided = Strategy { shape: Shape::Strided, stores: Stores::Cached, prefetch: 0, partition: Partition::whole(nest.rank()), level };
+                let expected = result(&strided);
+                for strategy in strategies(&question) {
+                    prop_assert_eq!(&result(&strategy), &expected, "{}", strategy);
+                }
+            }
+        }
+    }
+}

@@ -299,6 +299,26 @@ impl Question<'_> {
             && !self.operands().any(|n| moves(n, false, false) || moves(n, true, false))
     }
 
+    /// Every stretch that tiles may cover: what tests run beside the one that is chosen.
+    #[cfg(test)]
+    pub(crate) fn tilings(&self) -> Vec<Shape> {
+        let (mut all, mut row) = (Vec::new(), self.result_size().cast_signed());
+        for from in (0..self.nest.rank()).rev() {
+            if self.nest.step(from)[0] != row || !self.is_tileable(from) {
+                break;
+            }
+            row *= self.nest.len(from).cast_signed();
+            let (packed, repeated) =
+                (self.set(from, Access::Packed), self.set(from, Access::Repeated));
+            let tiled = |backwards| Shape::Tiled { from, packed, repeated, backwards };
+            all.extend([tiled(false), tiled(packed != 0)]);
+            if from + 1 == self.nest.rank() && packed == 0 {
+                all.push(Shape::Contiguous { repeated });
+            }
+        }
+        all
+    }
+
     /// The operands to prefetch.
     fn prefetch(&self, shape: Shape, stores: Stores) -> Operands {
         let from = match shape {
@@ -407,5 +427,169 @@ impl fmt::Display for Strategy {
             write!(f, "; prefetches operands {}", Numbers(self.prefetch))?;
         }
         write!(f, "; {}; {}", self.partition, self.level.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simulcast_kernels::tuning::LAST_LEVEL_CACHE_BYTES_MAX;
+
+    use super::super::inner_loop::Repeated;
+    use super::*;
+
+    /// Facts of an inner loop on `operands` operands of plain data of that size.
+    fn facts(sizes: &[usize]) -> Facts<'_> {
+        Facts {
+            sizes,
+            plain: Operands::MAX,
+            plain_result: true,
+            repeated: Repeated::Block,
+            copies: None,
+            nontemporal: false,
+            prefetches: false,
+            compute_bound: false,
+        }
+    }
+
+    /// Row-major strides.
+    fn row_major(shape: &[usize]) -> Vec<isize> {
+        let mut strides = vec![1; shape.len()];
+        for at in (1..shape.len()).rev() {
+            strides[at - 1] = strides[at] * shape[at].cast_signed();
+        }
+        strides
+    }
+
+    fn strategy_of(
+        facts: &Facts<'_>,
+        shape: &[usize],
+        operands: &[&[isize]],
+        parts: usize,
+    ) -> Strategy {
+        let out = row_major(shape);
+        let strides: Vec<&[isize]> =
+            [&out[..]].into_iter().chain(operands.iter().copied()).collect();
+        let nest = Nest::new(shape, &strides, facts.sizes);
+        let (any_order, rows_aligned, level) = (true, true, Level::BASELINE);
+        Strategy::new(&Question { facts, nest: &nest, any_order, parts, rows_aligned, level })
+    }
+
+    fn shape_of(sizes: &[usize], shape: &[usize], operands: &[&[isize]]) -> Shape {
+        strategy_of(&facts(sizes), shape, operands, 1).shape
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3030]
+    #[test]
+    fn each_shape_is_chosen_where_the_table_says() {
+        let f32s = &[4, 4, 4];
+        // Contiguous operands of any rank are one run; a row and a column are runs too.
+        assert_eq!(
+            shape_of(f32s, &[50, 40], &[&[40, 1], &[40, 1]]),
+            Shape::Contiguous { repeated: 0 }
+        );
+        assert_eq!(
+            shape_of(f32s, &[50, 400], &[&[400, 1], &[0, 1]]),
+            Shape::Contiguous { repeated: 0 }
+        );
+        assert_eq!(
+            shape_of(f32s, &[50, 400], &[&[400, 1], &[1, 0]]),
+            Shape::Contiguous { repeated: 0b10 }
+        );
+        assert_eq!(shape_of(f32s, &[1000], &[&[1], &[0]]), Shape::Contiguous { repeated: 0b10 });
+        // Rows of a few channels are joined, and the channels packed.
+        let tiled = |packed, backwards| Shape::Tiled { from: 0, packed, repeated: 0, backwards };
+        assert_eq!(shape_of(f32s, &[500, 3], &[&[3, 1], &[0, 1]]), tiled(0b10, false));
+        assert_eq!(shape_of(f32s, &[500], &[&[1], &[2]]), tiled(0b10, false));
+        assert_eq!(
+            shape_of(f32s, &[500], &[&[-1], &[0]]),
+            Shape::Tiled { from: 0, packed: 1, repeated: 0b10, backwards: true }
+        );
+        assert_eq!(shape_of(f32s, &[500], &[&[1], &[-1]]), tiled(0b10, false));
+        // Rows of 256 bytes and more do without packing, where what is packed would change.
+        assert_eq!(
+            shape_of(f32s, &[500, 64], &[&[64, 1], &[1, 0]]),
+            Shape::Contiguous { repeated: 0b10 }
+        );
+        assert_eq!(shape_of(f32s, &[500, 32], &[&[32, 1], &[1, 0]]), tiled(0b10, false));
+        // A transposed operand.
+        assert_eq!(shape_of(f32s, &[300, 200], &[&[1, 300], &[0, 1]]), Shape::Blocked { with: 0 });
+        assert_eq!(
+            shape_of(f32s, &[7, 300, 200], &[&[60_000, 200, 1], &[60_000, 1, 300]]),
+            Shape::Blocked { with: 1 }
+        );
+        // One of short rows that follow each other is packed.
+        assert_eq!(shape_of(f32s, &[300, 20], &[&[1, 300], &[0, 1]]), tiled(0b11, false));
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3030]
+    #[test]
+    fn elements_that_must_not_be_copied_are_read_where_they_are() {
+        let sizes = &[24, 24, 24];
+        let owned = Facts { plain: 0, plain_result: false, ..facts(sizes) };
+        let shape = |operands: &[&[isize]]| strategy_of(&owned, &[50, 400], operands, 1).shape;
+        assert_eq!(shape(&[&[400, 1], &[0, 1]]), Shape::Contiguous { repeated: 0 });
+        assert_eq!(shape(&[&[400, 1], &[1, 0]]), Shape::Strided);
+        assert_eq!(shape(&[&[1, 50], &[0, 1]]), Shape::Strided);
+        // An inner loop that takes a repeated element as it is has no need of a copy.
+        let element = Facts { repeated: Repeated::Element, ..owned };
+        let repeated = strategy_of(&element, &[50, 400], &[&[400, 1], &[1, 0]], 1).shape;
+        assert_eq!(repeated, Shape::Contiguous { repeated: 0b10 });
+    }
+
+    // [E_BROADCAST_ANY_FUNC_3020]
+    #[test]
+    fn stores_are_non_temporal_where_results_outgrow_the_last_level_cache() {
+        let sizes = &[4, 4, 4];
+        let stores =
+            |facts: &Facts<'_>, len: usize| strategy_of(facts, &[len], &[&[1], &[1]], 1).stores;
+        let most = cache_bytes() / 12;
+        assert_eq!(stores(&facts(sizes), most), Stores::Cached);
+        assert_eq!(stores(&facts(sizes), most + 1), Stores::NonTemporal);
+        // What repeats is read once.
+        let outer =
+            |len: usize| strategy_of(&facts(sizes), &[len, len], &[&[1, 0], &[0, 1]], 1).stores;
+        assert_eq!(outer(((cache_bytes() / 4) as f64).sqrt() as usize - 8), Stores::Cached);
+        assert_eq!(outer(((cache_bytes() / 4) as f64).sqrt() as usize + 8), Stores::NonTemporal);
+        let slow = Facts { compute_bound: true, ..facts(sizes) };
+        assert_eq!(stores(&slow, LAST_LEVEL_CACHE_BYTES_MAX), Stores::Cached);
+        let owned = Facts { plain_result: false, ..facts(sizes) };
+        assert_eq!(stores(&owned, LAST_LEVEL_CACHE_BYTES_MAX), Stores::Cached);
+    }
+
+    #[test]
+    fn one_operand_from_memory_beside_several_in_a_cache_is_prefetched() {
+        let sizes = &[4, 4, 4, 4];
+        let len = 2 * LAST_LEVEL_CACHE_BYTES_MAX / (4 * 4096);
+        let rows: [&[isize]; 3] = [&[4096, 1], &[0, 1], &[0, 1]];
+        let large = strategy_of(&facts(sizes), &[len, 4096], &rows, 1);
+        assert_eq!((large.stores, large.prefetch), (Stores::NonTemporal, 0b001));
+        // Not where results stay in the cache.
+        assert_eq!(strategy_of(&facts(sizes), &[10, 4096], &rows, 1).prefetch, 0);
+        // An inner loop that is long asks for all of them.
+        let long = Facts { prefetches: true, ..facts(&[4, 4, 4]) };
+        let both = strategy_of(&long, &[len, 4096], &[&[4096, 1], &[4096, 1]], 1);
+        assert_eq!(both.prefetch, 0b11);
+    }
+
+    #[test]
+    fn a_strategy_says_what_it_is() {
+        let sizes = &[4, 4, 4];
+        let text = |shape: &[usize], operands: &[&[isize]], parts| {
+            strategy_of(&facts(sizes), shape, operands, parts).to_string()
+        };
+        let row: [&[isize]; 2] = [&[400, 1], &[0, 1]];
+        assert_eq!(text(&[50, 400], &row, 1), "contiguous; 1 part; baseline");
+        assert_eq!(
+            text(&[500, 3], &[&[3, 1], &[0, 1]], 4),
+            "tiled from loop 0, packs operands 1; 4 parts (4 x 1); baseline"
+        );
+        let transposed: [&[isize]; 2] = [&[1, 4096], &[0, 1]];
+        let level = "prefetches";
+        let blocked = text(&[4096, 4096], &transposed, 32);
+        assert_eq!(
+            blocked,
+            "blocked over loop 0 and the innermost; non-temporal stores; 32 parts (4 x 8); baseline"
+        );
+        assert!(!blocked.contains(level));
     }
 }
