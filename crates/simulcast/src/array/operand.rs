@@ -130,7 +130,7 @@ macro_rules! operands {
 
             #[inline(always)]
             fn fit(&self) -> bool {
-                fit([$(self.$index.sizes()),*])
+                fit(&[$(self.$index.sizes()),*])
             }
 
             #[inline(always)]
