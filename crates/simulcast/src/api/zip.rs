@@ -25,6 +25,8 @@
 //!   reading, and the compiler refuses both at once.
 //! - Where a closure panics, every result that was written is dropped exactly once; an output of
 //!   the caller's holds values all the same, old or new.
+//! - Closures see the elements themselves, or bit-equal copies of plain numbers; `update` changes the elements of an array
+//!   where they are.
 //! - In which order elements are visited is said only for `fold`, which goes in row-major order.
 
 use std::fmt;
@@ -36,7 +38,7 @@ use simulcast_core::{BroadcastError, Rule};
 
 use crate::api::view::or_panic;
 use crate::array::operand::{CommonDim, Operand, Operands};
-use crate::exec::closure::Closure;
+use crate::exec::closure::{Closure, Update};
 use crate::exec::inner_loop::InnerLoop;
 use crate::exec::launch::{Source, Work};
 use crate::exec::strategy::Strategy;
@@ -319,6 +321,43 @@ macro_rules! zips {
                 self.with_source(|source| source.assign(Work::Here(&mut inner), out))
             }
 
+            /// Changes every element of `x` in place, beside the operands' elements, which stretch to its shape.
+            ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::zip;
+            ///
+            /// let mut x = array![[1.0, 2.0], [3.0, 4.0]];
+            /// zip((&array![10.0, 20.0], &array![[1.0], [2.0]])).update(&mut x, |x, row, column| *x = *x * column - row);
+            /// assert_eq!(x, array![[-9.0, -18.0], [-4.0, -12.0]]);
+            /// ```
+            ///
+            /// # Panics
+            ///
+            /// Where the operands do not broadcast to the shape of `x`.
+            #[track_caller]
+            pub fn update<X, E: Dimension>(
+                &self,
+                x: &mut ArrayRef<X, E>,
+                f: impl FnMut(&mut X, $(&$name::Elem),*),
+            ) {
+                or_panic(self.try_update(x, f));
+            }
+
+            /// [`update`](Self::update) without the panic.
+            ///
+            /// # Errors
+            ///
+            /// Where the operands do not broadcast to the shape of `x`, which never stretches.
+            pub fn try_update<X, E: Dimension>(
+                &self,
+                x: &mut ArrayRef<X, E>,
+                f: impl FnMut(&mut X, $(&$name::Elem),*),
+            ) -> Result<(), BroadcastError> {
+                let mut inner = Update::<_, ($($name::Elem,)*), X>::new(f, self.level);
+                self.with_source(|source| source.assign(Work::Here(&mut inner), x))
+            }
+
             /// Calls the closure for every element of the result, in any order.
             pub fn for_each(&self, f: impl FnMut($(&$name::Elem),*)) {
                 let mut inner = Closure::<_, ($($name::Elem,)*), ()>::new(f, false, false, self.level);
@@ -398,6 +437,24 @@ macro_rules! zips {
                     run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, true, moves, level));
                 };
                 self.with_source(|source| source.assign(Work::Parts(&make, self.threads), out))
+            }
+
+            /// [`update`](Self::update) on several threads.
+            ///
+            /// # Panics
+            ///
+            /// Where the operands do not broadcast to the shape of `x`.
+            #[track_caller]
+            pub fn par_update<X: Send, E: Dimension>(
+                &self,
+                x: &mut ArrayRef<X, E>,
+                f: impl Fn(&mut X, $(&$name::Elem),*) + Sync,
+            ) {
+                let level = self.level;
+                let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
+                    run(&mut Update::<_, ($($name::Elem,)*), X>::new(&f, level));
+                };
+                or_panic(self.with_source(|source| source.assign(Work::Parts(&make, self.threads), x)));
             }
 
             /// [`for_each`](Self::for_each) on several threads.

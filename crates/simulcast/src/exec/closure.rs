@@ -27,16 +27,16 @@ pub(crate) struct Closure<F, T, R> {
     types: PhantomData<fn(T) -> R>,
 }
 
+/// Where an element of the output is: one without a size has any aligned place.
+#[inline(always)]
+fn place<R>(out: *mut u8) -> *mut R {
+    if size_of::<R>() == 0 { std::ptr::NonNull::dangling().as_ptr() } else { out.cast() }
+}
+
 impl<F, T, R> Closure<F, T, R> {
     #[inline(always)]
     pub(crate) fn new(f: F, assign: bool, copies: bool, level: Level) -> Self {
         Self { f, assign, copies, level, written: 0, types: PhantomData }
-    }
-
-    /// Where a result goes: one without a size has any aligned place.
-    #[inline(always)]
-    fn place(out: *mut u8) -> *mut R {
-        if size_of::<R>() == 0 { std::ptr::NonNull::dangling().as_ptr() } else { out.cast() }
     }
 
     /// Writes a result.
@@ -106,7 +106,7 @@ macro_rules! closure {
                     let block = block.into_iter().fold(whole, usize::min);
                     $(let step = if run.repeated >> $index & 1 == 1 { 0 } else { 1 };
                     let $value = (run.ins[$index].cast::<$name>(), step);)*
-                    let out = Self::place(run.out);
+                    let out = place::<R>(run.out);
                     let mut done = 0;
                     while done < run.len {
                         let len = block.min(run.len - done);
@@ -170,7 +170,7 @@ macro_rules! closure {
                         // SAFETY: the pointers reach `len` elements along their steps, by the invariant of `inner_loop`.
                         unsafe {
                             let value = (self.f)($(&*ins[$index].offset(at * steps[$index + 1]).cast::<$name>()),*);
-                            Self::put(Self::place(out.wrapping_offset(at * steps[0])), value, self.assign, &mut self.written);
+                            Self::put(place::<R>(out.wrapping_offset(at * steps[0])), value, self.assign, &mut self.written);
                         }
                     }
                 }
@@ -183,6 +183,109 @@ macro_rules! closure {
     };
 }
 
+/// A closure that changes elements of type `X` in place, beside elements of the types in `T`.
+pub(crate) struct Update<F, T, X> {
+    f: F,
+    level: Level,
+    types: PhantomData<fn(&mut X, T)>,
+}
+
+impl<F, T, X> Update<F, T, X> {
+    #[inline(always)]
+    pub(crate) fn new(f: F, level: Level) -> Self {
+        Self { f, level, types: PhantomData }
+    }
+}
+
+macro_rules! update {
+    ($count:literal: $($name:ident $value:ident $index:tt),*) => {
+        impl<X, $($name,)* Func: FnMut(&mut X, $(&$name),*)> Update<Func, ($($name,)*), X> {
+            /// A run, block after block where an operand repeats.
+            ///
+            /// # Safety
+            ///
+            /// As [`InnerLoop::contiguous`].
+            #[inline(always)]
+            unsafe fn blocks(&mut self, run: &Run<'_>) {
+                let whole = run.len.max(1);
+                let block = [$(if run.repeated >> $index & 1 == 1 {
+                    repeated_block(size_of::<$name>())
+                } else {
+                    whole
+                }),*];
+                let block = block.into_iter().fold(whole, usize::min);
+                $(let step = if run.repeated >> $index & 1 == 1 { 0 } else { 1 };
+                let $value = (run.ins[$index].cast::<$name>(), step);)*
+                let mut done = 0;
+                while done < run.len {
+                    let len = block.min(run.len - done);
+                    // SAFETY: the invariant of `inner_loop` gives contiguous operands `run.len` elements and repeated ones a
+                    // block, and output memory that nothing else refers to, which holds values.
+                    unsafe {
+                        let all = slice::from_raw_parts_mut(place::<X>(run.out).add(done), len);
+                        $(let $value = slice::from_raw_parts($value.0.add($value.1 * done), len);)*
+                        for at in 0..len {
+                            (self.f)(all.get_unchecked_mut(at), $($value.get_unchecked(at)),*);
+                        }
+                    }
+                    done += len;
+                }
+            }
+
+            compiled_for_levels! {
+                /// [`Self::blocks`], compiled for AVX2.
+                ///
+                /// # Safety
+                ///
+                /// As there, and the machine has AVX2.
+                unsafe fn blocks_avx2(&mut self, run: &Run<'_>) {
+                    // SAFETY: the caller keeps the conditions.
+                    unsafe { self.blocks(run) }
+                }
+            }
+        }
+
+        // SAFETY: the facts are those of the element types; the elements of the output hold values before and after.
+        unsafe impl<X, $($name,)* Func: FnMut(&mut X, $(&$name),*)> InnerLoop for Update<Func, ($($name,)*), X> {
+            fn facts(&self) -> Facts<'_> {
+                Facts {
+                    sizes: const { &[if size_of::<X>() == 0 { 1 } else { size_of::<X>() }, $(size_of::<$name>()),*] },
+                    plain: 0 $(| Operands::from(is_plain::<$name>()) << $index)*,
+                    // Elements are changed where they are: they must not come from a tile.
+                    plain_result: false,
+                    repeated: Repeated::Block,
+                    copies: None,
+                    nontemporal: false,
+                    prefetches: false,
+                    compute_bound: false,
+                }
+            }
+
+            unsafe fn contiguous(&mut self, run: &Run<'_>) {
+                // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
+                unsafe {
+                    match self.level.kind() {
+                        Kind::Baseline => self.blocks(run),
+                        #[cfg(target_arch = "x86_64")]
+                        Kind::Avx2 | Kind::Avx512 => self.blocks_avx2(run),
+                    }
+                }
+            }
+
+            unsafe fn strided(&mut self, out: *mut u8, ins: &[*const u8], steps: &[isize], len: usize) {
+                let steps: [isize; $count + 1] = std::array::from_fn(|array| steps[array]);
+                for at in 0..len.cast_signed() {
+                    // SAFETY: the pointers reach `len` elements along their steps, by the invariant of `inner_loop`.
+                    unsafe {
+                        let element = &mut *place::<X>(out.wrapping_offset(at * steps[0]));
+                        (self.f)(element, $(&*ins[$index].offset(at * steps[$index + 1]).cast::<$name>()),*);
+                    }
+                }
+            }
+        }
+    };
+}
+
 closure!(1: A a 0);
 closure!(2: A a 0, B b 1);
 closure!(3: A a 0, B b 1, C c 2);
@@ -191,3 +294,12 @@ closure!(5: A a 0, B b 1, C c 2, D d 3, E e 4);
 closure!(6: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5);
 closure!(7: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6);
 closure!(8: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6, H h 7);
+
+update!(1: A a 0);
+update!(2: A a 0, B b 1);
+update!(3: A a 0, B b 1, C c 2);
+update!(4: A a 0, B b 1, C c 2, D d 3);
+update!(5: A a 0, B b 1, C c 2, D d 3, E e 4);
+update!(6: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5);
+update!(7: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6);
+update!(8: A a 0, B b 1, C c 2, D d 3, E e 4, F f_ 5, G g 6, H h 7);

@@ -121,7 +121,6 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
     let steps = if packed == 0 { len } else { (tile_bytes / widest / inner).max(1) };
     let steps = if nontemporal { lines.fit(steps) } else { steps };
 
-    // A tile at the end may have a few more steps than others.
     let room = |n: usize| room(nest, from, n, sizes[n + 1], steps, inner);
     let in_blocks = if facts.repeated == Repeated::Block { repeated } else { 0 };
     let block_bytes =
