@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use simulcast_core::{Dim, Dims, Level, RuleKind, ShapeText, tuple};
+use simulcast_core::{Dim, Dims, Level, RuleKind, ShapeText, format_shape};
 
 /// The folder `conformance/`, seen from a crate of this workspace.
 pub(crate) fn folder() -> PathBuf {
@@ -108,7 +108,7 @@ impl fmt::Display for Question {
             write!(f, ", axis {axis}")?;
         }
         if let Some(shape) = &self.shape {
-            write!(f, " to {}", tuple(shape))?;
+            write!(f, " to {}", format_shape(shape))?;
         }
         match self.rule {
             RuleKind::Axes => write!(f, ", broadcast axes {:?}", self.axes),
@@ -130,7 +130,7 @@ impl Question {
             axis: axis.transpose()?.map(|axis| axis as isize),
             shape: shape.map(numbers).transpose()?,
             axes: axes.map_or(Ok(Vec::new()), numbers)?,
-            level: line.get("level").and_then(Value::as_str).and_then(Level::from_name),
+            level: line.get("level").and_then(Value::as_str).and_then(|name| name.parse().ok()),
             shapes: shapes.iter().map(dims).collect::<Result<_, _>>()?,
         })
     }

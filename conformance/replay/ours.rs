@@ -1,7 +1,7 @@
 //! What the core says to the same questions.
 
 use simulcast_core::{
-    Dim, Dims, OwnedRule, Plan, Policy, elements, resolve, resolve_dims, resolve_into,
+    Dim, Dims, OwnedRule, Parts, Plan, Policy, elements, resolve, resolve_dims, resolve_into,
 };
 
 use crate::data::{Answer, Lists, Question};
@@ -10,18 +10,20 @@ use crate::data::{Answer, Lists, Question};
 /// axes accepts.
 fn rule(question: &Question) -> Option<OwnedRule> {
     let axes = question.axes.iter().map(|&axis| usize::try_from(axis).ok());
-    Some(OwnedRule {
-        kind: question.rule,
-        axis: question.axis,
-        shape: question.shape.clone().unwrap_or_default(),
-        axes: axes.collect::<Option<_>>()?,
-    })
+    let axes: Vec<usize> = axes.collect::<Option<_>>()?;
+    let takes = question.rule.parameters();
+    let shape = takes.shape.map(|_| question.shape.clone().unwrap_or_default());
+    let (labels, axes) = (takes.labels.then(|| axes.clone()), takes.axes.map(|_| axes));
+    OwnedRule::from_parts(
+        question.rule,
+        Parts { axis: question.axis.filter(|_| takes.axis), shape, axes, labels },
+    )
 }
 
 /// The answer of the core. The three ways to ask it must agree.
 pub(crate) fn answer(question: &Question) -> Answer {
     let Some(rule) = rule(question) else { return Answer::Refused };
-    let rule = rule.rule();
+    let rule = rule.as_rule();
     match question.sizes() {
         Some(sizes) => {
             let mut buffer = [0; 64];
@@ -53,7 +55,7 @@ pub(crate) fn answer(question: &Question) -> Answer {
 /// The plan, where all sizes are known and the rule accepts them.
 pub(crate) fn plan(question: &Question) -> Option<Plan> {
     let sizes = question.sizes()?;
-    resolve(rule(question)?.rule(), &sizes).ok()
+    resolve(rule(question)?.as_rule(), &sizes).ok()
 }
 
 fn plain(dims: &Dims) -> Dims {
@@ -82,7 +84,7 @@ fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 pub(crate) fn from(plan: &Plan) -> Lists {
     let offset =
         |operand: usize, index: &Vec<usize>| plan.offset(operand, index).unwrap_or(usize::MAX);
-    (0..plan.operands())
+    (0..plan.operand_count())
         .map(|operand| indices(plan.shape()).map(|index| offset(operand, &index) as i64).collect())
         .collect()
 }
@@ -90,7 +92,7 @@ pub(crate) fn from(plan: &Plan) -> Lists {
 /// The gradient of each operand where the result's is 0, 1, 2, ...: a sum over `sum_axes`, then a
 /// reshape.
 pub(crate) fn sums(plan: &Plan) -> Lists {
-    (0..plan.operands())
+    (0..plan.operand_count())
         .map(|operand| {
             let summed = plan.sum_axes(operand).unwrap_or_default();
             let kept: Vec<usize> =

@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use simulcast_core::{Action, OwnedRule, Policy, RuleKind, resolve, resolve_into};
+use simulcast_core::{Action, OwnedRule, Parts, Policy, RuleKind, resolve, resolve_into};
 use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
 
 #[derive(Arbitrary, Debug)]
@@ -28,14 +28,21 @@ fuzz_target!(|input: Input| {
         axis = axis.map(|axis| axis % 6);
     }
     let kind = RuleKind::ALL[usize::from(kind) % RuleKind::ALL.len()];
-    let rule = OwnedRule { kind, axis, shape, axes };
-    let (rank, rule) = (rule.shape.len(), rule.rule());
+    let takes = kind.parameters();
+    let parts = Parts {
+        axis: axis.filter(|_| takes.axis),
+        shape: takes.shape.map(|_| shape),
+        axes: takes.axes.map(|_| axes.clone()),
+        labels: takes.labels.then_some(axes),
+    };
+    let rule = OwnedRule::from_parts(kind, parts).expect("its own parameters");
+    let (rank, rule) = (rule.target().map_or(0, <[_]>::len), rule.as_rule());
     let mut out = vec![0; rank + shapes.iter().map(Vec::len).sum::<usize>()];
     let plain = resolve_into(rule, &shapes, &mut out).map(<[_]>::to_vec);
     match resolve(rule, &shapes) {
         Ok(plan) => {
             assert_eq!(plain.as_deref(), Ok(plan.shape()));
-            for operand in 0..plan.operands() {
+            for operand in 0..plan.operand_count() {
                 let strides = vec![-7; shapes[operand].len()];
                 let strides = plan.strides(operand, &strides).expect("strides");
                 assert_eq!(strides.len(), plan.shape().len());

@@ -4,7 +4,9 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use simulcast_core::{Dim, Dims, Interval, Names, Rule, Symbol, resolve, resolve_dims};
+use simulcast_core::{
+    Dim, Dims, Interval, Names, Parts, Rule, RuleKind, Symbol, resolve, resolve_dims,
+};
 use simulcast_explain::{Subject, TextOptions, json, svg, text};
 
 #[derive(Arbitrary, Debug)]
@@ -25,7 +27,9 @@ struct Input {
 
 fuzz_target!(|input: Input| {
     let range = |lo: u8, hi: Option<u8>| {
-        Interval::new(usize::from(lo % 5), hi.map(|hi| usize::from(hi % 5)))
+        let (lo, hi) = (usize::from(lo % 5), hi.map(|hi| usize::from(hi % 5)));
+        // An end before the beginning is exchanged with it.
+        Interval::new(lo, hi).or_else(|| Interval::new(hi?, Some(lo))).unwrap_or(Interval::UNKNOWN)
     };
     let name = |symbol: u8| ["n", "m", "k", "l"][usize::from(symbol % 4)];
     let dim = |part: &Part| match *part {
@@ -46,14 +50,18 @@ fuzz_target!(|input: Input| {
         })
         .collect();
     let axis = input.axis.map(isize::from);
-    let rule = match input.rule % 6 {
-        0 => Rule::Exact,
-        1 => Rule::Unidirectional,
-        2 => Rule::Pdpd { axis },
-        3 => Rule::Paddle { axis },
-        4 => Rule::Bidirectional { target: &[2, 1, 3] },
-        _ => Rule::Numpy,
+    // Every rule; lists of axes are short, so that they fit now and then.
+    let kind = RuleKind::ALL[usize::from(input.rule) % RuleKind::ALL.len()];
+    let takes = kind.parameters();
+    let list: Vec<usize> = input.sizes.iter().map(|axis| usize::from(axis % 4)).collect();
+    let count = usize::from(input.rule >> 5) % 4;
+    let parts = Parts {
+        axis: axis.filter(|_| takes.axis),
+        shape: takes.shape.map(|_| &[2, 1, 3][..]),
+        axes: takes.axes.map(|_| &list[..count]),
+        labels: takes.labels.then_some(&list[..]),
     };
+    let rule = Rule::from_parts(kind, parts).expect("its own parameters");
     let names = Names::default();
     match resolve_dims(rule, &shapes) {
         Ok(plan) => {

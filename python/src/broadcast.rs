@@ -50,12 +50,12 @@ fn known<'py>(
     sizes: &[&[usize]],
 ) -> PyResult<Bound<'py, PyTuple>> {
     let mut buffer = [0; AXES];
-    let fail = |refusal| Err(refused(py, &BroadcastError::new(rule.rule(), sizes, refusal)));
-    match resolve_into(rule.rule(), sizes, &mut buffer) {
+    let fail = |refusal| Err(refused(py, &BroadcastError::new(rule.as_rule(), sizes, refusal)));
+    match resolve_into(rule.as_rule(), sizes, &mut buffer) {
         Ok(shape) if fits(shape) => tuple(py, shape),
         Ok(_) => fail(Refusal::Overflow),
         // More axes than an array has are still a shape.
-        Err(_) => match resolve(rule.rule(), sizes) {
+        Err(_) => match resolve(rule.as_rule(), sizes) {
             Ok(plan) if fits(plan.shape()) => tuple(py, plan.shape()),
             Ok(_) => fail(Refusal::Overflow),
             Err(error) => Err(refused(py, &error)),
@@ -70,7 +70,7 @@ fn fits(shape: &[usize]) -> bool {
 
 /// The result of shapes that are not all known: `None` where the core cannot say the size.
 fn unknown<'py>(py: Python<'py>, rule: &OwnedRule, dims: &[Dims]) -> PyResult<Bound<'py, PyTuple>> {
-    let plan = resolve_dims(rule.rule(), dims).map_err(|error| refused(py, &error))?;
+    let plan = resolve_dims(rule.as_rule(), dims).map_err(|error| refused(py, &error))?;
     let dims = plan.shape().dims().unwrap_or_default();
     PyTuple::new(py, dims.iter().map(simulcast_core::Dim::size))
 }
@@ -106,13 +106,14 @@ pub(crate) fn broadcast_to<'py>(
     let shape = shape.map(read_shape).transpose()?;
     let rule = Rule::read(rule)?.positional()?;
     let own = array.shape();
-    let result = match (&shape, rule.kind) {
+    let result = match (&shape, rule.kind()) {
         (Some(target), RuleKind::Numpy) => shown(array, CoreRule::To { target }, &[own], 0),
         _ => {
             let (plan, operand) = onto(py, &rule, shape.as_deref(), own, |error| error)?;
-            let shapes: Vec<_> =
-                (0..plan.operands()).map(|m| plan.operand_shape(m).unwrap_or_default()).collect();
-            shown(array, plan.owned_rule().rule(), &shapes, operand)
+            let shapes: Vec<_> = (0..plan.operand_count())
+                .map(|m| plan.operand_shape(m).unwrap_or_default())
+                .collect();
+            shown(array, plan.rule().as_rule(), &shapes, operand)
         }
     }?;
     policies::observe_view(py, "broadcast_to", own, &result)?;
@@ -128,26 +129,26 @@ pub(crate) fn onto(
     told: impl Fn(BroadcastError) -> BroadcastError,
 ) -> PyResult<(Plan, usize)> {
     let fail = |error: BroadcastError| refused(py, &told(error));
-    let (plan, operand) = match (rule.kind, rule.kind.operands(), target) {
+    let (plan, operand) = match (rule.kind(), rule.kind().arity(), target) {
         (RuleKind::Numpy, _, Some(target)) => {
             (resolve(CoreRule::To { target }, &[own]).map_err(fail)?, 0)
         }
-        (_, Some(1), _) => (resolve(rule.rule(), &[own]).map_err(fail)?, 0),
-        (_, _, Some(target)) => (resolve(rule.rule(), &[target, own]).map_err(fail)?, 1),
+        (_, Some(1), _) => (resolve(rule.as_rule(), &[own]).map_err(fail)?, 0),
+        (_, _, Some(target)) => (resolve(rule.as_rule(), &[target, own]).map_err(fail)?, 1),
         (kind, _, None) => {
             return Err(PyTypeError::new_err(format!("under rule {kind} a shape must be given")));
         }
     };
     if let Some(target) = target
         && plan.shape() != target
-        && rule.kind != RuleKind::Bidirectional
+        && rule.kind() != RuleKind::Bidirectional
     {
         // The rule asks for more than the target; say where, as far as NumPy's rule can.
         resolve(CoreRule::To { target }, &[plan.shape()]).map_err(fail)?;
         return Err(PyValueError::new_err(format!(
             "rule {rule} gives {}, not {}",
-            simulcast_core::tuple(plan.shape()),
-            simulcast_core::tuple(target)
+            simulcast_core::format_shape(plan.shape()),
+            simulcast_core::format_shape(target)
         )));
     }
     Ok((plan, operand))
@@ -201,12 +202,12 @@ pub(crate) fn broadcast_arrays<'py>(
     policies::observe(py, "broadcast_arrays", &rule, &shapes)?;
     let rule = rule.positional()?;
     if read.is_empty() {
-        resolve(rule.rule(), &shapes).map_err(|error| refused(py, &error))?;
+        resolve(rule.as_rule(), &shapes).map_err(|error| refused(py, &error))?;
     }
     let views: Vec<_> = read
         .iter()
         .enumerate()
-        .map(|(operand, array)| shown(array, rule.rule(), &shapes, operand))
+        .map(|(operand, array)| shown(array, rule.as_rule(), &shapes, operand))
         .collect::<PyResult<_>>()?;
     PyTuple::new(py, views)
 }
@@ -234,7 +235,7 @@ pub(crate) fn layout<'py>(
             (plan, operand..operand + 1)
         }
         _ => {
-            let plan = resolve(rule.rule(), &shapes).map_err(|error| refused(py, &error))?;
+            let plan = resolve(rule.as_rule(), &shapes).map_err(|error| refused(py, &error))?;
             (plan, 0..shapes.len())
         }
     };

@@ -10,7 +10,6 @@ use simulcast::{
     AnyView, Builder, DType, Laying, Literal, Op, Program, ProgramError, Promotion, Type, compose,
     literal_as, vjp_by, vjp_clip_by,
 };
-use simulcast_core::RuleKind;
 
 use crate::dtypes;
 use crate::errors::failed;
@@ -186,7 +185,7 @@ pub(crate) fn vjp<'py>(
     settle(op, &mut read)?;
     let (views, grads) = (views(&read)?, views(&grad)?);
     // Numbers fit everywhere, but where each operand has names.
-    let named = rule.owned.kind == RuleKind::Named;
+    let named = rule.is_named();
     let is_number = |n: usize| !named && matches!(read[n], Operand::Scalar(..));
     let numbers = (0..read.len()).fold(0, |bits, n| bits | usize::from(is_number(n)) << n);
     let laid = (0..read.len()).filter(|&n| rule == Rule::NUMPY || !is_number(n));
@@ -195,7 +194,7 @@ pub(crate) fn vjp<'py>(
         policies::observe(py, &name, &rule, &shapes)?;
     }
     let rule = rule.positional()?;
-    let laying = Laying { rule: rule.rule(), numbers };
+    let laying = Laying { rule: rule.as_rule(), numbers };
     let low = objects.get(1).is_some_and(|own| !own.is_none());
     let made = py.detach(|| match name.as_str() {
         "clip" => {

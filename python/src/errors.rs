@@ -7,9 +7,9 @@ use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simulcast::{Diagnostic, Literal, ProgramError, ProgramErrorKind, TypeError, TypeErrorKind};
-use simulcast_core::{BroadcastError, Dims, Finding, Names, Refusal};
+use simulcast_core::{BroadcastError, Dims, Finding, Fix, Names, Refusal};
 
-use crate::shapes::dims_tuple;
+use crate::shapes::{dims_tuple, tuple};
 
 mod class {
     pyo3::import_exception!(simulcast._errors, BroadcastError);
@@ -28,15 +28,14 @@ fn refused_as(py: Python<'_>, error: &BroadcastError, message: String) -> PyErr 
     if *error.refusal() == Refusal::Memory {
         return PyMemoryError::new_err(error.to_string());
     }
-    let suggestions = error.fixes().iter().map(|fix| fix.describe(error.names())).collect();
     let about = About {
         code: error.code(),
         axis: error.axis(),
         operands: error.operands(),
         shapes: error.shapes(),
         names: error.names(),
-        rule: error.owned_rule().to_string(),
-        suggestions,
+        rule: error.rule().to_string(),
+        fixes: error.fixes(),
     };
     about.raise(py, message)
 }
@@ -102,10 +101,9 @@ pub(crate) fn denied(
     names: &Names,
     rule: String,
 ) -> PyErr {
-    let suggestions: Vec<String> = finding.fixes.iter().map(|fix| fix.describe(names)).collect();
     let mut message = finding.to_string();
-    if let Some(first) = suggestions.first() {
-        message = format!("{message}; help: {first}");
+    if let Some(first) = finding.fixes.first() {
+        message = format!("{message}; help: {}", first.describe(names));
     }
     let about = About {
         code: finding.code.as_str(),
@@ -114,7 +112,7 @@ pub(crate) fn denied(
         shapes,
         names,
         rule,
-        suggestions,
+        fixes: &finding.fixes,
     };
     about.raise(py, message)
 }
@@ -127,7 +125,7 @@ struct About<'a> {
     shapes: &'a [Dims],
     names: &'a Names,
     rule: String,
-    suggestions: Vec<String>,
+    fixes: &'a [Fix],
 }
 
 impl About<'_> {
@@ -149,7 +147,14 @@ impl About<'_> {
         data.set_item("shapes", PyTuple::new(py, shapes)?)?;
         data.set_item("names", PyTuple::new(py, names)?)?;
         data.set_item("rule", self.rule)?;
-        data.set_item("suggestions", PyTuple::new(py, self.suggestions)?)?;
+        let class = py.import("simulcast._errors")?.getattr("Fix")?;
+        let fix = |fix: &Fix| {
+            let shape = fix.shape().map(|shape| tuple(py, shape)).transpose()?;
+            let (text, expression) = (fix.describe(self.names), fix.expression(self.names));
+            class.call1((text, expression, shape, tuple(py, fix.result())?))
+        };
+        let fixes = self.fixes.iter().map(fix).collect::<PyResult<Vec<_>>>()?;
+        data.set_item("suggestions", PyTuple::new(py, fixes)?)?;
         Ok(data)
     }
 }

@@ -6,11 +6,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::Value;
-use simulcast_core::{Finding as CoreFinding, FindingCode, Names, OwnedRule, ShapeText};
-use simulcast_explain::{Outcome, Subject, TextOptions, fragment, json, page, shown, svg, text};
+use simulcast_core::{
+    Finding as CoreFinding, FindingCode, Names, Outcome, OwnedRule, Policy, PolicyError, ShapeText,
+};
+use simulcast_explain::{Subject, TextOptions, fragment, json, page, svg, text};
 
 use crate::rules::Rule;
-use crate::shapes::{dims_tuple, operand_object, read_operand, tuple};
+use crate::shapes::{dims_tuple, operand_object, read_operand};
 
 /// What is asked, as it is asked again of what was pickled: operands, what they are called, the rule.
 #[derive(PartialEq, Eq, Hash)]
@@ -36,7 +38,7 @@ impl Request {
     ) -> PyResult<Self> {
         let asked = Rule::read(rule)?;
         let rule = asked.clone();
-        let by_name = rule.owned.kind == simulcast_core::RuleKind::Named;
+        let by_name = rule.is_named();
         let (mut shapes, mut names) = (Vec::new(), Names::default());
         let read = operands.iter().map(|operand| read_operand(&operand));
         let mut read: Vec<ShapeText> = read.collect::<PyResult<_>>()?;
@@ -100,8 +102,8 @@ impl Finding {
         axes: Vec<usize>,
         suggestions: Vec<String>,
     ) -> PyResult<Self> {
-        let known = FindingCode::from_text(code)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no finding {code:?}")))?;
+        let known: FindingCode =
+            code.parse().map_err(|error: PolicyError| PyValueError::new_err(error.to_string()))?;
         Ok(Self { code: known.as_str(), message, operands, axes, suggestions })
     }
 
@@ -143,7 +145,7 @@ impl Hash for Explanation {
 
 impl Explanation {
     fn subject(&self) -> Subject<'_> {
-        self.outcome.subject(&self.names, &self.findings)
+        Subject::of(&self.outcome, &self.names, &self.findings)
     }
 }
 
@@ -173,7 +175,7 @@ pub(crate) fn explain(
     rule: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Explanation> {
     let Request { question, names, outcome, .. } = Request::read(operands, rule, names)?;
-    let findings = outcome.judge(&shown(), &names).unwrap_or_default().warned;
+    let findings = outcome.judge(&Policy::for_explanations(), &names).unwrap_or_default().warned;
     Ok(Explanation { question, outcome, names, findings })
 }
 
@@ -183,11 +185,7 @@ impl Explanation {
     /// where there is no result, or its rank is not known.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match &self.outcome {
-            Outcome::Plan(plan) => tuple(py, plan.shape()).map(Some),
-            Outcome::Symbolic(plan) => dims_tuple(py, plan.shape()),
-            Outcome::Error(_) => Ok(None),
-        }
+        self.outcome.shape().map_or(Ok(None), |shape| dims_tuple(py, &shape))
     }
 
     /// What is suspicious about the broadcast.

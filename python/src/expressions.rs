@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use simulcast::{
-    Casting, DType, Diagnostic, Expr, ExprKind, ExprNode, Literal, ProgramError, Promotion,
+    AxisPattern, Casting, DType, Diagnostic, Expr, ExprKind, ExprNode, Literal, ProgramError,
+    Promotion,
 };
 
 use crate::dense;
@@ -160,7 +161,12 @@ impl Expression {
                 ExprKind::Clip(..) => ("clip", py.None().into_bound(py)),
                 ExprKind::Cast(dtype, _) => ("cast", dtypes::object(py, *dtype)?),
                 ExprKind::Index(_, pattern) => {
-                    let pattern = pattern.iter().map(|axis| format!("{axis:?}"));
+                    // Names that Python knows, whatever the variants are called.
+                    let pattern = pattern.iter().map(|axis| match axis {
+                        AxisPattern::Keep => "keep",
+                        AxisPattern::New => "new",
+                        AxisPattern::Rest => "rest",
+                    });
                     ("index", PyTuple::new(py, pattern.collect::<Vec<_>>())?.into_any())
                 }
                 ExprKind::Transpose(_, axes) => ("transpose", axes.clone().into_pyobject(py)?),
@@ -392,7 +398,7 @@ impl<'py> Call<'_, 'py> {
         let told: Vec<(&str, DType, &[usize])> =
             names.iter().zip(&views).map(|(name, v)| (*name, v.dtype(), v.shape())).collect();
         let fail = |error: ProgramError| {
-            let shown = Diagnostic::new(expr, error, &told, rule.rule(), Promotion::Numpy);
+            let shown = Diagnostic::new(expr, error, &told, rule.as_rule(), Promotion::Numpy);
             diagnosed(py, expr.text(), &shown)
         };
         let typed: Vec<(&str, DType)> =
@@ -403,12 +409,12 @@ impl<'py> Call<'_, 'py> {
         let given: Vec<&str> = numbers.iter().map(|(name, _)| *name).collect();
         self.observe(expr, &told, &given)?;
         let program = &compiled.program;
-        let run = program.on(&views).rule(rule.rule());
+        let run = program.on(&views).rule(rule.as_rule());
         let Some(target) = target else {
             return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any());
         };
         for exponents in &compiled.exponents {
-            let made = exponents.on(&views).rule(rule.rule()).collect().map_err(fail)?;
+            let made = exponents.on(&views).rule(rule.as_rule()).collect().map_err(fail)?;
             check_powers(&made.view())?;
         }
         if program.dtype() == DType::String {
@@ -434,7 +440,7 @@ impl<'py> Call<'_, 'py> {
         }
         let of = |name: &str| told.iter().find(|(own, ..)| *own == name).map(|(.., shape)| *shape);
         let rule = self.rule.clone().positional()?;
-        let shapes = expr.shapes(rule.rule(), of);
+        let shapes = expr.shapes(rule.as_rule(), of);
         let mut asked: Vec<bool> = Vec::with_capacity(shapes.len());
         // What does not broadcast has no shape, and is an error later.
         for node in expr.nodes().iter().take(shapes.len()) {

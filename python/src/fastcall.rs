@@ -31,7 +31,7 @@ array([[ nan, -1. ],
        [ 0.5,  1. ]], dtype=float32)
 >>> simulcast.evaluate(\"image - mean\", image=np.ones((2, 3, 4, 4)), mean=np.ones(3))
 Traceback (most recent call last):
-simulcast._errors.BroadcastError: error[E1]: operands of `-` do not broadcast
+simulcast.BroadcastError: error[E1]: operands of `-` do not broadcast
 ...
 
 With `fast_math`, `a * b + c` may be rounded once rather than twice, where the machine can: faster,

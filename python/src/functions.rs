@@ -12,7 +12,7 @@ use simulcast::{
     AnyView, Apply as _, Casting, DType, Kind, Literal, Op, Program, Promotion, Type, can_cast,
     literal_as, literal_operand, signature,
 };
-use simulcast_core::{OwnedRule, RuleKind, resolve, resolve_into};
+use simulcast_core::{OwnedRule, resolve, resolve_into};
 
 use crate::arrays::{AXES, plain, scalar};
 use crate::dense;
@@ -130,7 +130,7 @@ fn run<'py>(
     operands: &[AnyView<'_>],
     target: &Target<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // Of nothing there is no power.
+    // Skip the exponent check for empty operands.
     let any = operands.iter().all(|operand| operand.len() > 0);
     if op == Op::Power && any && program.dtype().is_integer() {
         check_powers(&operands[1])?;
@@ -172,7 +172,7 @@ pub(crate) fn strengthen(op: Op, operands: &mut [Operand<'_>]) -> PyResult<()> {
         _ => false,
     };
     let mut larges = operands.iter().filter(|operand| large(operand)).map(Operand::is);
-    // No type holds several of them apart.
+    // Two different integers beyond 64 bits cannot both be represented, so they are accepted only if equal.
     let alike = match larges.next() {
         Some(first) => larges.all(|other| other == first),
         None => false,
@@ -348,16 +348,16 @@ impl<'a> Laid<'a> {
             return Ok(Self { views: own });
         }
         // Numbers fit everywhere, but where each operand has names.
-        let named = rule.owned.kind == RuleKind::Named;
+        let named = rule.is_named();
         let is_laid = |operand: &Operand<'_>| named || !matches!(operand, Operand::Scalar(..));
         let places: Vec<usize> = (0..operands.len()).filter(|&n| is_laid(&operands[n])).collect();
         let shapes: Vec<&[usize]> = places.iter().map(|&n| shapes[n]).collect();
-        if shapes.len() == 1 && rule.owned.kind.operands() == Some(2) {
+        if shapes.len() == 1 && rule.owned.kind().arity() == Some(2) {
             return Ok(Self { views: own });
         }
         policies::observe(py, function, &rule, &shapes)?;
         let rule: OwnedRule = rule.positional()?;
-        let plan = resolve(rule.rule(), &shapes).map_err(|error| refused(py, &error))?;
+        let plan = resolve(rule.as_rule(), &shapes).map_err(|error| refused(py, &error))?;
         let mut laid = own;
         for (operand, &place) in places.iter().enumerate() {
             let strides = plan.strides(operand, laid[place].strides());

@@ -9,7 +9,7 @@
 //! size     at least a megabyte; rounded up by at most an eighth, so that what was freed fits again
 //! bounds   8 blocks, and `SIMULCAST_KEEP_BYTES` (512 MiB unless it is set, 0 for none); the oldest go
 //! pages    those of the largest are the system's to take, as long as nobody uses them
-//! locks    nobody waits: who finds the store in use goes without, also after a fork
+//! locks    never blocks: on contention, or after fork, allocation falls through to the system
 //! ```
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use simulcast::{AnyArray, AnyView};
 use simulcast_core::Action;
 use simulcast_explain::TextOptions;
-use simulcast_onnx::{Check, CheckPolicy, ElementType, Model, Outcome, RunError, Session};
+use simulcast_onnx::{Check, CheckPolicy, ElementType, Model, RunError, Session};
 
 use crate::arrays::plain;
 use crate::dtypes;
@@ -249,21 +249,7 @@ impl OnnxCheck {
     /// What is wrong with the model, a line each; nothing where it is sound.
     #[getter]
     fn errors(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for checked in &self.found.broadcasts {
-            let node = &checked.broadcast.node;
-            if let Outcome::Error(error) = &checked.broadcast.outcome {
-                lines.push(format!("{node} ({}): {error}", checked.broadcast.op));
-            }
-            let raised = checked.findings.iter().take(checked.raised);
-            lines.extend(raised.map(|finding| format!("denied: {node}: {finding}")));
-        }
-        for problem in &self.found.inference.problems {
-            lines.push(format!("{} ({}): {}", problem.node, problem.op, problem.message));
-        }
-        let raised = self.found.findings.iter().filter(|finding| finding.raised);
-        lines.extend(raised.map(|finding| format!("denied: {finding}")));
-        lines
+        self.found.failures()
     }
 
     /// Everything that was found, as JSON.

@@ -10,8 +10,7 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simulcast_core::{Action, FindingCode, Level, Policy as CorePolicy};
-use simulcast_explain::Outcome;
+use simulcast_core::{FindingCode, Policy as CorePolicy};
 
 use crate::errors::{denied, refused};
 use crate::explanation::{Finding, Request};
@@ -38,7 +37,7 @@ pub(crate) fn is_active() -> bool {
 /// Whether someone may care about operands of these shapes, of one operation.
 #[inline]
 pub(crate) fn is_asked(shapes: &[&[usize]]) -> bool {
-    is_active() || is_suspicious(shapes)
+    is_active() || CorePolicy::default_may_warn(shapes)
 }
 
 /// Tells Python of a broadcast of several operands, where someone may care.
@@ -86,16 +85,6 @@ pub(crate) fn observe_view(
     Ok(())
 }
 
-/// Whether the default policy could warn (SC102): one operand is another with ones after it, such as
-/// `(n, 1)` with `(n,)`.
-fn is_suspicious(shapes: &[&[usize]]) -> bool {
-    shapes.iter().any(|long| {
-        let ones = long.iter().rev().take_while(|&&size| size == 1).count();
-        let column = &long[..long.len() - ones];
-        ones > 0 && shapes.iter().any(|own| !own.is_empty() && column.ends_with(own))
-    })
-}
-
 /// What is done about findings: a level, and an action for each code.
 ///
 /// The text names a level (`exact`, `scalar-only`, `same-rank`, `numpy`), actions (`SC104=warn`) and
@@ -114,31 +103,32 @@ impl Policy {
     #[new]
     #[pyo3(signature = (text = "", /, **settings))]
     fn new(text: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut policy = CorePolicy::default();
-        let mut words: Vec<String> = Vec::new();
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-            policy = set(policy, word)?;
-            words.push(word.to_owned());
-        }
+        let text = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let mut words: Vec<String> = text.map(str::to_owned).collect();
         for (key, value) in settings.into_iter().flatten() {
-            let word = match key.extract::<&str>()? {
+            words.push(match key.extract::<&str>()? {
                 "level" => value.str()?.to_string(),
                 key => format!("{key}={value}"),
-            };
-            policy = set(policy, &word)?;
-            words.push(word);
+            });
         }
-        for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
-            let raised = value.trim() == Action::Raise.name();
-            let code = FindingCode::from_text(key.trim()).filter(|code| policy.is_of_level(*code));
-            if let (Some(code), false) = (code, raised) {
-                return Err(PyValueError::new_err(format!(
-                    "what a level forbids is raised: there is no action to choose for {code} at level {}",
-                    policy.level.name()
-                )));
-            }
+        let policy = CorePolicy::from_words(words);
+        policy.map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// How much implicit broadcasting is accepted at all.
+    #[getter]
+    fn level(&self) -> &'static str {
+        self.0.level.name()
+    }
+
+    /// What is done about each finding: its code, and `allow`, `warn` or `raise`.
+    #[getter]
+    fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let actions = PyDict::new(py);
+        for code in FindingCode::ALL {
+            actions.set_item(code.as_str(), self.0.action(code).name())?;
         }
-        Ok(Self(policy))
+        Ok(actions)
     }
 
     /// The result's shape, what is refused (an exception, not yet raised), and what is warned of.
@@ -152,14 +142,11 @@ impl Policy {
         names: Option<Vec<String>>,
     ) -> PyResult<(Option<Bound<'py, PyTuple>>, Option<Py<PyAny>>, Vec<Finding>)> {
         let Request { rule, names, outcome, .. } = Request::read(operands, rule, names)?;
-        let (shape, shapes) = match &outcome {
-            Outcome::Error(error) => return Err(refused(py, error)),
-            Outcome::Plan(plan) => {
-                let own = (0..plan.operands()).filter_map(|m| plan.operand_shape(m).ok());
-                (Some(tuple(py, plan.shape())?), own.map(|own| own[..].into()).collect())
-            }
-            Outcome::Symbolic(plan) => (dims_tuple(py, plan.shape())?, plan.shapes().to_vec()),
-        };
+        if let Some(error) = outcome.error() {
+            return Err(refused(py, error));
+        }
+        let shapes = outcome.shapes();
+        let shape = outcome.shape().map_or(Ok(None), |shape| dims_tuple(py, &shape))?;
         let Some(verdict) = outcome.judge(&self.0, &names) else {
             return Err(PyValueError::new_err("a policy needs shapes whose ranks are known"));
         };
@@ -171,22 +158,7 @@ impl Policy {
     }
 
     fn __str__(&self) -> String {
-        let Self(policy) = self;
-        let plain = CorePolicy::default().at(policy.level);
-        let mut words = vec![policy.level.name().to_string()];
-        for code in FindingCode::ALL {
-            let action = policy.action(code);
-            if action != plain.action(code) {
-                words.push(format!("{code}={}", action.name()));
-            }
-        }
-        if policy.limits.growth != plain.limits.growth {
-            words.push(format!("growth={}", policy.limits.growth));
-        }
-        if let Some(bytes) = policy.limits.bytes {
-            words.push(format!("bytes={bytes}"));
-        }
-        words.join(",")
+        self.0.to_string()
     }
 
     fn __repr__(&self) -> String {
@@ -197,49 +169,4 @@ impl Policy {
         let args = PyTuple::new(py, [self.__str__()])?;
         PyTuple::new(py, [py.get_type::<Self>().into_any(), args.into_any()])
     }
-}
-
-/// The policy with one word of its text.
-fn set(mut policy: CorePolicy, word: &str) -> PyResult<CorePolicy> {
-    let unknown = |what: String| Err(PyValueError::new_err(what));
-    if word == "strict" {
-        return Ok(policy.at(Level::SameRank).with(FindingCode::SquareOuter, Action::Raise));
-    }
-    let Some((key, value)) = word.split_once('=').map(|(key, value)| (key.trim(), value.trim()))
-    else {
-        return match Level::from_name(word) {
-            Some(level) => Ok(policy.at(level)),
-            None => unknown(format!(
-                "there is no level {word:?}; there are exact, scalar-only, same-rank, numpy and strict"
-            )),
-        };
-    };
-    match key {
-        "growth" => match value.parse::<f64>() {
-            Ok(growth) if growth > 0.0 => policy.limits.growth = growth,
-            _ => return unknown(format!("growth is a factor above 0, not {value:?}")),
-        },
-        "bytes" => match value.parse() {
-            Ok(bytes) => policy.limits.bytes = Some(bytes),
-            Err(_) => return unknown(format!("bytes is a number, not {value:?}")),
-        },
-        _ => {
-            let codes = match key {
-                "all" => FindingCode::ALL.to_vec(),
-                key => FindingCode::from_text(key).into_iter().collect(),
-            };
-            let Some(action) = Action::from_name(value) else {
-                return unknown(format!("an action is allow, warn or raise, not {value:?}"));
-            };
-            if codes.is_empty() {
-                let known: Vec<_> = FindingCode::ALL.iter().map(|code| code.as_str()).collect();
-                return unknown(format!(
-                    "there is no finding {key:?}; there are {}",
-                    known.join(", ")
-                ));
-            }
-            policy = codes.into_iter().fold(policy, |policy, code| policy.with(code, action));
-        }
-    }
-    Ok(policy)
 }

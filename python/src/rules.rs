@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
-use simulcast_core::{NamedAxes, Names, OwnedRule, Rule as CoreRule, RuleKind};
+use simulcast_core::{NamedAxes, Names, OwnedRule};
 
 use crate::shapes::read_shape;
 
@@ -23,11 +23,15 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    pub(crate) const NUMPY: Self =
-        Self { owned: OwnedRule::new(RuleKind::Numpy), axes: Vec::new() };
+    pub(crate) const NUMPY: Self = Self { owned: OwnedRule::Numpy, axes: Vec::new() };
 
-    fn of(rule: CoreRule<'_>) -> Self {
-        Self { owned: rule.into(), axes: Vec::new() }
+    fn of(owned: OwnedRule) -> Self {
+        Self { owned, axes: Vec::new() }
+    }
+
+    /// Whether axes meet by name.
+    pub(crate) fn is_named(&self) -> bool {
+        self.owned.kind().parameters().labels
     }
 
     /// The rule of an argument: text, a rule, or `None` for NumPy's.
@@ -49,15 +53,15 @@ impl Rule {
     pub(crate) fn with_names(mut self, names: &mut Names) -> PyResult<OwnedRule> {
         if !self.axes.is_empty() {
             names.axes = self.axes;
-        } else if self.owned.kind == RuleKind::Named && !names.axes.is_empty() {
-            self.owned.axes = labels(&names.axes)?;
+        } else if self.is_named() && !names.axes.is_empty() {
+            self.owned = labelled(&names.axes)?;
         }
         Ok(self.owned)
     }
 
     /// The rule for a call whose operands have no names for their axes.
     pub(crate) fn positional(self) -> PyResult<OwnedRule> {
-        if self.owned.kind == RuleKind::Named && self.axes.is_empty() {
+        if self.is_named() && self.axes.is_empty() {
             return Err(PyValueError::new_err(
                 "rule named needs names: simulcast.named((\"b\", \"c\"), (\"c\",))",
             ));
@@ -66,13 +70,11 @@ impl Rule {
     }
 }
 
-fn labels<A: AsRef<[S]>, S: AsRef<str>>(axes: &[A]) -> PyResult<Vec<usize>> {
+/// The rule under which axes of these names meet.
+fn labelled<A: AsRef<[S]>, S: AsRef<str>>(axes: &[A]) -> PyResult<OwnedRule> {
     let named =
         NamedAxes::new(axes).map_err(|refusal| PyValueError::new_err(refusal.to_string()))?;
-    match named.rule() {
-        CoreRule::Named { labels } => Ok(labels.to_vec()),
-        _ => Ok(Vec::new()),
-    }
+    Ok(named.into_rule())
 }
 
 #[pymethods]
@@ -82,6 +84,30 @@ impl Rule {
         let owned = text.parse::<OwnedRule>();
         let owned = owned.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self { owned, axes: Vec::new() })
+    }
+
+    /// The name of the rule without its parameters: `pdpd`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.owned.kind().name()
+    }
+
+    /// The axis that operands are laid from; `None` where it was left out or the rule takes none.
+    #[getter]
+    fn axis(&self) -> Option<isize> {
+        self.owned.parts().axis
+    }
+
+    /// The shape that the rule itself carries, if it does.
+    #[getter]
+    fn target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.owned.target().map(|target| PyTuple::new(py, target)).transpose()
+    }
+
+    /// The list of axes that the rule carries: `broadcast_axes` or `axes_mapping`.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.owned.parts().axes.map(|axes| PyTuple::new(py, axes)).transpose()
     }
 
     fn __str__(&self) -> String {
@@ -123,14 +149,14 @@ impl Rule {
 #[pyfunction]
 #[pyo3(signature = (axis = None))]
 pub(crate) fn pdpd(axis: Option<isize>) -> Rule {
-    Rule::of(CoreRule::Pdpd { axis })
+    Rule::of(OwnedRule::Pdpd { axis })
 }
 
 /// As `pdpd`, and only a single element may hang over the end (ONNX opsets 1 to 6).
 #[pyfunction]
 #[pyo3(signature = (axis = None))]
 pub(crate) fn legacy(axis: Option<isize>) -> Rule {
-    Rule::of(CoreRule::Legacy { axis })
+    Rule::of(OwnedRule::Legacy { axis })
 }
 
 /// The shorter shape is laid onto the longer from `axis`; both stretch (Paddle).
@@ -141,13 +167,13 @@ pub(crate) fn legacy(axis: Option<isize>) -> Rule {
 #[pyfunction]
 #[pyo3(signature = (axis = None))]
 pub(crate) fn paddle(axis: Option<isize>) -> Rule {
-    Rule::of(CoreRule::Paddle { axis })
+    Rule::of(OwnedRule::Paddle { axis })
 }
 
 /// As NumPy's rule, and the result is the first operand's shape (ONNX unidirectional).
 #[pyfunction]
 pub(crate) fn unidirectional() -> Rule {
-    Rule::of(CoreRule::Unidirectional)
+    Rule::of(OwnedRule::Unidirectional)
 }
 
 /// As NumPy's rule against a target shape; the result may be larger than the target (ONNX Expand).
@@ -157,13 +183,13 @@ pub(crate) fn unidirectional() -> Rule {
 /// (2, 3, 4)
 #[pyfunction]
 pub(crate) fn bidirectional(target: &Bound<'_, PyAny>) -> PyResult<Rule> {
-    Ok(Rule::of(CoreRule::Bidirectional { target: &read_shape(target)? }))
+    Ok(Rule::of(OwnedRule::Bidirectional { target: read_shape(target)? }))
 }
 
 /// As NumPy's rule, and the result is the target.
 #[pyfunction]
 pub(crate) fn to(target: &Bound<'_, PyAny>) -> PyResult<Rule> {
-    Ok(Rule::of(CoreRule::To { target: &read_shape(target)? }))
+    Ok(Rule::of(OwnedRule::To { target: read_shape(target)? }))
 }
 
 /// The operand's shape is `shape` without `broadcast_axes` (nGraph's Broadcast).
@@ -175,10 +201,8 @@ pub(crate) fn to(target: &Bound<'_, PyAny>) -> PyResult<Rule> {
 ///        [3, 3]])
 #[pyfunction]
 pub(crate) fn axes(shape: &Bound<'_, PyAny>, broadcast_axes: &Bound<'_, PyAny>) -> PyResult<Rule> {
-    let (shape, mut axes) = (read_shape(shape)?, read_axes(broadcast_axes)?);
-    // The order of a set does not count, and a sorted one resolves in linear time.
-    axes.sort_unstable();
-    Ok(Rule::of(CoreRule::Axes { shape: &shape, broadcast_axes: &axes }))
+    let (shape, broadcast_axes) = (read_shape(shape)?, read_axes(broadcast_axes)?);
+    Ok(Rule::of(OwnedRule::Axes { shape, broadcast_axes }.with_sorted_sets()))
 }
 
 /// Operand axis k feeds result axis `axes_mapping[k]` (OpenVINO's Broadcast in mode explicit).
@@ -188,8 +212,8 @@ pub(crate) fn axes(shape: &Bound<'_, PyAny>, broadcast_axes: &Bound<'_, PyAny>) 
 /// (1, 16, 50, 50)
 #[pyfunction]
 pub(crate) fn mapping(shape: &Bound<'_, PyAny>, axes_mapping: &Bound<'_, PyAny>) -> PyResult<Rule> {
-    let (shape, axes) = (read_shape(shape)?, read_axes(axes_mapping)?);
-    Ok(Rule::of(CoreRule::Mapping { shape: &shape, axes_mapping: &axes }))
+    let (shape, axes_mapping) = (read_shape(shape)?, read_axes(axes_mapping)?);
+    Ok(Rule::of(OwnedRule::Mapping { shape, axes_mapping }))
 }
 
 /// Axes meet by name: one tuple of names for each operand.
@@ -202,8 +226,7 @@ pub(crate) fn mapping(shape: &Bound<'_, PyAny>, axes_mapping: &Bound<'_, PyAny>)
 #[pyo3(signature = (*axes))]
 pub(crate) fn named(axes: &Bound<'_, PyTuple>) -> PyResult<Rule> {
     let axes: Vec<Vec<String>> = axes.extract()?;
-    let owned = OwnedRule { axes: labels(&axes)?, ..OwnedRule::new(RuleKind::Named) };
-    Ok(Rule { owned, axes })
+    Ok(Rule { owned: labelled(&axes)?, axes })
 }
 
 /// Axes; a negative one does not exist, in every rule that takes a list of them.

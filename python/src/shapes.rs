@@ -227,12 +227,7 @@ fn read_dim(size: &Bound<'_, PyAny>) -> PyResult<Dim> {
     if let Ok(text) = size.cast::<PyString>() {
         let text = text.to_str()?;
         // An interval, or any text as the name of a symbol.
-        return Ok(match text.parse::<ShapeText>() {
-            Ok(ShapeText { name: None, dims: Dims::Ranked(dims), .. }) if dims.len() == 1 => {
-                dims.into_iter().next().unwrap_or(Dim::UNKNOWN)
-            }
-            _ => Dim::Symbol(Symbol::new(text)),
-        });
+        return Ok(text.parse().unwrap_or_else(|_| Dim::Symbol(Symbol::new(text))));
     }
     // Dask writes a size that it does not know as nan.
     if size.cast::<PyFloat>().is_ok_and(|size| size.value().is_nan()) {

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use simulcast_core::{
-    Interval, NamedAxes, OwnedRule, Plan, Refusal, Rule, RuleKind, Source, offset_through, resolve,
-    resolve_into, row_major_into, sources_into, view_strides_into,
+    Interval, NamedAxes, OwnedRule, Parts, Plan, Refusal, Rule, RuleKind, Source, offset_through,
+    resolve, resolve_into, row_major_into, sources_into, view_strides_into,
 };
 
 use crate::run::Step;
@@ -59,10 +59,10 @@ impl Requests<'_> {
     fn shape(&mut self, rule: &OwnedRule, shapes: &[Vec<usize>]) {
         self.request("shape", rule, shapes);
         // The allocation-free core answers; where it accepts, the plan must say the same.
-        let rank = shapes.iter().map(Vec::len).sum::<usize>() + rule.shape.len();
+        let rank = shapes.iter().map(Vec::len).sum::<usize>() + rule.target().map_or(0, <[_]>::len);
         let mut out = vec![0; rank];
-        let ours = match resolve_into(rule.rule(), shapes, &mut out) {
-            Ok(shape) => match resolve(rule.rule(), shapes) {
+        let ours = match resolve_into(rule.as_rule(), shapes, &mut out) {
+            Ok(shape) => match resolve(rule.as_rule(), shapes) {
                 Ok(plan) if plan.shape() == shape => format!("ok {}", list(shape)),
                 _ => "the core disagrees with itself".into(),
             },
@@ -73,14 +73,14 @@ impl Requests<'_> {
 
     /// Where each element comes from, and where a gradient goes back to.
     fn elements(&mut self, rule: &OwnedRule, shapes: &[Vec<usize>]) {
-        let plan = resolve(rule.rule(), shapes);
+        let plan = resolve(rule.as_rule(), shapes);
         let (mut shown, mut summed) = (String::new(), String::new());
         match &plan {
             Ok(plan) => {
                 let _ = write!(shown, "ok {}", list(plan.shape()));
                 summed.clone_from(&shown);
                 for (operand, shape) in shapes.iter().enumerate() {
-                    let offsets = offsets(rule.rule(), shapes, plan, operand);
+                    let offsets = offsets(rule.as_rule(), shapes, plan, operand);
                     let mut sums = vec![0; simulcast_core::elements(shape).unwrap_or(0)];
                     for (value, &offset) in offsets.iter().enumerate() {
                         if let Some(sum) = sums.get_mut(offset) {
@@ -103,24 +103,21 @@ impl Requests<'_> {
     }
 
     fn request(&mut self, what: &str, rule: &OwnedRule, shapes: &[Vec<usize>]) {
-        let _ = write!(self.line, "{what} {} {}", rule.kind, lists(shapes));
-        let axis = || rule.axis.map_or("none".to_owned(), |axis| axis.to_string());
-        let _ = match rule.kind {
-            RuleKind::Pdpd | RuleKind::Legacy | RuleKind::Paddle => {
-                write!(self.line, " {}", axis())
-            }
-            RuleKind::To | RuleKind::Bidirectional => write!(self.line, " {}", list(&rule.shape)),
-            RuleKind::Axes | RuleKind::Mapping => {
-                write!(self.line, " {} {}", list(&rule.shape), list(&rule.axes))
-            }
-            RuleKind::Named => {
-                let mut labels = rule.axes.iter().copied();
-                let own = |shape: &Vec<usize>| labels.by_ref().take(shape.len()).collect();
-                let names: Vec<Vec<usize>> = shapes.iter().map(own).collect();
-                write!(self.line, " {}", lists(&names))
-            }
-            _ => Ok(()),
-        };
+        let _ = write!(self.line, "{what} {} {}", rule.kind(), lists(shapes));
+        let parts = rule.parts();
+        if rule.kind().parameters().axis {
+            let axis = parts.axis.map_or("none".to_owned(), |axis| axis.to_string());
+            let _ = write!(self.line, " {axis}");
+        }
+        for own in [parts.shape, parts.axes].into_iter().flatten() {
+            let _ = write!(self.line, " {}", list(own));
+        }
+        if let Some(labels) = parts.labels {
+            let mut labels = labels.iter().copied();
+            let own = |shape: &Vec<usize>| labels.by_ref().take(shape.len()).collect();
+            let names: Vec<Vec<usize>> = shapes.iter().map(own).collect();
+            let _ = write!(self.line, " {}", lists(&names));
+        }
     }
 }
 
@@ -230,13 +227,18 @@ fn all_shapes(rank: usize, size: usize) -> Vec<Vec<usize>> {
 
 /// The rules for each pair of shapes, with every axis that can matter and some that cannot.
 fn pair_rules(rank: isize) -> Vec<OwnedRule> {
-    let plain = [RuleKind::Exact, RuleKind::Numpy, RuleKind::Unidirectional].map(OwnedRule::new);
-    let placed =
-        [RuleKind::Pdpd, RuleKind::Legacy, RuleKind::Paddle].into_iter().flat_map(|kind| {
-            let axes = [None].into_iter().chain((-2..=rank + 1).map(Some));
-            axes.map(move |axis| OwnedRule { axis, ..OwnedRule::new(kind) })
-        });
-    plain.into_iter().chain(placed).collect()
+    let mut rules = Vec::new();
+    for kind in RuleKind::ALL {
+        let takes = kind.parameters();
+        let axes: Vec<Option<isize>> = match takes.axis {
+            true => [None].into_iter().chain((-2..=rank + 1).map(Some)).collect(),
+            false => vec![None],
+        };
+        // A rule that carries lists, or takes one operand, is none here.
+        let of = |axis| OwnedRule::from_parts(kind, Parts { axis, ..Parts::default() });
+        rules.extend(axes.into_iter().filter_map(of));
+    }
+    rules
 }
 
 /// Calls `each` with every request that exhausts rules and shapes of that rank and size.
@@ -247,8 +249,11 @@ fn exhaust(rank: usize, size: usize, mut each: impl FnMut(&OwnedRule, &[Vec<usiz
         for b in &all {
             let pair = [a.clone(), b.clone()];
             rules.iter().for_each(|rule| each(rule, &pair));
-            for kind in [RuleKind::To, RuleKind::Bidirectional] {
-                each(&OwnedRule { shape: b.clone(), ..OwnedRule::new(kind) }, &pair[..1]);
+            let target = Parts { shape: Some(b.clone()), ..Parts::default() };
+            for kind in RuleKind::ALL {
+                if let Some(rule) = OwnedRule::from_parts(kind, target.clone()) {
+                    each(&rule, &pair[..1]);
+                }
             }
         }
     }
@@ -259,10 +264,14 @@ fn exhaust(rank: usize, size: usize, mut each: impl FnMut(&OwnedRule, &[Vec<usiz
                 (0..shape.len()).filter(axis).map(|axis| shape[axis]).collect()
             };
             // What fits, and what is one off somewhere.
-            for (kind, fitting) in [(RuleKind::Axes, fits(false)), (RuleKind::Mapping, fits(true))]
-            {
-                let rule =
-                    OwnedRule { shape: shape.clone(), axes: axes.clone(), ..OwnedRule::new(kind) };
+            let (shape, list) = (shape.clone(), axes.clone());
+            for (rule, fitting) in [
+                (
+                    OwnedRule::Axes { shape: shape.clone(), broadcast_axes: list.clone() },
+                    fits(false),
+                ),
+                (OwnedRule::Mapping { shape, axes_mapping: list }, fits(true)),
+            ] {
                 each(&rule, std::slice::from_ref(&fitting));
                 for at in 0..fitting.len() {
                     for other in 0..=size {
@@ -274,9 +283,9 @@ fn exhaust(rank: usize, size: usize, mut each: impl FnMut(&OwnedRule, &[Vec<usiz
             }
         }
     }
-    each(&OwnedRule::new(RuleKind::Numpy), &[]);
-    each(&OwnedRule::new(RuleKind::Exact), &[]);
-    each(&OwnedRule::new(RuleKind::Unidirectional), &[]);
+    each(&OwnedRule::Numpy, &[]);
+    each(&OwnedRule::Exact, &[]);
+    each(&OwnedRule::Unidirectional, &[]);
 }
 
 fn shapes(out: &mut Requests<'_>, extent: Extent) {
@@ -291,7 +300,7 @@ fn elements(out: &mut Requests<'_>, extent: Extent) {
 
 fn intervals(out: &mut Requests<'_>, _: Extent) {
     let all: Vec<Interval> = (0..6)
-        .flat_map(|lo| (lo..6).map(Some).chain([None]).map(move |hi| Interval::new(lo, hi)))
+        .flat_map(|lo| (lo..6).map(Some).chain([None]).filter_map(move |hi| Interval::new(lo, hi)))
         .collect();
     let show = |interval: Interval| {
         let hi = interval.hi().map_or("*".to_owned(), |hi| hi.to_string());
@@ -327,37 +336,36 @@ fn random(out: &mut Requests<'_>, extent: Extent) {
     for round in 0..count {
         let operands: Vec<Vec<usize>> = (0..random.below(6)).map(|_| random.shape()).collect();
         let kind = RuleKind::ALL[random.below(RuleKind::ALL.len())];
-        let mut rule = OwnedRule::new(kind);
-        let operands = match kind.operands() {
+        let takes = kind.parameters();
+        let operands = match kind.arity() {
             Some(1) => vec![random.shape()],
             Some(_) => vec![random.shape(), random.shape()],
             None => operands,
         };
-        match kind {
-            RuleKind::Pdpd | RuleKind::Legacy | RuleKind::Paddle => {
-                rule.axis = [None, Some(-1), Some(0), Some(1), Some(2), Some(3)][random.below(6)];
-            }
-            RuleKind::To | RuleKind::Bidirectional => rule.shape = random.shape(),
-            RuleKind::Axes | RuleKind::Mapping => {
-                rule.shape = random.shape();
-                let rank = rule.shape.len() + 1;
-                rule.axes = (0..random.below(rank)).map(|_| random.below(rank)).collect();
-            }
-            RuleKind::Named => {
-                let draw = |shape: &Vec<usize>, random: &mut Random| {
-                    let mut left = names.to_vec();
-                    let axes = shape.iter().take(names.len());
-                    axes.map(|_| left.remove(random.below(left.len()))).collect::<Vec<&str>>()
-                };
-                let axes: Vec<Vec<&str>> =
-                    operands.iter().map(|shape| draw(shape, &mut random)).collect();
-                let Ok(named) = NamedAxes::new(&axes) else { continue };
-                if let Rule::Named { labels } = named.rule() {
-                    rule.axes = labels.to_vec();
-                }
-            }
-            _ => {}
+        let mut parts = Parts::default();
+        if takes.axis {
+            parts.axis = [None, Some(-1), Some(0), Some(1), Some(2), Some(3)][random.below(6)];
         }
+        if takes.shape.is_some() {
+            let shape = random.shape();
+            let rank = shape.len() + 1;
+            if takes.axes.is_some() {
+                parts.axes = Some((0..random.below(rank)).map(|_| random.below(rank)).collect());
+            }
+            parts.shape = Some(shape);
+        }
+        if takes.labels {
+            let draw = |shape: &Vec<usize>, random: &mut Random| {
+                let mut left = names.to_vec();
+                let axes = shape.iter().take(names.len());
+                axes.map(|_| left.remove(random.below(left.len()))).collect::<Vec<&str>>()
+            };
+            let axes: Vec<Vec<&str>> =
+                operands.iter().map(|shape| draw(shape, &mut random)).collect();
+            let Ok(named) = NamedAxes::new(&axes) else { continue };
+            parts.labels = Some(named.labels().to_vec());
+        }
+        let Some(rule) = OwnedRule::from_parts(kind, parts) else { continue };
         out.shape(&rule, &operands);
         if round % 16 == 0 {
             out.elements(&rule, &operands);

@@ -1,9 +1,12 @@
 //! What the command line may say.
 
+use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use simulcast_core::{Code, CodeKind, Level, RuleKind};
 
 const SHAPES: &str = "\
 Shapes, in any spelling:
@@ -16,19 +19,30 @@ Shapes, in any spelling:
   x.npy, a:x.npy    the shape of a NumPy file (only its header is read)
   d.npz:key, w.safetensors:layer.weight    the shape of an array in a file of several";
 
-const RULES: &str = "\
-Rules:
-  numpy             right-aligned; sizes other than 1 agree (the default)
-  exact             equal shapes
-  unidirectional    as numpy, and the result is the first shape (also: uni)
-  pdpd[:AXIS]       B onto A from AXIS, only B stretches
-  paddle[:AXIS]     the shorter onto the longer from AXIS, both stretch
-  legacy[:AXIS]     ONNX opsets 1 to 6 with broadcast=1
-  to:SHAPE          to that shape, as broadcast_to
-  bidirectional:SHAPE         as numpy against that shape, as ONNX Expand
-  axes:SHAPE/AXES             SHAPE without AXES is the operand's, as nGraph Broadcast
-  mapping:SHAPE/AXES          axis k feeds axis AXES[k], as OpenVINO mode explicit
-  named             axes meet by name";
+/// Every rule, as it is written, with what it means.
+fn rules() -> String {
+    let mut text = String::from("Rules:");
+    for kind in RuleKind::ALL {
+        let takes = kind.parameters();
+        let parameters = match (takes.axis, takes.shape, takes.axes) {
+            (true, ..) => "[:AXIS]",
+            (_, Some(_), Some(_)) => ":SHAPE/AXES",
+            (_, Some(_), None) => ":SHAPE",
+            _ => "",
+        };
+        let usage = format!("{kind}{parameters}");
+        let default = if kind == RuleKind::Numpy { " (the default)" } else { "" };
+        let _ = write!(text, "\n  {usage:<22} {}{default}", kind.summary());
+    }
+    text
+}
+
+/// The levels, named as they are everywhere.
+fn level() -> impl TypedValueParser<Value = Level> {
+    // Never else: only the names of levels get past the parser of possible values.
+    PossibleValuesParser::new(Level::ALL.map(Level::name))
+        .map(|name| name.parse::<Level>().unwrap_or_default())
+}
 
 const OPERANDS: &str = "\
 Operands, each NAME= and one of:
@@ -87,15 +101,15 @@ impl Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Explain a broadcast: a table, a picture, findings and fixes.
-    #[command(after_help = format!("{SHAPES}\n\n{RULES}\n\n{EXIT}"))]
+    #[command(after_help = format!("{SHAPES}\n\n{}\n\n{EXIT}", rules()))]
     Explain(ExplainArgs),
     /// Print the result shape alone, for scripts.
-    #[command(after_help = format!("{SHAPES}\n\n{RULES}\n\nWith --jsonl, each line of standard input is a request:
+    #[command(after_help = format!("{SHAPES}\n\n{}\n\nWith --jsonl, each line of standard input is a request:
   {{\"rule\": \"numpy\", \"shapes\": [[2, 1], [3]]}}  is answered by  {{\"shape\":[2,3]}}
   or by {{\"error\":{{\"code\":\"E1\", ...}}}}. Further fields: axis; target; shape with
   broadcast_axes or axes_mapping; axes (lists of names, for rule named).
 
-{EXIT}"))]
+{EXIT}", rules()))]
     Shape(ShapeArgs),
     /// Compute an expression over arrays: from files, values and generated ones, in one pass.
     #[command(after_help = format!("{OPERANDS}\n\n{EXPRESSIONS}\n\n{EVAL}\n\n{EXIT}"))]
@@ -103,6 +117,12 @@ pub(crate) enum Command {
     /// Check, run and upgrade ONNX models.
     #[command(subcommand)]
     Onnx(OnnxCommand),
+    /// Explain a code of an error or a finding, or list them all.
+    #[command(after_help = EXIT)]
+    Codes {
+        /// The code: E1, SC102.
+        code: Option<String>,
+    },
     /// Print a completion script.
     Completions {
         /// The shell to complete for.
@@ -152,8 +172,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
     /// How much broadcasting is accepted at all.
-    #[arg(long, default_value = "numpy", value_parser = ["exact", "scalar-only", "same-rank", "numpy"])]
-    pub(crate) level: String,
+    #[arg(long, default_value_t, value_parser = level())]
+    pub(crate) level: Level,
     /// Growth beyond this factor is a finding (SC105).
     #[arg(long, value_name = "FACTOR", default_value_t = 16.0)]
     pub(crate) max_growth: f64,
@@ -218,16 +238,19 @@ pub(crate) struct EvalArgs {
     pub(crate) explain: bool,
 }
 
-const FINDINGS: &str = "\
-Findings: those of simulcast explain, and of a model
-  SC109   a declared shape is not the inferred one
-  SC110   both operands grow, and the result is reduced to one number
-  SC112   a PRelu slope of the channels' length lies on other axes";
+/// The findings that only a model can show.
+fn model_findings() -> String {
+    let mut text = String::from("Findings: those of simulcast explain, and of a model");
+    for code in Code::ALL.iter().filter(|code| code.kind == CodeKind::Model) {
+        let _ = write!(text, "\n  {}   {}", code.code, code.title);
+    }
+    text
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OnnxCommand {
     /// Infer every shape of a model and check every broadcast in it.
-    #[command(after_help = format!("{FINDINGS}\n\n{EXIT}"))]
+    #[command(after_help = format!("{}\n\n{EXIT}", model_findings()))]
     Check(OnnxCheckArgs),
     /// Run a model on arrays in files, values and generated ones.
     #[command(after_help = format!("{OPERANDS}\n\n{EXIT}"))]

@@ -16,8 +16,8 @@ use simulcast::{
     AnyArray, AnyView, Builder, DType, Diagnostic, Expr, ExprKind, Program, ProgramError,
     ProgramErrorKind, Promotion, Run, row_axis,
 };
-use simulcast_core::{OwnedRule, RuleKind, tuple};
-use simulcast_explain::{SCHEMA, error_json};
+use simulcast_core::{OwnedRule, RuleKind, format_shape};
+use simulcast_explain::{SCHEMA, error_json, list_with_and};
 use simulcast_files::{FileError, Writer, write_npy};
 
 use crate::args::EvalArgs;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let promotion = if args.strict { Promotion::Strict } else { Promotion::Numpy };
     let known: Vec<_> =
         given.iter().map(|(name, view)| (*name, view.dtype(), view.shape())).collect();
-    let shown = |error| Diagnostic::new(&expr, error, &known, rule.rule(), promotion);
+    let shown = |error| Diagnostic::new(&expr, error, &known, rule.as_rule(), promotion);
     let fail = |error: ProgramError| refused(args, &shown(error), 1);
     let types: Vec<_> = known.iter().map(|&(name, dtype, _)| (name, dtype)).collect();
     let mut builder = Builder::new(promotion);
@@ -63,12 +63,12 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     clock.passed("compile");
 
     let operands: Vec<AnyView<'_>> = given.iter().map(|(_, view)| view.clone()).collect();
-    let mut run = program.on(&operands).rule(rule.rule());
+    let mut run = program.on(&operands).rule(rule.as_rule());
     if let Some(threads) = args.threads {
         run = run.threads(threads.get());
     }
     let shape = run.shape().map_err(fail)?;
-    let plan = meeting::plan(&expr, rule.rule(), &known);
+    let plan = meeting::plan(&expr, rule.as_rule(), &known);
     if args.explain && !args.json {
         output::print(&meeting::explain(plan.as_ref(), &program, &operands, &shape))?;
     } else {
@@ -94,17 +94,20 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
 /// A rule that brings any two shapes together, as the operators of an expression need it.
 fn rule(text: &str) -> Result<OwnedRule, Failure> {
     let rule: OwnedRule = text.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
-    match rule.kind {
-        RuleKind::Numpy
-        | RuleKind::Exact
-        | RuleKind::Unidirectional
-        | RuleKind::Pdpd
-        | RuleKind::Paddle
-        | RuleKind::Legacy => Ok(rule),
-        _ => Err(Failure::Usage(format!(
-            "rule {text} does not bring two operands together; expressions take numpy, exact, \
-             unidirectional, pdpd, paddle and legacy"
-        ))),
+    let kind = rule.kind();
+    match (kind.arity(), kind.parameters().labels) {
+        (None | Some(2), false) => Ok(rule),
+        _ => {
+            let fit = |kind: &RuleKind| {
+                matches!((kind.arity(), kind.parameters().labels), (None | Some(2), false))
+            };
+            let fit: Vec<String> =
+                RuleKind::ALL.iter().filter(|own| fit(own)).map(ToString::to_string).collect();
+            Err(Failure::Usage(format!(
+                "rule {text} does not bring two operands together; expressions take {}",
+                list_with_and(&fit)
+            )))
+        }
     }
 }
 
@@ -178,7 +181,7 @@ fn bytes_of(dtype: DType, shape: &[usize]) -> u64 {
 fn fits(dtype: DType, shape: &[usize], aside: u64, memory: u64) -> Result<(), Failure> {
     let result = bytes_of(dtype, shape);
     if result > memory {
-        let (shape, limit) = (tuple(shape), show::size(memory));
+        let (shape, limit) = (format_shape(shape), simulcast_explain::human_bytes(memory));
         return Err(Failure::Usage(format!(
             "the result, {dtype} {shape}, is over the limit of {limit}; write it to a file with \
              -o, or raise --max-bytes"
@@ -192,7 +195,8 @@ fn before(aside: u64, memory: u64) -> Result<(), Failure> {
     if aside <= memory {
         return Ok(());
     }
-    let (aside, limit) = (show::size(aside), show::size(memory));
+    let (aside, limit) =
+        (simulcast_explain::human_bytes(aside), simulcast_explain::human_bytes(memory));
     Err(Failure::Usage(format!(
         "what is computed before the result takes {aside}, and {limit} are left of the limit; raise \
          --max-bytes"

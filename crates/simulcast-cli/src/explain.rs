@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Policy, Verdict};
-use simulcast_explain::{Outcome, Subject, TextOptions, json, page, shown, svg, text};
+use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Outcome, Policy, Verdict};
+use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
 
 use crate::args::ExplainArgs;
-use crate::request::Request;
+use crate::request::request;
 use crate::{Failure, output};
 
 // Implements E_BROADCAST_ANY_FUNC_2220.
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     if args.request.shapes.is_empty() {
         return Err(Failure::Usage("give at least one shape, such as 8,1,6,1 7,1,5".into()));
     }
-    let request = Request::new(&args.request)?;
+    let request = request(&args.request)?;
     let outcome = request.resolve();
     let (mut refused, findings) = match outcome.judge(&policy, &request.names) {
         Some(verdict) => judged(verdict),
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     if let Outcome::Error(error) = &outcome {
         refused = Some(error.to_string());
     }
-    let subject = outcome.subject(&request.names, &findings);
+    let subject = Subject::of(&outcome, &request.names, &findings);
     match (show(args, &subject), refused) {
         // A reader that has seen enough changes nothing about the verdict.
         (Err(Failure::Closed), Some(message)) => Err(Failure::Refused(message)),
@@ -85,20 +85,19 @@ fn said_on_terminal(args: &ExplainArgs, outcome: &Outcome) -> bool {
 
 /// The command fails on findings that are denied, and shows what explanations show.
 fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
-    let level = Level::from_name(&args.level).unwrap_or_default();
-    let mut policy = shown().at(level);
+    let mut policy = Policy::for_explanations().with_level(args.level);
     policy.limits =
         Limits { growth: args.max_growth, bytes: args.max_bytes, element: args.element_size };
     for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
         for word in words {
             let codes = codes(word)?;
             if let [code] = codes[..]
-                && policy.is_of_level(code)
+                && policy.is_fixed_by_level(code)
                 && action != Action::Raise
             {
                 return Err(Failure::Usage(format!(
                     "what a level forbids is denied: {code} cannot be allowed at level {}",
-                    policy.level.name()
+                    policy.level
                 )));
             }
             policy = codes.into_iter().fold(policy, |policy, code| policy.with(code, action));
@@ -111,7 +110,7 @@ fn codes(word: &str) -> Result<Vec<FindingCode>, Failure> {
     if word == "all" {
         return Ok(FindingCode::ALL.to_vec());
     }
-    FindingCode::from_text(word).map(|code| vec![code]).ok_or_else(|| {
+    word.parse().map(|code| vec![code]).map_err(|_| {
         let known: Vec<String> =
             FindingCode::ALL.iter().map(|code| format!("  {code}  {}", code.title())).collect();
         Failure::Usage(format!("there is no finding {word:?}; there are\n{}", known.join("\n")))

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 
 use serde_json::{Map, Value, json};
 use simulcast_core::{
-    Dim, Dims, NamedAxes, Names, OwnedRule, Refusal, Rule, RuleError, RuleKind, ShapeText, Symbol,
+    Dim, Dims, NamedAxes, Names, OwnedRule, Parts, Refusal, RuleError, RuleKind, ShapeText, Symbol,
     resolve_dims, resolve_into,
 };
 use simulcast_explain::{constraint_json, dims_json, refusal_json};
@@ -86,7 +86,7 @@ fn reply(line: &[u8], buffer: &mut Vec<usize>) -> Value {
 fn resolve(rule: &OwnedRule, shapes: &[Dims], buffer: &mut Vec<usize>) -> Value {
     let sizes: Option<Vec<Vec<usize>>> = shapes.iter().map(Dims::sizes).collect();
     let Some(sizes) = sizes else {
-        return match resolve_dims(rule.rule(), shapes) {
+        return match resolve_dims(rule.as_rule(), shapes) {
             Ok(plan) => json!({
                 "shape": dims_json(plan.shape()),
                 "constraints": plan.constraints().iter().map(|c| constraint_json(c, &Names::default())).collect::<Vec<_>>(),
@@ -95,9 +95,9 @@ fn resolve(rule: &OwnedRule, shapes: &[Dims], buffer: &mut Vec<usize>) -> Value 
         };
     };
     // No result has more axes than the rule's shape and the operands together.
-    let rank = sizes.iter().map(Vec::len).sum::<usize>() + rule.shape.len();
+    let rank = sizes.iter().map(Vec::len).sum::<usize>() + rule.target().map_or(0, <[_]>::len);
     buffer.resize(buffer.len().max(rank), 0);
-    match resolve_into(rule.rule(), &sizes, buffer) {
+    match resolve_into(rule.as_rule(), &sizes, buffer) {
         Ok(shape) => json!({ "shape": shape }),
         Err(refusal) => refused(&refusal),
     }
@@ -126,29 +126,24 @@ fn read(request: &Map<String, Value>) -> Result<(OwnedRule, Vec<Dims>), Unread> 
         Some(_) => return Err("rule is not a text".to_string().into()),
     };
     let (shapes, names) = read_shapes(request)?;
-    let mut rule = OwnedRule::new(kind);
-    match kind {
-        RuleKind::Pdpd | RuleKind::Paddle | RuleKind::Legacy => rule.axis = read_axis(request)?,
-        RuleKind::To | RuleKind::Bidirectional => rule.shape = read_sizes(request, "target")?,
-        RuleKind::Axes => {
-            rule.shape = read_sizes(request, "shape")?;
-            rule.axes = read_axes(request, "broadcast_axes", rule.shape.len())?;
-            // The order of a set does not count, and a sorted one resolves in linear time.
-            rule.axes.sort_unstable();
-        }
-        RuleKind::Mapping => {
-            rule.shape = read_sizes(request, "shape")?;
-            rule.axes = read_axes(request, "axes_mapping", rule.shape.len())?;
-        }
-        RuleKind::Named => {
-            let named = NamedAxes::new(&names).map_err(Unread::Refused)?;
-            if let Rule::Named { labels } = named.rule() {
-                rule.axes = labels.to_vec();
-            }
-        }
-        _ => {}
+    let takes = kind.parameters();
+    let mut parts = Parts::default();
+    if takes.axis {
+        parts.axis = read_axis(request)?;
     }
-    Ok((rule, shapes))
+    if let Some(key) = takes.shape {
+        let shape = read_sizes(request, key)?;
+        if let Some(key) = takes.axes {
+            parts.axes = Some(read_axes(request, key, shape.len())?);
+        }
+        parts.shape = Some(shape);
+    }
+    if takes.labels {
+        let named = NamedAxes::new(&names).map_err(Unread::Refused)?;
+        parts.labels = Some(named.labels().to_vec());
+    }
+    let rule = OwnedRule::from_parts(kind, parts).map(OwnedRule::with_sorted_sets);
+    Ok((rule.ok_or_else(|| format!("rule {kind} is not understood"))?, shapes))
 }
 
 /// Shapes as lists of sizes, as text, or as objects of named sizes; with the names of their axes.
@@ -203,14 +198,9 @@ fn read_dim(value: &Value) -> Result<Dim, String> {
             _ => Err(unread()),
         },
         // An interval, or any text as the name of a symbol.
-        Value::String(text) => match text.parse::<ShapeText>() {
-            Ok(ShapeText { name: None, dims: Dims::Ranked(dims), axes })
-                if dims.len() == 1 && axes.iter().all(String::is_empty) =>
-            {
-                Ok(dims.into_iter().next().unwrap_or(Dim::UNKNOWN))
-            }
-            _ => Ok(Dim::Symbol(Symbol::new(text.as_str()))),
-        },
+        Value::String(text) => {
+            Ok(text.parse().unwrap_or_else(|_| Dim::Symbol(Symbol::new(text.as_str()))))
+        }
         _ => Err(unread()),
     }
 }

@@ -4,6 +4,7 @@
 //! 1 incompatible or denied, 2 usage, 128 and its number after a signal.
 
 mod args;
+mod codes;
 mod eval;
 mod explain;
 mod file_word;
@@ -33,7 +34,7 @@ enum Failure {
     Usage(String),
     /// An expression that cannot be read or computed, shown with its place: that exit code.
     Shown(String, u8),
-    /// Whoever reads the output has seen enough: exit code 0, and no word about it.
+    /// Standard output was closed by the reader (EPIPE): exit with 0, print nothing.
     Closed,
 }
 
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Onnx(command) => onnx::run(&command),
+        Command::Codes { code } => codes::run(code.as_deref()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "simulcast", &mut script);
@@ -70,10 +72,7 @@ fn main() -> ExitCode {
         Err(Failure::Usage(message)) => (format!("error: {message}"), 2),
     };
     if !message.is_empty() {
-        // Names come from outside: nothing but text reaches the terminal.
-        let safe: String =
-            message.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
-        let _ = writeln!(anstream::stderr(), "{safe}");
+        let _ = writeln!(anstream::stderr(), "{}", simulcast_explain::terminal_safe(&message));
     }
     ExitCode::from(code)
 }

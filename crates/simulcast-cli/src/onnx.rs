@@ -84,20 +84,7 @@ fn show(args: &OnnxCheckArgs, model: &Model, found: &Check, page: bool) -> Resul
 
 /// What the exit code is for, in a line each.
 fn refused(found: &Check) -> Option<String> {
-    let mut lines = Vec::new();
-    for checked in &found.broadcasts {
-        let node = &checked.broadcast.node;
-        if let simulcast_onnx::Outcome::Error(error) = &checked.broadcast.outcome {
-            lines.push(format!("{node} ({}): {error}", checked.broadcast.op));
-        }
-        let raised = checked.findings.iter().take(checked.raised);
-        lines.extend(raised.map(|finding| format!("denied: {node}: {finding}")));
-    }
-    for problem in &found.inference.problems {
-        lines.push(format!("{} ({}): {}", problem.node, problem.op, problem.message));
-    }
-    let raised = found.findings.iter().filter(|finding| finding.raised);
-    lines.extend(raised.map(|finding| format!("denied: {finding}")));
+    let lines = found.failures();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

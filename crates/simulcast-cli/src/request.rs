@@ -1,53 +1,31 @@
 //! A request: operands with their names, and a rule, from the words of the command line.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
-use simulcast_core::{Dim, Dims, NamedAxes, Names, OwnedRule, Refusal, Rule, RuleKind, ShapeText};
-use simulcast_explain::Outcome;
+use simulcast_core::{Dims, Request, RuleError, ShapeText};
 use simulcast_files::Limits;
 
 use crate::Failure;
 use crate::args::RequestArgs;
 use crate::file_word::FileWord;
 
-/// Operands, their names, and the rule.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) rule: OwnedRule,
-    pub(crate) shapes: Vec<Dims>,
-    pub(crate) names: Names,
-}
-
-impl Request {
-    pub(crate) fn new(args: &RequestArgs) -> Result<Self, Failure> {
-        let mut rule: OwnedRule =
-            args.rule.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
-        let (mut shapes, mut names) = (Vec::new(), Names::default());
-        for word in &args.shapes {
-            let shape = operand(word).map_err(Failure::Usage)?;
-            let by_name = rule.kind == RuleKind::Named;
-            names.axes.push(if by_name { shape.axis_names() } else { shape.axes });
-            names.operands.push(shape.name.unwrap_or_default());
-            shapes.push(shape.dims);
+/// The request that the words of the command line make.
+pub(crate) fn request(args: &RequestArgs) -> Result<Request, Failure> {
+    let usage = |error: &dyn fmt::Display| Failure::Usage(error.to_string());
+    let rule = args.rule.parse().map_err(|error: RuleError| usage(&error))?;
+    let operands: Result<Vec<_>, _> = args.shapes.iter().map(|word| operand(word)).collect();
+    let operands = operands.map_err(Failure::Usage)?;
+    let mut request = Request::new(rule, operands).map_err(|error| usage(&error))?;
+    let mut known = BTreeSet::new();
+    for word in &args.sizes {
+        let (name, size) = symbol_size(word).map_err(Failure::Usage)?;
+        if !known.insert(name) {
+            return Err(Failure::Usage(format!("{name} is set twice")));
         }
-        let mut known = BTreeSet::new();
-        for word in &args.sizes {
-            let (name, size) = symbol_size(word).map_err(Failure::Usage)?;
-            if !known.insert(name) {
-                return Err(Failure::Usage(format!("{name} is set twice")));
-            }
-            set(&mut shapes, name, size).map_err(Failure::Usage)?;
-        }
-        if rule.kind == RuleKind::Named {
-            rule.axes = labels(&names).map_err(Failure::Usage)?;
-        }
-        Ok(Self { rule, shapes, names })
+        request.set(name, size).map_err(|error| usage(&error))?;
     }
-
-    /// Resolves the shapes.
-    pub(crate) fn resolve(&self) -> Outcome {
-        Outcome::of(&self.rule, &self.shapes, &self.names)
-    }
+    Ok(request)
 }
 
 /// An operand: shape text, or an array in a file; either may have a name before it.
@@ -72,41 +50,4 @@ pub(crate) fn symbol_size(word: &str) -> Result<(&str, usize), String> {
     let parsed = word.split_once('=');
     let parsed = parsed.and_then(|(name, size)| Some((name.trim(), size.trim().parse().ok()?)));
     parsed.ok_or_else(|| format!("{word:?} is not SYMBOL=SIZE"))
-}
-
-/// Puts a size in the place of a symbol, wherever it stands.
-fn set(shapes: &mut [Dims], name: &str, size: usize) -> Result<(), String> {
-    let mut found = false;
-    for dims in shapes {
-        let Dims::Ranked(dims) = dims else { continue };
-        for dim in dims {
-            let Dim::Symbol(symbol) = dim else { continue };
-            if *symbol.name != *name {
-                continue;
-            }
-            if !symbol.range.contains(size) {
-                return Err(format!("{name} must be in {}, not {size}", symbol.range));
-            }
-            *dim = Dim::Size(size);
-            found = true;
-        }
-    }
-    if found { Ok(()) } else { Err(format!("there is no symbol {name:?}")) }
-}
-
-fn labels(names: &Names) -> Result<Vec<usize>, String> {
-    let named = NamedAxes::new(&names.axes).map_err(|refusal| match refusal {
-        Refusal::Unnamed { operand, axis } => {
-            format!("axis {axis} of {} has no name; write b=32,c=3", names.operand(operand))
-        }
-        Refusal::Duplicate { operand, axis } => {
-            let twice = names.axis(operand, axis).unwrap_or_default();
-            format!("{} has two axes with the name {twice:?}", names.operand(operand))
-        }
-        other => other.to_string(),
-    })?;
-    match named.rule() {
-        Rule::Named { labels } => Ok(labels.to_vec()),
-        _ => Ok(Vec::new()),
-    }
 }

@@ -1,18 +1,18 @@
 //! `simulcast shape`: the result alone, for scripts.
 
 use serde_json::json;
-use simulcast_core::Dims;
-use simulcast_explain::{Outcome, SCHEMA, constraint_json, dims_json, error_json};
+use simulcast_core::{Dims, Outcome};
+use simulcast_explain::{SCHEMA, constraint_json, dims_json, error_json};
 
 use crate::args::ShapeArgs;
-use crate::request::Request;
+use crate::request::request;
 use crate::{Failure, jsonl, output};
 
 pub(crate) fn run(args: &ShapeArgs) -> Result<(), Failure> {
     if args.jsonl {
         return jsonl::run();
     }
-    let request = Request::new(&args.request)?;
+    let request = request(&args.request)?;
     let (shape, constraints) = match request.resolve() {
         Outcome::Plan(plan) => (Dims::from(plan.shape()), None),
         Outcome::Symbolic(plan) => {

@@ -7,6 +7,16 @@
 //!
 //! A [`Rule`] is the only thing that knows a dialect; everything after it sees a [`Plan`].
 //!
+//! | folder | what is in it |
+//! |---|---|
+//! | `rules/` | every rule, what it comes down to, its text, names of axes |
+//! | `plan/` | resolution, and the plan: what goes where |
+//! | `errors/` | what does not fit, and fixes that work |
+//! | `findings/` | what is legal and suspicious, and policies |
+//! | `symbolic/` | sizes that are not known yet, and shape text |
+//! | `request.rs` | operands and a rule in, an outcome out: what the command, Python and models ask |
+//! | `codes.rs` | every stable code, explained |
+//!
 //! ```
 //! use simulcast_core::{Rule, resolve};
 //!
@@ -53,54 +63,38 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod frame;
-mod interval;
-mod refusal;
-mod resolve;
-mod rule;
-mod size;
-mod source;
-
-#[cfg(feature = "alloc")]
-mod dim;
-#[cfg(feature = "alloc")]
-mod error;
-#[cfg(feature = "alloc")]
-mod finding;
-#[cfg(feature = "alloc")]
-mod fix;
-#[cfg(feature = "alloc")]
-mod layout;
-#[cfg(feature = "alloc")]
-mod names;
-#[cfg(feature = "alloc")]
+mod codes;
+mod errors;
 mod plan;
-#[cfg(feature = "alloc")]
-mod policy;
-#[cfg(feature = "alloc")]
+mod rules;
 mod symbolic;
-#[cfg(feature = "alloc")]
-mod text;
 
-pub use interval::Interval;
-pub use refusal::{CODES, Refusal, Side};
-pub use resolve::{resolve_into, sources_into};
-pub use rule::{Rule, RuleKind};
-pub use size::{elements, join};
-pub use source::{Source, offset_through, row_major_into, view_strides_into};
+#[cfg(feature = "alloc")]
+mod findings;
+#[cfg(feature = "alloc")]
+mod request;
+
+pub use codes::{Anchor, Code, CodeKind};
+pub use errors::{Refusal, Side};
+pub use plan::{
+    Source, elements, join, offset_through, resolve_into, row_major_into, sources_into,
+    view_strides_into,
+};
+pub use rules::{Parameters, Parts, Rule, RuleKind, RuleOf};
+pub use symbolic::Interval;
 
 #[cfg(feature = "alloc")]
 pub use {
-    dim::{Dim, Dims, Symbol, tuple},
-    error::BroadcastError,
-    finding::{Finding, FindingCode, LOOKED_AT, Limits},
-    fix::{Edit, Fix},
-    layout::Layout,
-    names::{NamedAxes, Names},
-    plan::{Alignment, Cost, Plan},
-    policy::{Action, Level, Policy, Verdict},
-    resolve::{broadcast_shapes, resolve},
-    rule::{OwnedRule, RuleError},
-    symbolic::{Constraint, SymbolicPlan, Term, resolve_dims},
-    text::{ParseError, ShapeText},
+    errors::{BroadcastError, Edit, Fix},
+    findings::{
+        Action, Finding, FindingCode, Level, Limits, MAX_COMPARED_OPERANDS, Policy, PolicyError,
+        Verdict,
+    },
+    plan::{Alignment, Cost, Plan, broadcast_shapes, resolve},
+    request::{Outcome, Request, RequestError},
+    rules::{Layout, NamedAxes, Names, OwnedRule, RuleError},
+    symbolic::{
+        Constraint, Dim, Dims, ParseError, ShapeText, Symbol, SymbolicPlan, Term, format_shape,
+        resolve_dims, tuple,
+    },
 };

@@ -275,7 +275,7 @@ fn legacy_axis_decides_where_elements_go() {
 
 // [E_BROADCAST_ANY_ERR_0060]
 #[test]
-fn rules_take_their_number_of_operands() {
+fn rules_take_their_number_of() {
     let one: &[&[usize]] = &[&[1]];
     let two: &[&[usize]] = &[&[1], &[1]];
     for rule in

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use simulcast_core::{
-    CODES, Constraint, Cost, Edit, Interval, Names, Refusal, Rule, RuleKind, Side, Term,
+    Code, CodeKind, Constraint, Cost, Edit, Interval, Names, Refusal, Rule, RuleKind, Side, Term,
     broadcast_shapes, resolve, resolve_dims,
 };
 
@@ -27,9 +27,14 @@ fn every_refusal_has_a_code_and_a_text() {
         Refusal::Overflow,
         Refusal::Buffer { needed: 2, given: 1 },
         Refusal::Label { position: 1 },
-        Refusal::Overhang { operand: 1, axis: 1, size: Interval::new(2, None), rank: 2 },
+        Refusal::Overhang { operand: 1, axis: 1, size: Interval::at_least(2), rank: 2 },
         Refusal::Index { index: 2, len: 2 },
-        Refusal::Bind { operand: 1, axis: Some(1), given: 5, allowed: Interval::new(2, Some(4)) },
+        Refusal::Bind {
+            operand: 1,
+            axis: Some(1),
+            given: 5,
+            allowed: Interval::new(2, Some(4)).unwrap(),
+        },
         Refusal::Bind { operand: 1, axis: None, given: 3, allowed: 2.into() },
         Refusal::Unnamed { operand: 1, axis: 1 },
         Refusal::Memory,
@@ -39,7 +44,9 @@ fn every_refusal_has_a_code_and_a_text() {
     insta::assert_snapshot!(said.join("\n"));
     let mut codes: Vec<&str> = all.iter().map(Refusal::code).collect();
     codes.dedup();
-    assert_eq!(codes, CODES.map(|(code, _)| code));
+    let errors = Code::ALL.iter().filter(|code| code.kind == CodeKind::Error);
+    let errors: Vec<&str> = errors.map(|code| code.code).collect();
+    assert_eq!((errors[0], &errors[1..]), ("E0", &codes[..]));
 }
 
 // [E_BROADCAST_ANY_ERR_0020]
@@ -53,7 +60,7 @@ fn an_edit_that_does_not_apply_changes_nothing() {
         Edit::DropAxis { operand: 2, axis: 0 },
         Edit::DropAxis { operand: 0, axis: 5 },
         Edit::StartAxis { axis: 1 },
-        Edit::UseRule(RuleKind::Paddle),
+        Edit::UseRule(RuleKind::To),
     ];
     for edit in edits {
         assert_eq!(edit.apply(Rule::Numpy, &shapes), (Rule::Numpy, shapes.to_vec()), "{edit:?}");
@@ -103,7 +110,7 @@ fn small_questions() {
     let to = resolve(Rule::To { target: &[2, 3] }, &[[3]]).unwrap();
     assert_eq!(to.target(), Some(&[2, 3][..]));
     assert_eq!(resolve(Rule::Numpy, &[[3]]).unwrap().target(), None);
-    assert_eq!(to.rule().to_string(), "to");
+    assert_eq!(to.rule().kind().to_string(), "to");
     assert!(!resolve(Rule::Numpy, &[[3]]).unwrap().is_repeated(0).unwrap());
     let stretching = RuleKind::ALL.into_iter().filter(|kind| !kind.stretches());
     assert_eq!(stretching.collect::<Vec<_>>(), [RuleKind::Exact, RuleKind::Axes]);
@@ -111,7 +118,7 @@ fn small_questions() {
 
 // [E_BROADCAST_ANY_FUNC_2010]
 #[test]
-fn constraints_speak_of_operands_by_name() {
+fn constraints_speak_of_by_name() {
     let dims = |text: &str| text.parse::<simulcast_core::ShapeText>().unwrap().dims;
     let plan = resolve_dims(Rule::Unidirectional, &[dims("n,?"), dims("m,3")]).unwrap();
     let names = Names::of(["image", "mask"]);

@@ -4,15 +4,15 @@ use simulcast_core::Plan;
 
 /// `A 48, B 35 values; result 1,680 (20.2 times what is stored)`.
 pub(crate) fn cost(plan: &Plan) -> String {
-    let shown = plan.operands().min(4);
+    let shown = plan.operand_count().min(4);
     let mut parts = Vec::new();
     for operand in 0..shown {
         let shape = plan.operand_shape(operand).unwrap_or_default();
         let values = simulcast_core::elements(&shape).map_or("too many to count".into(), grouped);
         parts.push(format!("{} {values}", plan.operand_name(operand)));
     }
-    if plan.operands() > shown {
-        parts.push(format!("and {} more", plan.operands() - shown));
+    if plan.operand_count() > shown {
+        parts.push(format!("and {} more", plan.operand_count() - shown));
     }
     if parts.is_empty() {
         parts.push("no".into());

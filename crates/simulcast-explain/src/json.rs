@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 use simulcast_core::{
     BroadcastError, Constraint, Dim, Dims, Edit, Finding, Fix, Interval, Names, OwnedRule, Plan,
-    Refusal, RuleKind, Side, Source, SymbolicPlan, Term, elements, row_major_into,
+    Refusal, Side, Source, SymbolicPlan, Term, elements, row_major_into,
 };
 
 use crate::Subject;
@@ -33,8 +33,8 @@ pub fn json(subject: &Subject<'_>) -> Value {
         Subject::Symbolic(plan, names, findings) => symbolic_json(plan, names, findings),
         Subject::Error(error) => json!({
             "schema": SCHEMA,
-            "rule": error.rule().name(),
-            "parameters": parameters_json(error.owned_rule()),
+            "rule": error.rule().kind().name(),
+            "parameters": parameters_json(error.rule()),
             "operands": error.shapes().iter().enumerate().map(|(operand, dims)| json!({
                 "name": error.names().operand(operand),
                 "shape": dims_json(dims),
@@ -48,9 +48,9 @@ fn plan_json(plan: &Plan, findings: &[Finding]) -> Value {
     let cost = plan.cost();
     json!({
         "schema": SCHEMA,
-        "rule": plan.rule().name(),
-        "parameters": parameters_json(plan.owned_rule()),
-        "operands": (0..plan.operands()).map(|operand| operand_json(plan, operand)).collect::<Vec<_>>(),
+        "rule": plan.rule().kind().name(),
+        "parameters": parameters_json(plan.rule()),
+        "operands": (0..plan.operand_count()).map(|operand| operand_json(plan, operand)).collect::<Vec<_>>(),
         "target": plan.target(),
         "result": { "shape": plan.shape(), "elements": plan.elements().ok() },
         "cost": { "stored": cost.stored, "result": cost.result, "growth": cost.growth() },
@@ -80,8 +80,8 @@ fn operand_json(plan: &Plan, operand: usize) -> Value {
 fn symbolic_json(plan: &SymbolicPlan, names: &Names, findings: &[Finding]) -> Value {
     json!({
         "schema": SCHEMA,
-        "rule": plan.owned_rule().kind.name(),
-        "parameters": parameters_json(plan.owned_rule()),
+        "rule": plan.rule().kind().name(),
+        "parameters": parameters_json(plan.rule()),
         "operands": plan.shapes().iter().enumerate().map(|(operand, dims)| json!({
             "name": names.operand(operand),
             "shape": dims_json(dims),
@@ -95,13 +95,18 @@ fn symbolic_json(plan: &SymbolicPlan, names: &Names, findings: &[Finding]) -> Va
 
 /// The parameters of a rule, by the names that requests use.
 fn parameters_json(rule: &OwnedRule) -> Value {
-    match rule.kind {
-        RuleKind::Pdpd | RuleKind::Paddle | RuleKind::Legacy => json!({ "axis": rule.axis }),
-        RuleKind::To | RuleKind::Bidirectional => json!({ "target": rule.shape }),
-        RuleKind::Axes => json!({ "shape": rule.shape, "broadcast_axes": rule.axes }),
-        RuleKind::Mapping => json!({ "shape": rule.shape, "axes_mapping": rule.axes }),
-        _ => json!({}),
+    let (takes, parts) = (rule.kind().parameters(), rule.parts());
+    let mut map = Map::new();
+    if takes.axis {
+        map.insert("axis".into(), json!(parts.axis));
     }
+    // Labels are not shown: they follow from the names.
+    for (name, list) in [(takes.shape, parts.shape), (takes.axes, parts.axes)] {
+        if let (Some(name), Some(list)) = (name, list) {
+            map.insert(name.into(), json!(list));
+        }
+    }
+    map.into()
 }
 
 /// A constraint as text and as data.

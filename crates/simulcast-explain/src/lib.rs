@@ -17,16 +17,16 @@
 mod cost;
 mod html;
 mod json;
-mod outcome;
+mod plain;
 mod svg;
 mod table;
 mod text;
 
-use simulcast_core::{BroadcastError, Finding, Names, Plan, SymbolicPlan};
+use simulcast_core::{BroadcastError, Finding, Names, Outcome, Plan, SymbolicPlan};
 
 pub use html::{Section, fragment, page, report};
 pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_json};
-pub use outcome::{Outcome, shown};
+pub use plain::{human_bytes, list_with_and, terminal_safe};
 pub use svg::svg;
 pub use table::{Cell, Mark, ROWS, Row, Table};
 pub use text::{TextOptions, text, width};
@@ -41,6 +41,18 @@ pub enum Subject<'a> {
     Symbolic(&'a SymbolicPlan, &'a Names, &'a [Finding]),
     /// Shapes that do not.
     Error(&'a BroadcastError),
+}
+
+impl<'a> Subject<'a> {
+    /// An outcome with the findings that are to be shown.
+    #[must_use]
+    pub fn of(outcome: &'a Outcome, names: &'a Names, findings: &'a [Finding]) -> Self {
+        match outcome {
+            Outcome::Plan(plan) => Self::Plan(plan, findings),
+            Outcome::Symbolic(plan) => Self::Symbolic(plan, names, findings),
+            Outcome::Error(error) => Self::Error(error),
+        }
+    }
 }
 
 impl Subject<'_> {

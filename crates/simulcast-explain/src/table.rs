@@ -66,7 +66,7 @@ impl Table {
         let shape = plan.shape();
         let mut rows: Vec<Row> =
             plan.target().map(|target| target_row(target, shape.len())).into_iter().collect();
-        for operand in 0..plan.operands().min(ROWS) {
+        for operand in 0..plan.operand_count().min(ROWS) {
             let own = plan.operand_shape(operand).unwrap_or_default();
             let sources = plan.sources(operand).unwrap_or_default();
             let cells = sources.iter().zip(shape).map(|(source, &size)| match *source {
@@ -85,14 +85,14 @@ impl Table {
             shape.len(),
             plan.names(),
             |operand| plan.axes(operand).unwrap_or(&[]).iter().map(|&(_, target)| target).collect(),
-            plan.operands(),
+            plan.operand_count(),
         );
         let dims: Vec<Dim> = shape.iter().copied().map(Dim::Size).collect();
         Self {
             axes,
             rows,
             result: Some(result_row(&Dims::from(dims))),
-            omitted: plan.operands().saturating_sub(ROWS),
+            omitted: plan.operand_count().saturating_sub(ROWS),
         }
     }
 

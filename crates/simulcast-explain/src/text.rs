@@ -76,7 +76,7 @@ impl Page {
         let table = Table::of_plan(plan);
         let columns = self.table(&table);
         self.result(&table, &columns, &repeats(plan, &table.axes));
-        self.line("rule", FAINT, &plan.owned_rule().to_string());
+        self.line("rule", FAINT, &plan.rule().to_string());
         self.line("stored", FAINT, &crate::cost::cost(plan));
         self.findings(findings, plan.names());
     }
@@ -94,7 +94,7 @@ impl Page {
                 self.line("result", STRONG, &plan.shape().to_string());
             }
         }
-        self.line("rule", FAINT, &plan.owned_rule().to_string());
+        self.line("rule", FAINT, &plan.rule().to_string());
         for constraint in plan.constraints() {
             self.line("needs", NOTE, &constraint.describe(names));
         }
@@ -116,13 +116,13 @@ impl Page {
             }
         }
         let reason = match error.refusal() {
-            Refusal::Clash { .. } if error.rule().stretches() => {
+            Refusal::Clash { .. } if error.rule().kind().stretches() => {
                 "sizes must be equal, or the one that stretches must be 1".to_string()
             }
             Refusal::Clash { .. } => "sizes must be equal".to_string(),
             other => error.describe(other),
         };
-        self.line("rule", FAINT, &error.owned_rule().to_string());
+        self.line("rule", FAINT, &error.rule().to_string());
         self.line("error", ERROR, &format!("{}: {reason}", error.code()));
         for fix in error.fixes() {
             self.line("help", HELP, &fix.describe(error.names()));
@@ -277,20 +277,20 @@ fn style(mark: Mark) -> Style {
     }
 }
 
-/// Names come from outside: no control characters reach the terminal, and no others in ASCII.
+/// What reaches the terminal: no line feeds, no other control characters, and in ASCII nothing else.
 fn printable(text: &str, unicode: bool) -> String {
-    let safe = |c: char| match c {
-        c if c.is_control() => '?',
+    let shown = |c: char| match c {
+        '\n' => '?',
         c if !unicode && !c.is_ascii() => '?',
         c => c,
     };
-    text.chars().map(safe).collect()
+    crate::terminal_safe(text).chars().map(shown).collect()
 }
 
 /// `A repeats along 1 and 3, B along 0 and 2`.
 fn repeats(plan: &Plan, names: &[String]) -> String {
     let mut parts: Vec<String> = Vec::new();
-    for operand in 0..plan.operands().min(crate::ROWS) {
+    for operand in 0..plan.operand_count().min(crate::ROWS) {
         let sources = plan.sources(operand).unwrap_or_default();
         let repeated = sources.iter().zip(plan.shape()).zip(names);
         let repeated = repeated.filter(|((source, size), _)| source.repeats(**size));
@@ -299,18 +299,13 @@ fn repeats(plan: &Plan, names: &[String]) -> String {
             continue;
         }
         let verb = if parts.is_empty() { " repeats" } else { "" };
-        parts.push(format!("{}{verb} along {}", plan.operand_name(operand), and(&axes)));
+        parts.push(format!(
+            "{}{verb} along {}",
+            plan.operand_name(operand),
+            crate::list_with_and(&axes)
+        ));
     }
     parts.join(", ")
-}
-
-/// `0`, `0 and 2`, `0, 1 and 3`.
-fn and(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 #[cfg(test)]

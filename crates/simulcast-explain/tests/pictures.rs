@@ -209,7 +209,7 @@ fn three_axes_are_drawn_in_layers() {
 #[test]
 fn axes_that_meet_by_name_are_reordered() {
     let named = NamedAxes::new(&[["b", "c"], ["c", "b"]]).unwrap();
-    let elements = picture(&resolve(named.rule(), &[[2, 3], [3, 2]]).unwrap());
+    let elements = picture(&resolve(named.as_rule(), &[[2, 3], [3, 2]]).unwrap());
     let cell = |e: &&Element| e.is_in("sc-o1") && e.get("data-z") == Some("1,2");
     assert_eq!(elements.iter().find(cell).and_then(|e| e.get("data-x")), Some("2,1"));
 }

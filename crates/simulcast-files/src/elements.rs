@@ -47,9 +47,9 @@ impl Layout {
         }
     }
 
-    /// Whether the bytes are values of the type as they lie there. A byte other than 0 and 1 is no
-    /// `bool`; NumPy takes it for true, and so does the conversion.
-    pub(crate) fn lies(&self, bytes: &[u8]) -> bool {
+    /// Whether the bytes can be viewed in place: right length, alignment and byte order, and valid
+    /// `bool`s. NumPy takes a byte other than 0 and 1 for true, and so does the conversion.
+    pub(crate) fn is_viewable(&self, bytes: &[u8]) -> bool {
         let Coding::Number { dtype, swap: false } = self.coding else { return false };
         bytes.len() == self.bytes()
             && bytes.as_ptr().addr().is_multiple_of(dtype.align())

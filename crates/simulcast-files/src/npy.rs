@@ -1,7 +1,8 @@
 //! The header of a `.npy` file: how elements are coded, in which order, and the shape.
 //!
 //! The header is a Python dictionary as text. It is taken apart in one pass, without recursion, and
-//! never evaluated; a value that nobody asks for is skipped, however deep it nests.
+//! never evaluated; an unknown value is skipped, however deep it nests. (The crate `npyz` parses it with a
+//! general parser of literals and reads the elements; here sizes are bounded and elements are mapped.)
 //!
 //! ```text
 //! \x93NUMPY 1 0 | length | {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } \n

@@ -274,7 +274,7 @@ impl Store {
     /// Elements in the file: as they lie there, or converted.
     fn in_file(&self, layout: Layout, range: Range<usize>) -> Result<Shown, Problem> {
         let bytes = layout.whole(self.file.get().get(range.clone()).unwrap_or_default())?;
-        if layout.lies(bytes) {
+        if layout.is_viewable(bytes) {
             return Ok(Shown::File(layout, range));
         }
         layout.convert(bytes, &self.budget).map(Shown::Array)
@@ -286,7 +286,7 @@ impl Store {
         let (header, start) = Header::read(&bytes, self.limits.header)?;
         let layout = Layout::new(header)?;
         let elements = layout.whole(bytes.get(start..).unwrap_or_default())?;
-        if layout.lies(elements) {
+        if layout.is_viewable(elements) {
             return Ok(Shown::Unpacked(layout, bytes, start));
         }
         layout.convert(elements, &self.budget).map(Shown::Array)

@@ -256,12 +256,15 @@ impl Write for Sum {
 }
 
 /// An archive of stored members, each from a multiple of 64 on; numbers from `wide` on take 64 bits.
+///
+/// Written here, beside the reader whose constants it shares: members are stored and aligned, so that they
+/// can be mapped, and their sums stand before them, so that the archive is written as a stream.
 fn archive(out: &mut impl Write, arrays: &[(&str, AnyView<'_>)], wide: u64) -> Result<(), Problem> {
     /// The extra field that aligns what follows; readers skip what they do not know.
     const PADDING: u16 = 0xd935;
     /// Names are UTF-8.
     const FLAGS: u16 = 1 << 11;
-    /// The first day that can be said.
+    /// 1980-01-01, the earliest date that a ZIP entry can hold; a constant keeps archives reproducible.
     const DATE: u16 = 0x21;
     let narrow = |number: u64| match u32::try_from(number) {
         Ok(small) if number < wide => small,

@@ -5,10 +5,12 @@
 
 use std::fmt;
 
-use simulcast_core::{Action, Dim, Dims, Finding, FindingCode, Names, Plan, Policy, Verdict};
+use simulcast_core::{
+    Action, Dim, Dims, Finding, FindingCode, Names, Outcome, Plan, Policy, RuleKind, Verdict,
+};
 use simulcast_explain::Subject;
 
-use crate::infer::{Broadcast, Inference, Outcome, infer, is_reduction};
+use crate::infer::{Broadcast, Inference, infer, is_reduction};
 use crate::model::{Model, ValueId};
 
 /// The codes of findings that only a model can show.
@@ -93,8 +95,7 @@ pub struct CheckPolicy {
 impl Default for CheckPolicy {
     /// Everything is told but rank promotion, which is how every bias is added.
     fn default() -> Self {
-        let broadcasts = Policy::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow);
-        Self { broadcasts, model: [Action::Warn; 3] }
+        Self { broadcasts: Policy::for_explanations(), model: [Action::Warn; 3] }
     }
 }
 
@@ -147,13 +148,7 @@ impl Checked {
     /// The broadcast as what can be explained.
     #[must_use]
     pub fn subject(&self) -> Subject<'_> {
-        match &self.broadcast.outcome {
-            Outcome::Plan(plan) => Subject::Plan(plan, &self.findings),
-            Outcome::Symbolic(plan) => {
-                Subject::Symbolic(plan, &self.broadcast.names, &self.findings)
-            }
-            Outcome::Error(error) => Subject::Error(error),
-        }
+        Subject::of(&self.broadcast.outcome, &self.broadcast.names, &self.findings)
     }
 
     /// How many times larger the result is than what is stored, where sizes are known.
@@ -181,22 +176,11 @@ impl Checked {
     }
 
     pub(crate) fn shapes(&self) -> Vec<Dims> {
-        match &self.broadcast.outcome {
-            Outcome::Plan(plan) => {
-                let shape = |operand| plan.operand_shape(operand).unwrap_or_default();
-                (0..plan.operands()).map(|operand| Dims::from(&shape(operand)[..])).collect()
-            }
-            Outcome::Symbolic(plan) => plan.shapes().to_vec(),
-            Outcome::Error(error) => error.shapes().to_vec(),
-        }
+        self.broadcast.outcome.shapes()
     }
 
     pub(crate) fn result(&self) -> Option<Dims> {
-        match &self.broadcast.outcome {
-            Outcome::Plan(plan) => Some(Dims::from(plan.shape())),
-            Outcome::Symbolic(plan) => Some(plan.shape().clone()),
-            Outcome::Error(_) => None,
-        }
+        self.broadcast.outcome.shape()
     }
 }
 
@@ -218,6 +202,27 @@ impl Check {
     pub fn errors(&self) -> usize {
         let broadcasts = self.broadcasts.iter().filter(|checked| checked.is_error()).count();
         broadcasts + self.inference.problems.len()
+    }
+
+    /// Why the check failed, a line each: errors, and what the policy denies; empty where the model is
+    /// sound.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for checked in &self.broadcasts {
+            let node = &checked.broadcast.node;
+            if let Outcome::Error(error) = &checked.broadcast.outcome {
+                lines.push(format!("{node} ({}): {error}", checked.broadcast.op));
+            }
+            let raised = checked.findings.iter().take(checked.raised);
+            lines.extend(raised.map(|finding| format!("denied: {node}: {finding}")));
+        }
+        for problem in &self.inference.problems {
+            lines.push(format!("{} ({}): {}", problem.node, problem.op, problem.message));
+        }
+        let raised = self.findings.iter().filter(|finding| finding.raised);
+        lines.extend(raised.map(|finding| format!("denied: {finding}")));
+        lines
     }
 
     /// How many findings the policy raises.
@@ -277,7 +282,7 @@ fn checked(broadcast: Broadcast, policy: &CheckPolicy) -> Checked {
         Outcome::Plan(plan) => (own.judge(plan), repeats(plan)),
         // Sizes that stand for the symbols show where operands repeat.
         Outcome::Symbolic(plan) => match plan.representative(&broadcast.names) {
-            Some(standing) => (own.judge_standing(plan, &standing), repeats(&standing)),
+            Some(standing) => (own.judge_with_representative(plan, &standing), repeats(&standing)),
             None => Default::default(),
         },
         Outcome::Error(_) => Default::default(),
@@ -290,8 +295,8 @@ fn checked(broadcast: Broadcast, policy: &CheckPolicy) -> Checked {
 
 /// Each operand that repeats, and along which axes of the result.
 fn repeats(plan: &Plan) -> Vec<(usize, Vec<usize>)> {
-    let axes =
-        (0..plan.operands()).map(|operand| (operand, plan.sum_axes(operand).unwrap_or_default()));
+    let axes = (0..plan.operand_count())
+        .map(|operand| (operand, plan.sum_axes(operand).unwrap_or_default()));
     axes.filter(|(_, axes)| !axes.is_empty()).collect()
 }
 
@@ -374,7 +379,10 @@ fn coincidence(checked: &Checked) -> Option<String> {
     let mut wide = slope.iter().enumerate().filter(|(_, dim)| **dim != Dim::Size(1));
     let (Some((axis, size)), None) = (wide.next(), wide.next()) else { return None };
     let axis = axis + data.len().checked_sub(slope.len())?;
-    if checked.broadcast.outcome.is_legacy() || axis == 1 || data.get(1)? != size {
+    if checked.broadcast.outcome.rule().kind() == RuleKind::Legacy
+        || axis == 1
+        || data.get(1)? != size
+    {
         return None;
     }
     let names: &Names = &checked.broadcast.names;
@@ -385,21 +393,4 @@ fn coincidence(checked: &Checked) -> Option<String> {
          for one slope a channel it is ({size}, {ones})",
         shapes[1], shapes[0]
     ))
-}
-
-impl Outcome {
-    fn is_legacy(&self) -> bool {
-        use simulcast_core::RuleKind;
-        self.rule().kind == RuleKind::Legacy
-    }
-
-    /// The rule under which the operands met.
-    #[must_use]
-    pub fn rule(&self) -> &simulcast_core::OwnedRule {
-        match self {
-            Self::Plan(plan) => plan.owned_rule(),
-            Self::Symbolic(plan) => plan.owned_rule(),
-            Self::Error(error) => error.owned_rule(),
-        }
-    }
 }

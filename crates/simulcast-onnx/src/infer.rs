@@ -17,7 +17,7 @@ mod windows;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use simulcast_core::{BroadcastError, Constraint, Dim, Dims, Names, Plan, Symbol, SymbolicPlan};
+use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Symbol};
 
 use crate::expr::Expr;
 use crate::model::{AttributeValue, Declared, DeclaredDim, Graph, Model, Node, Producer, ValueId};
@@ -86,17 +86,6 @@ pub struct Broadcast {
     pub outcome: Outcome,
     /// The node in the model's graph; `None` inside a function or a graph of a node.
     pub(crate) at: Option<usize>,
-}
-
-/// What came of a broadcast.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// All sizes are known.
-    Plan(Plan),
-    /// Some sizes are symbols.
-    Symbolic(SymbolicPlan),
-    /// The shapes do not broadcast.
-    Error(BroadcastError),
 }
 
 /// A node that cannot work, for another reason than a broadcast.

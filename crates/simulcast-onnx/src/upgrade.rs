@@ -24,9 +24,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
-use simulcast_core::{BroadcastError, Dims};
+use simulcast_core::{BroadcastError, Dims, Outcome};
 
-use crate::infer::{Inference, Outcome, infer};
+use crate::infer::{Inference, infer};
 use crate::model::{AttributeValue, Node};
 use crate::wire::{Field, Fields, Message, WireError};
 use crate::{ElementType, LoadError, Model};

@@ -34,9 +34,9 @@ fn every_recorded_value_and_gradient_is_ours() {
         for case in &system.cases {
             let Some(plan) = ours::plan(&case.question) else { continue };
             let (rule, context) =
-                (plan.owned_rule().rule(), format!("{}: {}", system.name, case.question));
+                (plan.rule().as_rule(), format!("{}: {}", system.name, case.question));
             if let Some(from) = &case.from {
-                let operands: Vec<_> = (0..plan.operands())
+                let operands: Vec<_> = (0..plan.operand_count())
                     .map(|m| counted(&plan.operand_shape(m).unwrap()))
                     .collect();
                 let views: Vec<_> = operands.iter().map(|operand| operand.view()).collect();

@@ -128,7 +128,7 @@ fn every_rule_lays_the_operands() -> Outcome {
         (Rule::Legacy { axis: Some(0) }, &[2, 3, 4], &[2, 3]),
         (Rule::Paddle { axis: Some(1) }, &[2, 3, 4], &[3, 1]),
         (Rule::Paddle { axis: Some(0) }, &[2], &[2, 5]),
-        (named.rule(), &[2, 3, 4], &[4, 2]),
+        (named.as_rule(), &[2, 3, 4], &[4, 2]),
         (Rule::Numpy, &[0, 1], &[5]),
         (Rule::Numpy, &[], &[2, 2]),
     ];
@@ -169,7 +169,7 @@ fn every_rule_lays_the_operands() -> Outcome {
     let (which, x) = (array![true, false], array![[1, 2], [3, 4], [5, 6]]);
     let y = array![-1, -2];
     let operands = [(&which).into(), (&x).into(), AnyView::from(&y)];
-    let result = Op::Where.apply_by(named.rule(), Promotion::Strict, &operands)?;
+    let result = Op::Where.apply_by(named.as_rule(), Promotion::Strict, &operands)?;
     let expected =
         Array3::from_shape_fn((2, 3, 2), |(a, b, c)| if a == 0 { x[[b, a]] } else { y[c] });
     assert_eq!(result, AnyArray::from(expected));

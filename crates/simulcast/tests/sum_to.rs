@@ -64,14 +64,14 @@ fn every_rule_has_an_adjoint() {
         two(Rule::Pdpd { axis: Some(1) }, &[3]),
         two(Rule::Legacy { axis: Some(0) }, &[2, 3]),
         two(Rule::Paddle { axis: Some(1) }, &[3, 1]),
-        two(named.rule(), &[4, 2]),
+        two(named.as_rule(), &[4, 2]),
         resolve(Rule::Axes { shape: &[2, 3, 4], broadcast_axes: &[1] }, &[&[2, 4]]).unwrap(),
         resolve(Rule::Mapping { shape: &[2, 3, 4], axes_mapping: &[1] }, &[&[3]]).unwrap(),
         resolve(Rule::Bidirectional { target: &[2, 1, 4] }, &[&[3, 1]]).unwrap(),
         resolve(Rule::To { target: &[2, 3, 4] }, &[&[1, 1]]).unwrap(),
     ];
     for plan in plans {
-        for operand in 0..plan.operands() {
+        for operand in 0..plan.operand_count() {
             let expected = naive(&grad.view(), &plan, operand);
             assert_eq!(sum_to(&grad, &plan, operand), expected, "{}", plan.rule());
             assert_eq!(par_sum_to(&grad, &plan, operand), expected, "{}", plan.rule());

@@ -75,7 +75,7 @@ fn every_rule_gives_views() {
         Rule::Pdpd { axis: Some(0) },
         Rule::Legacy { axis: Some(0) },
         Rule::Paddle { axis: Some(0) },
-        named.rule(),
+        named.as_rule(),
     ] {
         let (first, second) = try_broadcast_views_by(rule, (&a, &b)).unwrap();
         let expected = shown(rule, &[a.view(), b.view()]);

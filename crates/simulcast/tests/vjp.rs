@@ -132,7 +132,7 @@ fn gradients_under_every_rule_are_slopes() -> Outcome {
         (Rule::Pdpd { axis: Some(1) }, &[2, 3], &[3, 1]),
         (Rule::Legacy { axis: Some(0) }, &[2, 3], &[2]),
         (Rule::Paddle { axis: Some(0) }, &[2], &[2, 3]),
-        (named.rule(), &[2, 3], &[2, 3, 2]),
+        (named.as_rule(), &[2, 3], &[2, 3, 2]),
         (Rule::Numpy, &[0, 1], &[4]),
         (Rule::Numpy, &[3, 1], &[1, 0]),
     ];

@@ -205,7 +205,7 @@ fn every_rule_zips() {
         Rule::Pdpd { axis: Some(0) },
         Rule::Legacy { axis: Some(0) },
         Rule::Paddle { axis: Some(0) },
-        named.rule(),
+        named.as_rule(),
     ];
     let expected = Array2::from_shape_fn((4, 3), |(i, j)| a[[i, j]] * 100 + b[i]).into_dyn();
     for rule in rules {

@@ -13,7 +13,7 @@ use std::fmt;
 
 use ndarray::{ArrayD, IxDyn};
 use simulcast::{AnyArray, Complex, DType, promote_types};
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 
 use super::word::Word;
 
@@ -176,7 +176,7 @@ impl Source {
         let sizes = shape.iter().filter(|&&size| size != 0);
         let bytes = sizes.copied().try_fold(dtype.size(), usize::checked_mul);
         if bytes.is_none_or(|bytes| bytes as u64 > self.memory) {
-            let shown = tuple(shape);
+            let shown = format_shape(shape);
             return Err(format!("{dtype} {shown} is over the limit of {} bytes", self.memory));
         }
         let count: usize = shape.iter().product();

@@ -59,7 +59,7 @@ impl Inputs {
         Ok(this)
     }
 
-    /// Opens a file and looks at an array of it: what that takes is one file's like another's.
+    /// Opens the file (once per path) and charges what this array needs to the shared memory budget.
     fn open(&mut self, file: FileWord<'_>) -> Result<Given, FileError> {
         let (store, before) = match self.stores.entry(file.path.to_owned()) {
             Entry::Occupied(known) => {

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use simulcast::{AnyView, DType, Expr, ExprKind, Program};
-use simulcast_core::{Names, Plan, Policy, Rule, resolve, tuple};
-use simulcast_explain::{Subject, TextOptions, shown, text};
+use simulcast_core::{Names, Plan, Policy, Rule, format_shape, resolve};
+use simulcast_explain::{Subject, TextOptions, text};
 
-use super::{bytes_of, show};
+use super::bytes_of;
 
 /// The plan of all operands together, where they meet as they are given: no axes are added, moved
 /// or reduced on the way.
@@ -47,14 +47,14 @@ pub(super) fn explain(
 ) -> String {
     let mut out = String::new();
     if let Some(plan) = plan {
-        let findings = shown().judge(plan).warned;
+        let findings = Policy::for_explanations().judge(plan).warned;
         out = text(&Subject::Plan(plan, &findings), TextOptions { unicode: true, color: true });
     }
     let given = program.operands().iter().zip(operands);
     let given = given.map(|(operand, view)| (&*operand.name, operand.dtype, view.shape()));
     for (name, dtype, shape) in given.chain([("result", program.dtype(), shape)]) {
-        let bytes = show::size(bytes_of(dtype, shape));
-        let _ = writeln!(out, "  {name:<8} {dtype} {}  {bytes}", tuple(shape));
+        let bytes = simulcast_explain::human_bytes(bytes_of(dtype, shape));
+        let _ = writeln!(out, "  {name:<8} {dtype} {}  {bytes}", format_shape(shape));
     }
     let passes = program.stages();
     let word = if passes == 1 { "pass" } else { "passes" };

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use simulcast::{AnyArray, AnyView, Builder, Complex, DType, Fold, Kind, Promotion};
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 use simulcast_explain::width as columns;
 
 use super::bytes_of;
@@ -43,30 +43,18 @@ fn is_small(view: &AnyView<'_>) -> bool {
 
 /// A line about the array, and its values or the numbers about them.
 pub(crate) fn text(dtype: DType, shape: &[usize], shown: &Shown) -> String {
-    let bytes = size(bytes_of(dtype, shape));
+    let bytes = simulcast_explain::human_bytes(bytes_of(dtype, shape));
     match shown {
-        Shown::Values(cells) => format!("{dtype} {}\n{}\n", tuple(shape), nested(shape, cells)),
+        Shown::Values(cells) => {
+            format!("{dtype} {}\n{}\n", format_shape(shape), nested(shape, cells))
+        }
         Shown::About(about) => {
             let about: Vec<String> =
                 about.iter().map(|(name, value)| format!("{name} {value}")).collect();
             let about = if about.is_empty() { String::new() } else { about.join("   ") + "\n" };
-            format!("{dtype} {}   {bytes}\n{about}", tuple(shape))
+            format!("{dtype} {}   {bytes}\n{about}", format_shape(shape))
         }
     }
-}
-
-/// Bytes as people read them.
-pub(super) fn size(bytes: u64) -> String {
-    let units = ["kB", "MB", "GB", "TB", "PB", "EB"];
-    let (mut value, mut unit) = (bytes as f64, "bytes");
-    for next in units {
-        if value < 1000.0 {
-            break;
-        }
-        (value, unit) = (value / 1000.0, next);
-    }
-    let shown = format!("{value:.1}");
-    format!("{} {unit}", shown.strip_suffix(".0").unwrap_or(&shown))
 }
 
 /// Elements in brackets, as columns.

@@ -111,8 +111,7 @@ fn report(
     for (name, array) in outputs {
         let shown = Shown::of(&array.view());
         let about = show::text(array.dtype(), array.shape(), &shown);
-        // A name comes from the model: nothing but text reaches the terminal.
-        let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let name = simulcast_explain::terminal_safe(name).replace('\n', "?");
         text.push_str(&format!("{name}: {about}"));
     }
     if let Some(file) = file {

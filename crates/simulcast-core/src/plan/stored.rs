@@ -4,8 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Alignment, Plan};
-use crate::{Names, OwnedRule};
+use crate::{Alignment, Names, OwnedRule, Plan};
 
 const VERSION: u32 = 1;
 
@@ -29,7 +28,7 @@ pub(super) struct Stored {
 
 impl From<Plan> for Stored {
     fn from(plan: Plan) -> Self {
-        let operands = (0..plan.operands()).map(|operand| {
+        let operands = (0..plan.operand_count()).map(|operand| {
             let (shape, feeds) = plan.axes(operand).unwrap_or(&[]).iter().copied().unzip();
             Operand { shape, feeds }
         });

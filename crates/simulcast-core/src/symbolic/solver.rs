@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Constraint, Term};
-use crate::frame::{Base, Frame};
+use crate::rules::frame::{Base, Frame};
 use crate::{Dim, Interval, Layout, Refusal, Side, Symbol};
 
 // Implements E_BROADCAST_ANY_FUNC_2010.
@@ -106,7 +106,8 @@ impl Domain {
 
     fn interval(&self) -> Interval {
         match self.among.as_ref().and_then(|sizes| Some((*sizes.first()?, *sizes.last()?))) {
-            Some((lo, hi)) => Interval::new(lo, Some(hi)),
+            // Never else: the first of a set is not above the last.
+            Some((lo, hi)) => Interval::new(lo, Some(hi)).unwrap_or(self.range),
             None => self.range,
         }
     }
@@ -209,7 +210,7 @@ impl Solver {
                         let Side { operand, axis, size } = party.side;
                         let operand = operand.unwrap_or(0);
                         let overhang = Refusal::Overhang { operand, axis, size, rank: frame.rank };
-                        refusals.push(frame.instead.unwrap_or(overhang));
+                        refusals.push(frame.refusal_override.unwrap_or(overhang));
                     }
                 }
                 break;
@@ -233,7 +234,7 @@ impl Solver {
                     // In the order of the operands, as people read them.
                     let (first, second) = if b.operand < a.operand { (b, a) } else { (a, b) };
                     let clash = Refusal::Clash { axis, rank: frame.rank, first, second };
-                    refusals.push(frame.instead.unwrap_or(clash));
+                    refusals.push(frame.refusal_override.unwrap_or(clash));
                 }
             }
         }
@@ -479,7 +480,7 @@ mod tests {
     #[test]
     fn where_nothing_is_to_solve_the_passes_say_the_same() {
         let named = |name: &str| Dim::Symbol(Symbol::new(name));
-        let narrow = Symbol { name: "n".into(), range: Interval::new(1, Some(2)) };
+        let narrow = Symbol { name: "n".into(), range: Interval::new(1, Some(2)).unwrap() };
         let sizes =
             [Dim::Size(0), Dim::Size(1), Dim::Size(2), named("n"), named("m"), Dim::UNKNOWN]
                 .into_iter()
@@ -494,7 +495,7 @@ mod tests {
         for (a, b) in both.step_by(every) {
             for shapes in [[&a[..], &b[..]], [&a[..], &b[..1]], [&a[..0], &b[..]]] {
                 let rank = |operand: usize| shapes[operand].len();
-                let frame = Frame::new(Rule::Numpy, 2, rank).unwrap();
+                let frame = Rule::Numpy.frame(2, rank).unwrap();
                 let layout = Layout::new(Rule::Numpy, 2, rank).unwrap();
                 match plain(&frame, &layout, &shapes) {
                     Some(dims) => {

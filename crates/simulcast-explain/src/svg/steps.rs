@@ -4,7 +4,7 @@
 //! rank, with axes of size 1; step 2 repeats along them. Links show the function f of step 2, row
 //! by row: `Z[i] = Y[f(i)]`, where f takes an index to 0 on a repeated axis and leaves it otherwise.
 
-use simulcast_core::{Plan, Source, tuple};
+use simulcast_core::{Plan, Source, format_shape};
 
 use super::block::{Axis, Block, Metrics, Shown};
 use super::canvas::{Area, Canvas, Font, MARGIN};
@@ -26,7 +26,7 @@ const LINE: usize = 16;
 
 /// Whether a plan is small enough to be drawn cell by cell.
 pub(crate) fn fits(plan: &Plan) -> bool {
-    let operands = plan.operands();
+    let operands = plan.operand_count();
     let rank = |operand| plan.axes(operand).map_or(0, <[_]>::len);
     (1..=OPERANDS).contains(&operands)
         && plan.shape().len() <= RANK
@@ -69,7 +69,7 @@ pub(super) fn draw(canvas: &mut Canvas, plan: &Plan) {
     let metrics = metrics(plan);
     let caps = caps(plan.shape().len(), metrics.cell);
     let bands: Vec<Band> =
-        (0..plan.operands()).map(|operand| Band::new(plan, operand, &names, &caps)).collect();
+        (0..plan.operand_count()).map(|operand| Band::new(plan, operand, &names, &caps)).collect();
     let column = |stage: usize| {
         let wide = bands.iter().map(|band| band.width(stage, metrics));
         wide.max().unwrap_or(0).max(Font::Small.width(HEADS[stage].1))
@@ -122,7 +122,7 @@ fn metrics(plan: &Plan) -> Metrics {
         let index = own.iter().map(|&(size, _)| short(size.saturating_sub(1)));
         Font::Cell.width(&index.collect::<Vec<_>>().join(","))
     };
-    let widest = (0..plan.operands()).map(label).max().unwrap_or(0);
+    let widest = (0..plan.operand_count()).map(label).max().unwrap_or(0);
     Metrics { cell: (widest + 12).max(32), layered: plan.shape().len() == 3 }
 }
 
@@ -229,7 +229,7 @@ impl Band {
     fn head(&self, plan: &Plan, names: &[String]) -> Head {
         let shape: Vec<usize> = self.own.iter().map(|&(size, _)| size).collect();
         let name = clip(&plan.operand_name(self.operand), NAME);
-        let title = format!("{name} {}", clip_middle(&tuple(&shape), 48));
+        let title = format!("{name} {}", clip_middle(&format_shape(&shape), 48));
         Head { title, story: story(plan, self.operand, names) }
     }
 

@@ -118,15 +118,6 @@ pub(crate) fn short(number: usize) -> String {
     }
 }
 
-/// `0, 1 and 2`.
-pub(crate) fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

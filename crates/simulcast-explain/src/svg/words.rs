@@ -1,9 +1,9 @@
 //! A picture in words: its title, what happens to each operand, and the text that stands in for it.
 
-use simulcast_core::{Plan, Source, tuple};
+use simulcast_core::{Plan, Source, format_shape};
 
 use super::notes::notes;
-use super::text::{NAME, clip, clip_middle, list};
+use super::text::{NAME, clip, clip_middle};
 use crate::{ROWS, Subject, Table};
 
 /// How many operands a title names.
@@ -19,7 +19,7 @@ pub(crate) fn title(subject: &Subject<'_>) -> String {
     let verb = |one: &str, many: &str| if count == 1 { one.to_owned() } else { many.to_owned() };
     match subject {
         Subject::Plan(plan, _) => {
-            let shape = clip_middle(&tuple(plan.shape()), SHAPE);
+            let shape = clip_middle(&format_shape(plan.shape()), SHAPE);
             format!("{operands} {} to {shape}", verb("broadcasts", "broadcast"))
         }
         Subject::Symbolic(plan, ..) => {
@@ -36,16 +36,16 @@ pub(crate) fn title(subject: &Subject<'_>) -> String {
 fn operands(subject: &Subject<'_>) -> (String, usize) {
     let shapes = shapes(subject, NAMED);
     let count = match subject {
-        Subject::Plan(plan, _) => plan.operands(),
+        Subject::Plan(plan, _) => plan.operand_count(),
         Subject::Symbolic(plan, ..) => plan.shapes().len(),
         Subject::Error(error) => error.shapes().len(),
     };
     let text = match count {
         0 => "no operands".to_owned(),
         _ if count > NAMED => format!("{count} operands"),
-        _ => {
-            list(&shapes.iter().map(|(name, shape)| format!("{name} {shape}")).collect::<Vec<_>>())
-        }
+        _ => crate::list_with_and(
+            &shapes.iter().map(|(name, shape)| format!("{name} {shape}")).collect::<Vec<_>>(),
+        ),
     };
     (text, count)
 }
@@ -53,8 +53,8 @@ fn operands(subject: &Subject<'_>) -> (String, usize) {
 /// The names and shapes of the first operands.
 pub(crate) fn shapes(subject: &Subject<'_>, most: usize) -> Vec<(String, String)> {
     let dims: Vec<String> = match subject {
-        Subject::Plan(plan, _) => (0..plan.operands().min(most))
-            .map(|operand| tuple(&plan.operand_shape(operand).unwrap_or_default()))
+        Subject::Plan(plan, _) => (0..plan.operand_count().min(most))
+            .map(|operand| format_shape(&plan.operand_shape(operand).unwrap_or_default()))
             .collect(),
         Subject::Symbolic(plan, ..) => {
             plan.shapes().iter().take(most).map(ToString::to_string).collect()
@@ -120,7 +120,7 @@ fn counted(axes: &[String]) -> String {
     let word = if axes.len() == 1 { "axis" } else { "axes" };
     let left = axes.len().saturating_sub(LISTED);
     match (axes, left) {
-        (_, 0) => format!("{word} {}", list(axes)),
+        (_, 0) => format!("{word} {}", crate::list_with_and(axes)),
         (axes, left) => {
             let shown: Vec<String> = axes.iter().take(LISTED).cloned().collect();
             format!("{word} {} and {left} more", shown.join(", "))
@@ -137,7 +137,7 @@ pub(crate) fn description(subject: &Subject<'_>, cells: bool) -> String {
             for (operand, (name, shape)) in shapes(subject, ROWS).iter().enumerate() {
                 parts.push(format!("{name} has shape {shape}: {}.", story(plan, operand, &axes)));
             }
-            let shape = clip_middle(&tuple(plan.shape()), SHAPE);
+            let shape = clip_middle(&format_shape(plan.shape()), SHAPE);
             parts.push(format!("The result has shape {shape}."));
         }
         Subject::Symbolic(..) | Subject::Error(_) => {
@@ -167,9 +167,9 @@ pub(crate) fn description(subject: &Subject<'_>, cells: bool) -> String {
 /// The rule, with its parameters.
 pub(crate) fn rule(subject: &Subject<'_>) -> String {
     let rule = match subject {
-        Subject::Plan(plan, _) => plan.owned_rule(),
-        Subject::Symbolic(plan, ..) => plan.owned_rule(),
-        Subject::Error(error) => error.owned_rule(),
+        Subject::Plan(plan, _) => plan.rule(),
+        Subject::Symbolic(plan, ..) => plan.rule(),
+        Subject::Error(error) => error.rule(),
     };
     format!("rule {}", clip_middle(&rule.to_string(), SHAPE))
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use simulcast_core::{Constraint, Dim, Dims, Names, OwnedRule, Rule, Term, resolve, resolve_dims};
+use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Rule, RuleKind, Term};
 
-use super::{Broadcast, Context, FOLDED, Fact, Outcome, Scope};
+use super::{Broadcast, Context, FOLDED, Fact, Scope};
 use crate::ElementType;
 use crate::expr::Expr;
 use crate::model::{AttributeValue, Node};
@@ -226,30 +226,20 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
             producers.push(producer);
         }
         let names = Names { operands: names, axes: Vec::new() };
-        let sizes: Option<Vec<Vec<usize>>> = shapes.iter().map(Dims::sizes).collect();
-        let outcome = match sizes {
-            Some(sizes) => resolve(rule, &sizes).map(|plan| {
-                let dims = Dims::from(plan.shape());
-                (Outcome::Plan(plan.with_names(names.clone())), dims)
-            }),
-            None => resolve_dims(rule, &shapes).map(|plan| {
-                for constraint in plan.constraints() {
-                    self.require(constraint.clone());
-                }
-                let dims = plan.shape().clone();
-                (Outcome::Symbolic(plan), dims)
-            }),
+        let outcome = Outcome::of(&rule.into(), &shapes, &names);
+        if let Outcome::Symbolic(plan) = &outcome {
+            for constraint in plan.constraints() {
+                self.require(constraint.clone());
+            }
+        }
+        let dims = match (outcome.shape(), rule.kind()) {
+            (Some(dims), _) => dims,
+            // Only one operand decides these, so what follows can still be looked at.
+            (None, RuleKind::Unidirectional | RuleKind::Legacy | RuleKind::Exact) => {
+                shapes.first().cloned().unwrap_or(Dims::Unranked)
+            }
+            (None, _) => Dims::Unranked,
         };
-        let (outcome, dims) = outcome.unwrap_or_else(|error| {
-            let dims = match OwnedRule::from(rule).kind {
-                // Only one operand decides these, so what follows can still be looked at.
-                simulcast_core::RuleKind::Unidirectional
-                | simulcast_core::RuleKind::Legacy
-                | simulcast_core::RuleKind::Exact => shapes.first().cloned(),
-                _ => None,
-            };
-            (Outcome::Error(error.with_names(names.clone())), dims.unwrap_or(Dims::Unranked))
-        });
         let at = self.scope.top.then_some(self.index);
         let (node, op) = (self.name(), self.op().to_owned());
         self.context.broadcasts.push(Broadcast {

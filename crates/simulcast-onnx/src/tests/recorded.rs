@@ -67,7 +67,8 @@ fn facts(model: &Model, inference: &Inference) -> BTreeMap<String, Dims> {
 }
 
 fn is_wrong(inference: &Inference) -> bool {
-    let errors = inference.broadcasts.iter().any(|b| matches!(b.outcome, crate::Outcome::Error(_)));
+    let errors =
+        inference.broadcasts.iter().any(|b| matches!(b.outcome, simulcast_core::Outcome::Error(_)));
     errors || !inference.problems.is_empty()
 }
 

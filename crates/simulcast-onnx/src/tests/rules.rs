@@ -1,7 +1,10 @@
 //! Rules of operators that recorded models do not show: old opsets, functions, branches.
 
+use simulcast_core::Outcome;
+
 use super::build::{Build, Size, graph_attribute, int, message, node};
-use crate::{Model, Outcome, infer};
+
+use crate::{Model, infer};
 
 fn output(model: &Model, sizes: &[(&str, usize)]) -> String {
     let inference = infer(model, sizes).unwrap();

@@ -103,7 +103,7 @@ pub fn try_zip<T: CommonDim>(operands: T) -> Result<Zip<T, T::Dim>, BroadcastErr
 ///
 /// let named = NamedAxes::new(&[&["city", "day"][..], &["city"]])?;
 /// let (rain, area) = (array![[1, 2, 3], [4, 5, 6]], array![10, 100]);
-/// let water: ArrayD<i32> = zip_by(named.rule(), (&rain, &area)).map(|r, a| r * a);
+/// let water: ArrayD<i32> = zip_by(named.as_rule(), (&rain, &area)).map(|r, a| r * a);
 /// assert_eq!(water, array![[10, 20, 30], [400, 500, 600]].into_dyn());
 /// # Ok::<(), simulcast::Refusal>(())
 /// ```

@@ -77,7 +77,7 @@ impl Laying<'_> {
         let arrays: Vec<usize> = (0..operands.len()).filter(is_array).collect();
         // A rule of two says nothing about an operand alone.
         let alone = arrays.len() < operands.len()
-            && (arrays.is_empty() || arrays.len() == 1 && self.rule.kind().operands() == Some(2));
+            && (arrays.is_empty() || arrays.len() == 1 && self.rule.kind().arity() == Some(2));
         let rule = if alone { Rule::Numpy } else { self.rule };
         let own: Vec<AnyView<'v>> = arrays.iter().map(|&n| operands[n].clone()).collect();
         let (plan, own) = lay(rule, &own)?;

@@ -246,8 +246,8 @@ fn words(kind: &ProgramErrorKind, operator: &str) -> (String, String) {
                     let (a, b) = (first.size, second.size);
                     // Of other rules, what may not stretch may be 1.
                     let one = [a, b].iter().any(|size| size.size() == Some(1));
-                    let why = if one || error.rule() == RuleKind::Exact {
-                        format!("which {} does not allow", error.rule())
+                    let why = if one || error.rule().kind() == RuleKind::Exact {
+                        format!("which {} does not allow", error.rule().kind())
                     } else {
                         "and neither is 1".into()
                     };

@@ -5,9 +5,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::fix::{self, Fix};
-use crate::resolve::all_clashes;
-use crate::{Dims, Interval, Layout, Names, OwnedRule, Refusal, Rule, RuleKind, Side};
+use super::fix::{self, Fix};
+use crate::plan::resolve::all_clashes;
+use crate::{Dims, Interval, Layout, Names, OwnedRule, Refusal, Rule, Side};
 
 // Implements E_BROADCAST_ANY_ERR_0010.
 /// Why shapes do not broadcast: every clashing axis, both ways of counting it, the sizes, the
@@ -136,15 +136,9 @@ impl BroadcastError {
         }
     }
 
-    /// The rule that refused.
+    /// The rule that refused, with its parameters.
     #[must_use]
-    pub fn rule(&self) -> RuleKind {
-        self.0.rule.kind
-    }
-
-    /// The rule with its parameters.
-    #[must_use]
-    pub fn owned_rule(&self) -> &OwnedRule {
+    pub fn rule(&self) -> &OwnedRule {
         &self.0.rule
     }
 
@@ -238,8 +232,8 @@ impl fmt::Display for BroadcastError {
         }
         match (refusal, shapes.len()) {
             (Refusal::Memory, _) => f.write_str(": ")?,
-            (_, 1) => write!(f, " does not broadcast under rule {}: ", rule.kind)?,
-            (_, _) => write!(f, " do not broadcast under rule {}: ", rule.kind)?,
+            (_, 1) => write!(f, " does not broadcast under rule {}: ", rule.kind())?,
+            (_, _) => write!(f, " do not broadcast under rule {}: ", rule.kind())?,
         }
         match clashes.len() {
             0 => write!(f, "{}", Described(refusal, names))?,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Rule, RuleKind};
+use super::{Parts, Rule, RuleKind, RuleOf};
 use crate::ShapeText;
 
 /// A [`Rule`] that owns its parameters: what a plan remembers, and what a program stores.
@@ -15,84 +15,29 @@ use crate::ShapeText;
 /// use simulcast_core::{OwnedRule, Rule};
 ///
 /// let rule: OwnedRule = "axes:2,3/0".parse()?;
-/// assert_eq!(rule.rule(), Rule::Axes { shape: &[2, 3], broadcast_axes: &[0] });
+/// assert_eq!(rule.as_rule(), Rule::Axes { shape: &[2, 3], broadcast_axes: &[0] });
 /// assert_eq!(rule.to_string(), "axes:2,3/0");
 /// # Ok::<(), simulcast_core::RuleError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct OwnedRule {
-    /// Which rule it is.
-    pub kind: RuleKind,
-    /// The `axis` of `pdpd`, `legacy` and `paddle`.
-    pub axis: Option<isize>,
-    /// The target of `to` and `bidirectional`, the shape of `axes` and `mapping`.
-    pub shape: Vec<usize>,
-    /// The `broadcast_axes`, the `axes_mapping`, or the labels of `named`.
-    pub axes: Vec<usize>,
-}
+pub type OwnedRule = RuleOf<Vec<usize>>;
 
 impl OwnedRule {
-    /// A rule with no parameters.
-    #[must_use]
-    pub const fn new(kind: RuleKind) -> Self {
-        Self { kind, axis: None, shape: Vec::new(), axes: Vec::new() }
-    }
-
     /// The rule, borrowing the parameters.
     #[must_use]
-    pub fn rule(&self) -> Rule<'_> {
-        let (axis, shape, axes) = (self.axis, &self.shape, &self.axes);
-        match self.kind {
-            RuleKind::Exact => Rule::Exact,
-            RuleKind::Numpy => Rule::Numpy,
-            RuleKind::Unidirectional => Rule::Unidirectional,
-            RuleKind::Pdpd => Rule::Pdpd { axis },
-            RuleKind::Legacy => Rule::Legacy { axis },
-            RuleKind::Paddle => Rule::Paddle { axis },
-            RuleKind::Bidirectional => Rule::Bidirectional { target: shape },
-            RuleKind::To => Rule::To { target: shape },
-            RuleKind::Axes => Rule::Axes { shape, broadcast_axes: axes },
-            RuleKind::Mapping => Rule::Mapping { shape, axes_mapping: axes },
-            RuleKind::Named => Rule::Named { labels: axes },
-        }
+    pub fn as_rule(&self) -> Rule<'_> {
+        self.map(Vec::as_slice)
     }
 
     /// The shape that the rule itself carries, if it is of a kind that does.
     #[must_use]
     pub fn target(&self) -> Option<&[usize]> {
-        match self.kind {
-            RuleKind::Bidirectional | RuleKind::To | RuleKind::Axes | RuleKind::Mapping => {
-                Some(&self.shape)
-            }
-            RuleKind::Exact
-            | RuleKind::Numpy
-            | RuleKind::Unidirectional
-            | RuleKind::Pdpd
-            | RuleKind::Legacy
-            | RuleKind::Paddle
-            | RuleKind::Named => None,
-        }
+        self.parts().shape.map(Vec::as_slice)
     }
 }
 
 impl From<Rule<'_>> for OwnedRule {
     fn from(rule: Rule<'_>) -> Self {
-        let mut owned = Self::new(rule.kind());
-        match rule {
-            Rule::Exact | Rule::Numpy | Rule::Unidirectional => {}
-            Rule::Pdpd { axis } | Rule::Legacy { axis } | Rule::Paddle { axis } => {
-                owned.axis = axis;
-            }
-            Rule::Bidirectional { target } | Rule::To { target } => owned.shape = target.to_vec(),
-            Rule::Axes { shape, broadcast_axes: axes }
-            | Rule::Mapping { shape, axes_mapping: axes } => {
-                owned.shape = shape.to_vec();
-                owned.axes = axes.to_vec();
-            }
-            Rule::Named { labels } => owned.axes = labels.to_vec(),
-        }
-        owned
+        rule.map(|list| list.to_vec())
     }
 }
 
@@ -103,18 +48,19 @@ impl fmt::Display for OwnedRule {
             let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
             sizes.join(",")
         };
-        f.write_str(self.kind.name())?;
-        match (self.kind, self.axis) {
-            (_, Some(axis)) => write!(f, ":{axis}"),
-            (RuleKind::To | RuleKind::Bidirectional, None) => match self.shape.len() {
-                0 => f.write_str(":()"),
-                _ => write!(f, ":{}", list(&self.shape)),
-            },
-            (RuleKind::Axes | RuleKind::Mapping, None) => match self.shape.len() {
-                0 => write!(f, ":()/{}", list(&self.axes)),
-                _ => write!(f, ":{}/{}", list(&self.shape), list(&self.axes)),
-            },
-            _ => Ok(()),
+        f.write_str(self.kind().name())?;
+        let parts = self.parts();
+        if let Some(axis) = parts.axis {
+            write!(f, ":{axis}")?;
+        }
+        match parts.shape {
+            None => {}
+            Some(shape) if shape.is_empty() => f.write_str(":()")?,
+            Some(shape) => write!(f, ":{}", list(shape))?,
+        }
+        match parts.axes {
+            None => Ok(()),
+            Some(axes) => write!(f, "/{}", list(axes)),
         }
     }
 }
@@ -141,6 +87,16 @@ impl RuleError {
     }
 }
 
+impl FromStr for RuleKind {
+    type Err = RuleError;
+
+    /// Reads a [`name`](Self::name); `uni` and `none` are short for `unidirectional` and `exact`.
+    fn from_str(name: &str) -> Result<Self, RuleError> {
+        let short = || Self::ALL.into_iter().find(|kind| kind.facts().alias == Some(name));
+        Self::from_name(name).or_else(short).ok_or_else(|| RuleError::unknown(name))
+    }
+}
+
 impl FromStr for OwnedRule {
     type Err = RuleError;
 
@@ -151,44 +107,95 @@ impl FromStr for OwnedRule {
             Some((name, parameter)) => (name.trim(), Some(parameter.trim())),
             None => (text.trim(), None),
         };
-        let kind = match name {
-            "uni" => RuleKind::Unidirectional,
-            "none" => RuleKind::Exact,
-            name => RuleKind::from_name(name).ok_or_else(|| RuleError::unknown(name))?,
-        };
-        let mut rule = Self::new(kind);
-        match (kind, parameter) {
-            (RuleKind::Pdpd | RuleKind::Paddle | RuleKind::Legacy, Some(axis)) => {
-                let axis =
-                    axis.parse().map_err(|_| RuleError(format!("{axis:?} is not an axis")))?;
-                rule.axis = Some(axis);
-            }
-            (RuleKind::To | RuleKind::Bidirectional, Some(target)) => rule.shape = sizes(target)?,
-            (RuleKind::Axes | RuleKind::Mapping, Some(both)) => {
+        let kind: RuleKind = name.parse()?;
+        let takes = kind.parameters();
+        // The labels are made later, from the names of axes.
+        let mut parts = Parts { labels: takes.labels.then(Vec::new), ..Parts::default() };
+        match (parameter, takes.shape, takes.axes) {
+            (Some(both), Some(_), Some(_)) => {
                 let cut = both.split_once('/').or_else(|| both.rsplit_once(':'));
                 let Some((shape, axes)) = cut else {
                     let how =
                         format!("rule {name} is written {name}:SHAPE/AXES, such as {name}:2,3/0");
                     return Err(RuleError(how));
                 };
-                rule.shape = sizes(shape)?;
-                rule.axes = match axes.trim() {
+                parts.shape = Some(sizes(shape)?);
+                parts.axes = Some(match axes.trim() {
                     "" => Vec::new(),
                     axes => sizes(axes)?,
-                };
+                });
             }
-            (RuleKind::To | RuleKind::Bidirectional, None) => {
-                return Err(RuleError(format!("rule {name} needs a shape, such as {name}:2,3")));
-            }
-            (RuleKind::Axes | RuleKind::Mapping, None) => {
+            (None, Some(_), Some(_)) => {
                 return Err(RuleError(format!(
                     "rule {name} needs a shape and axes, such as {name}:2,3/0"
                 )));
             }
-            (_, Some(_)) => return Err(RuleError(format!("rule {name} takes no parameter"))),
-            (_, None) => {}
+            (Some(target), Some(_), None) => parts.shape = Some(sizes(target)?),
+            (None, Some(_), None) => {
+                return Err(RuleError(format!("rule {name} needs a shape, such as {name}:2,3")));
+            }
+            (Some(axis), None, _) if takes.axis => {
+                let axis = axis.parse();
+                let axis = axis.map_err(|_| {
+                    RuleError(format!("{:?} is not an axis", parameter.unwrap_or_default()))
+                });
+                parts.axis = Some(axis?);
+            }
+            (Some(_), None, _) => {
+                return Err(RuleError(format!("rule {name} takes no parameter")));
+            }
+            (None, None, _) => {}
         }
-        Ok(rule)
+        Self::from_parts(kind, parts).ok_or_else(|| RuleError::unknown(name))
+    }
+}
+
+#[cfg(feature = "serde")]
+mod stored {
+    //! A rule as it is written down: its kind, and lists that are empty where it takes none.
+
+    use alloc::string::String;
+    use alloc::vec::Vec;
+
+    use super::super::{Parts, RuleKind};
+    use super::OwnedRule;
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Stored {
+        kind: RuleKind,
+        axis: Option<isize>,
+        shape: Vec<usize>,
+        axes: Vec<usize>,
+    }
+
+    impl serde::Serialize for OwnedRule {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let Parts { axis, shape, axes, labels } = self.parts();
+            let (shape, axes) = (shape.cloned(), axes.or(labels).cloned());
+            let (shape, axes) = (shape.unwrap_or_default(), axes.unwrap_or_default());
+            Stored { kind: self.kind(), axis, shape, axes }.serialize(serializer)
+        }
+    }
+
+    impl<'de> serde::Deserialize<'de> for OwnedRule {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let Stored { kind, axis, shape, axes } = Stored::deserialize(deserializer)?;
+            let takes = kind.parameters();
+            // What a kind does not take is empty; anything else is refused below.
+            let list = |list: Vec<usize>, taken: bool| match (taken, list.is_empty()) {
+                (false, true) => None,
+                (true, _) | (false, false) => Some(list),
+            };
+            let (axes, labels) = match takes.labels {
+                true => (None, Some(axes)),
+                false => (list(axes, takes.axes.is_some()), None),
+            };
+            let parts = Parts { axis, shape: list(shape, takes.shape.is_some()), axes, labels };
+            Self::from_parts(kind, parts).ok_or_else(|| {
+                let why: String = ["rule ", kind.name(), " has other parameters"].concat();
+                serde::de::Error::custom(why)
+            })
+        }
     }
 }
 
@@ -224,14 +231,14 @@ mod tests {
         for text in texts {
             let rule: OwnedRule = text.parse().unwrap();
             assert_eq!(rule.to_string(), text);
-            assert_eq!(OwnedRule::from(rule.rule()), rule);
-            assert_eq!(rule.rule().kind(), rule.kind);
+            assert_eq!(OwnedRule::from(rule.as_rule()), rule);
+            assert_eq!(rule.as_rule().kind(), rule.kind());
             let carries =
                 text.contains("to:") | text.contains('/') | text.contains("bidirectional");
             assert_eq!(rule.target().is_some(), carries, "{text}");
         }
-        assert_eq!("uni".parse::<OwnedRule>().unwrap().kind, RuleKind::Unidirectional);
-        assert_eq!("none".parse::<OwnedRule>().unwrap().kind, RuleKind::Exact);
+        assert_eq!("uni".parse::<OwnedRule>().unwrap().kind(), RuleKind::Unidirectional);
+        assert_eq!("none".parse::<OwnedRule>().unwrap().kind(), RuleKind::Exact);
         assert_eq!("axes:2,3:0".parse::<OwnedRule>(), "axes:2,3/0".parse::<OwnedRule>());
     }
 

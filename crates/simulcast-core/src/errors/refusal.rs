@@ -131,25 +131,6 @@ pub enum Refusal {
     Memory,
 }
 
-/// The codes of all refusals with what each stands for, in their order.
-pub const CODES: [(&str, &str); 15] = [
-    ("E1", "incompatible sizes on an axis"),
-    ("E2", "a rank that the rule does not allow"),
-    ("E3", "an axis out of range"),
-    ("E4", "two axes of one operand on one result axis"),
-    ("E5", "axes_mapping does not increase"),
-    ("E6", "a number of operands that the rule does not take"),
-    ("E7", "a list of axes of another length than the operands' ranks"),
-    ("E8", "a number of elements that overflows"),
-    ("E9", "a slice that is too short"),
-    ("E10", "labels not numbered in the order of first appearance"),
-    ("E11", "axes that hang over the end of the other shape"),
-    ("E12", "an operand or an index that does not exist"),
-    ("E13", "a size that a symbolic shape does not allow"),
-    ("E14", "an axis without a name"),
-    ("E15", "no memory for the result"),
-];
-
 impl Refusal {
     /// The stable code: `E1` for incompatible sizes, as in the source documents, one code for each
     /// other reason.

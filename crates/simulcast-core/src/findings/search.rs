@@ -1,146 +1,20 @@
-//! Findings: broadcasts that are legal and suspicious, from shapes, names and rule alone.
+//! The search for findings in a plan, from shapes, names and rule alone.
 //!
 //! An operand *repeats* along a result axis where it stretches or lacks the axis, and the result's
 //! size there is not 1. Scalars (rank 0) are meant to repeat, so they are left out of everything
-//! but growth and emptying. Of many operands, the first [`LOOKED_AT`] with distinct shapes are
-//! looked at, so that finding stays linear.
+//! but growth and emptying. Of many operands, the first [`MAX_COMPARED_OPERANDS`] with distinct shapes are
+//! compared, so that finding stays linear.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
-use crate::fix::{self, Fix};
-use crate::{Alignment, Plan, Source};
+use crate::errors::fix;
+use crate::{Alignment, Finding, FindingCode, Fix, Limits, Plan, Source};
 
 /// Operands with distinct shapes that are compared with each other.
-pub const LOOKED_AT: usize = 32;
-
-/// The stable codes of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum FindingCode {
-    /// `SC100`: an operand repeats where the policy's level does not let it.
-    Repeat,
-    /// `SC101`: two operands each repeat along an axis where the other does not.
-    MutualGrowth,
-    /// `SC102`: a column meets a row of the same length: `(n, 1)` with `(n,)`.
-    SquareOuter,
-    /// `SC103`: an operand that is no scalar was given axes on the left.
-    RankPromotion,
-    /// `SC104`: an operand would fit at another place too, such as `(3,)` on `(3, 3)`.
-    AmbiguousAlignment,
-    /// `SC105`: the result is much larger than all operands together.
-    Growth,
-    /// `SC106`: an axis with a name has size 1 and stretches.
-    NamedStretch,
-    /// `SC107`: an axis of size 1 meets one of size 0 and becomes empty.
-    ///
-    /// The source documents' rule, the maximum, makes exactly these an error `E1`; raising this
-    /// finding is their strict reading.
-    Emptied,
-    /// `SC111`: axes of one size and different names meet by position.
-    NameMismatch,
-}
-
-impl FindingCode {
-    /// Every code, in order.
-    pub const ALL: [Self; 9] = [
-        Self::Repeat,
-        Self::MutualGrowth,
-        Self::SquareOuter,
-        Self::RankPromotion,
-        Self::AmbiguousAlignment,
-        Self::Growth,
-        Self::NamedStretch,
-        Self::Emptied,
-        Self::NameMismatch,
-    ];
-
-    /// The code as text.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Repeat => "SC100",
-            Self::MutualGrowth => "SC101",
-            Self::SquareOuter => "SC102",
-            Self::RankPromotion => "SC103",
-            Self::AmbiguousAlignment => "SC104",
-            Self::Growth => "SC105",
-            Self::NamedStretch => "SC106",
-            Self::Emptied => "SC107",
-            Self::NameMismatch => "SC111",
-        }
-    }
-
-    /// What the code stands for, in a few words.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Repeat => "an operand repeats where the level forbids it",
-            Self::MutualGrowth => "both operands grow",
-            Self::SquareOuter => "a column meets a row of the same length",
-            Self::RankPromotion => "axes were added on the left",
-            Self::AmbiguousAlignment => "an operand would fit elsewhere too",
-            Self::Growth => "the result is much larger than the operands",
-            Self::NamedStretch => "a named axis stretches",
-            Self::Emptied => "an axis of size 1 becomes empty",
-            Self::NameMismatch => "axes of different names meet",
-        }
-    }
-
-    /// The code of that text.
-    #[must_use]
-    pub fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.as_str().eq_ignore_ascii_case(text))
-    }
-}
-
-impl fmt::Display for FindingCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A legal but suspicious broadcast.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Finding {
-    /// The stable code.
-    pub code: FindingCode,
-    /// The operands concerned.
-    pub operands: Vec<usize>,
-    /// The result axes concerned.
-    pub axes: Vec<usize>,
-    /// What was found, with names and sizes.
-    pub message: String,
-    /// What could be meant instead, checked to resolve.
-    pub fixes: Vec<Fix>,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
-    }
-}
-
-/// The limits above which growth is a finding.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
-    /// How many times larger the result may be than all operands together.
-    pub growth: f64,
-    /// How many bytes the result may have; `None` for any number.
-    pub bytes: Option<usize>,
-    /// The size of an element, for `bytes`.
-    pub element: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { growth: 16.0, bytes: None, element: 8 }
-    }
-}
+pub const MAX_COMPARED_OPERANDS: usize = 32;
 
 impl Plan {
     // Implements E_BROADCAST_ANY_FUNC_2100.
@@ -262,18 +136,18 @@ impl Plan {
     /// Edits of operands that resolve to a plan that `accept` likes.
     fn search(&self, operands: &[usize], accept: impl Fn(&Plan) -> bool) -> Vec<Fix> {
         let mut fixes =
-            fix::search(self.owned_rule().rule(), &self.operand_shapes(), operands, accept);
+            fix::search(self.rule().as_rule(), &self.operand_shapes(), operands, accept);
         fixes.retain(|fix| !matches!(fix.edit(), fix::Edit::Transpose { .. }));
         fixes
     }
 
     /// One edit, where it resolves.
     fn verified(&self, edit: fix::Edit) -> Option<Fix> {
-        fix::verify(self.owned_rule().rule(), &self.operand_shapes(), edit, |_| true)
+        fix::verify(self.rule().as_rule(), &self.operand_shapes(), edit, |_| true)
     }
 
     fn operand_shapes(&self) -> Vec<Vec<usize>> {
-        (0..self.operands()).map(|m| self.operand_shape(m).unwrap_or_default()).collect()
+        (0..self.operand_count()).map(|m| self.operand_shape(m).unwrap_or_default()).collect()
     }
 
     /// SC103: JAX's rule, where nobody said where the operand belongs.
@@ -288,7 +162,7 @@ impl Plan {
     pub(crate) fn padded(&self) -> Option<Finding> {
         let rank = self.shape().len();
         let own = |operand: usize| self.axes(operand).map_or(0, <[_]>::len);
-        let operand = (0..self.operands()).find(|&m| (1..rank).contains(&own(m)))?;
+        let operand = (0..self.operand_count()).find(|&m| (1..rank).contains(&own(m)))?;
         let added = rank.saturating_sub(own(operand));
         let plural = if added == 1 { "axis" } else { "axes" };
         let sources = self.sources(operand).unwrap_or_default();
@@ -404,7 +278,7 @@ impl Plan {
     fn emptied(&self, found: &mut Vec<Finding>) {
         let empty: BTreeSet<usize> =
             (0..).zip(self.shape()).filter(|&(_, &size)| size == 0).map(|(axis, _)| axis).collect();
-        for operand in (0..self.operands()).filter(|_| !empty.is_empty()) {
+        for operand in (0..self.operand_count()).filter(|_| !empty.is_empty()) {
             let own = self.axes(operand).unwrap_or(&[]);
             let kept = own.iter().filter(|&&(size, _)| size == 0);
             let kept: BTreeSet<usize> = kept.filter_map(|&(_, target)| target).collect();
@@ -473,7 +347,7 @@ impl Operand {
     fn distinct(plan: &Plan) -> Vec<Self> {
         let mut seen = BTreeSet::new();
         let mut operands = Vec::new();
-        for number in 0..plan.operands() {
+        for number in 0..plan.operand_count() {
             let axes = plan.axes(number).unwrap_or(&[]);
             let fresh = match plan.names().axes.get(number) {
                 _ if axes.is_empty() => false,
@@ -483,7 +357,7 @@ impl Operand {
             let sizes = sources.iter().zip(plan.shape());
             let repeats = sizes.map(|(source, &size)| source.repeats(size)).collect();
             operands.push(Self { number, rank: axes.len(), sources, repeats });
-            if operands.len() == LOOKED_AT {
+            if operands.len() == MAX_COMPARED_OPERANDS {
                 break;
             }
         }

@@ -6,7 +6,7 @@
 
 use core::ops::ControlFlow;
 
-use crate::frame::Frame;
+use crate::rules::frame::Frame;
 #[cfg(feature = "alloc")]
 use crate::{BroadcastError, Plan};
 use crate::{Refusal, Rule, Side, Source};
@@ -102,7 +102,7 @@ pub fn sources_into<S: AsRef<[usize]>>(
 }
 
 fn frame<'a, S: AsRef<[usize]>>(rule: Rule<'a>, shapes: &[S]) -> Result<Frame<'a>, Refusal> {
-    Frame::new(rule, shapes.len(), |operand| rank(shapes, operand))
+    rule.frame(shapes.len(), |operand| rank(shapes, operand))
 }
 
 fn rank<S: AsRef<[usize]>>(shapes: &[S], operand: usize) -> usize {
@@ -165,7 +165,7 @@ fn refuse<S: AsRef<[usize]>>(
     second: Side,
     target: Option<usize>,
 ) -> Refusal {
-    if let Some(refusal) = frame.instead {
+    if let Some(refusal) = frame.refusal_override {
         return refusal;
     }
     let Some((axis, &size)) = target.and_then(|axis| Some((axis, out.get(axis)?))) else {
@@ -215,16 +215,8 @@ fn overhang(frame: &Frame<'_>, side: Side) -> Refusal {
 /// ```
 #[cfg(feature = "alloc")]
 pub fn resolve<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Result<Plan, BroadcastError> {
-    let sorted;
-    let rule = match rule {
-        Rule::Axes { shape, broadcast_axes } if !broadcast_axes.is_sorted() => {
-            let mut axes = broadcast_axes.to_vec();
-            axes.sort_unstable();
-            sorted = axes;
-            Rule::Axes { shape, broadcast_axes: &sorted }
-        }
-        _ => rule,
-    };
+    let mut sorted = Vec::new();
+    let rule = rule.sorted(&mut sorted);
     try_resolve(rule, shapes).map_err(|refusal| BroadcastError::new(rule, shapes, refusal))
 }
 

@@ -6,7 +6,8 @@
 //! ```
 //! use simulcast_core::Interval;
 //!
-//! let batch = Interval::new(2, Some(4));
+//! let batch = Interval::new(2, Some(4)).unwrap();
+//! assert_eq!(Interval::new(4, Some(2)), None); // it ends before it begins
 //! assert_eq!(batch.join(Interval::UNKNOWN), Some(batch)); // the other side is 1 or agrees
 //! assert_eq!(batch.join(Interval::from(5)), None); // no size satisfies both
 //! ```
@@ -15,7 +16,7 @@ use core::fmt;
 
 /// The sizes from `lo` to `hi`, both included; `hi` is `None` where there is no upper end.
 ///
-/// Never empty: an end below `lo` is raised to it.
+/// Never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     lo: usize,
@@ -26,10 +27,19 @@ impl Interval {
     /// Nothing is known: every size from 0 on.
     pub const UNKNOWN: Self = Self { lo: 0, hi: None };
 
-    /// The sizes from `lo` to `hi`.
+    /// The sizes from `lo` to `hi`; `None` where `hi` is below `lo`.
     #[must_use]
-    pub fn new(lo: usize, hi: Option<usize>) -> Self {
-        Self { lo, hi: hi.map(|hi| hi.max(lo)) }
+    pub const fn new(lo: usize, hi: Option<usize>) -> Option<Self> {
+        match hi {
+            Some(hi) if hi < lo => None,
+            hi => Some(Self { lo, hi }),
+        }
+    }
+
+    /// The sizes from `lo` on.
+    #[must_use]
+    pub const fn at_least(lo: usize) -> Self {
+        Self { lo, hi: None }
     }
 
     /// The smallest size.
@@ -120,7 +130,7 @@ mod tests {
     use std::string::ToString;
 
     fn all() -> impl Iterator<Item = Interval> {
-        (0..=5).flat_map(|lo| (lo..=5).map(move |hi| Interval::new(lo, Some(hi))))
+        (0..=5).flat_map(|lo| (lo..=5).filter_map(move |hi| Interval::new(lo, Some(hi))))
     }
 
     // [E_BROADCAST_ANY_FUNC_0140]
@@ -142,8 +152,8 @@ mod tests {
     #[test]
     fn join_answers_as_openvino_does() {
         let names = ["?", "0", "1", "3", "..1", "1..3", "2..4", "5..8", "2..", "..2"];
-        let open = |lo| Interval::new(lo, None);
-        let to = |lo, hi| Interval::new(lo, Some(hi));
+        let open = Interval::at_least;
+        let to = |lo, hi| Interval::new(lo, Some(hi)).unwrap();
         let dims = [
             open(0),
             to(0, 0),
@@ -181,9 +191,10 @@ mod tests {
 
     #[test]
     fn an_interval_is_never_empty() {
-        assert_eq!(Interval::new(4, Some(2)), Interval::from(4));
+        assert_eq!(Interval::new(4, Some(2)), None);
+        assert_eq!(Interval::new(4, Some(4)), Some(Interval::from(4)));
         assert_eq!(Interval::from(4).size(), Some(4));
-        assert_eq!(Interval::new(4, None).size(), None);
+        assert_eq!(Interval::at_least(4).size(), None);
         assert_eq!((Interval::UNKNOWN.lo(), Interval::UNKNOWN.hi()), (0, None));
     }
 }

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::{Refusal, Rule};
+use crate::{OwnedRule, Refusal, Rule};
 
 /// What operands and their axes are called. An empty text stands for no name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ impl Names {
 /// use simulcast_core::{NamedAxes, resolve};
 ///
 /// let named = NamedAxes::new(&[&["b", "c"][..], &["w", "c"]])?;
-/// let plan = resolve(named.rule(), &[[32, 3], [8, 3]])?;
+/// let plan = resolve(named.as_rule(), &[[32, 3], [8, 3]])?;
 /// assert_eq!(plan.shape(), [32, 3, 8]);
 /// assert_eq!(named.names(), ["b", "c", "w"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -103,8 +103,20 @@ impl NamedAxes {
 
     /// The rule under which these axes meet by name.
     #[must_use]
-    pub fn rule(&self) -> Rule<'_> {
+    pub fn as_rule(&self) -> Rule<'_> {
         Rule::Named { labels: &self.labels }
+    }
+
+    /// One label for each axis of each operand, operand after operand, as [`Rule::Named`] takes them.
+    #[must_use]
+    pub fn labels(&self) -> &[usize] {
+        &self.labels
+    }
+
+    /// The rule, which then owns the labels.
+    #[must_use]
+    pub fn into_rule(self) -> OwnedRule {
+        OwnedRule::Named { labels: self.labels }
     }
 
     /// The names of the result's axes.

@@ -1,8 +1,8 @@
-//! Layouts: where a rule lays operands' axes, before any size is looked at.
+//! Layouts: where a rule lays operands' axes, before any size is looked at: a frame applied to ranks.
 
 use alloc::vec::Vec;
 
-use crate::frame::{Base, Frame};
+use super::frame::Base;
 use crate::{Refusal, Rule};
 
 /// Where a rule lays operands' axes: the picture that a plan and an error share.
@@ -27,7 +27,7 @@ impl Layout {
         count: usize,
         rank: impl Fn(usize) -> usize,
     ) -> Result<Self, Refusal> {
-        let frame = Frame::new(rule, count, &rank)?;
+        let frame = rule.frame(count, &rank)?;
         frame.check_distinct(count, &rank, &mut alloc::vec![0; frame.rank])?;
         let mut before = 0_usize;
         let targets = (0..count).map(|operand| {

@@ -69,6 +69,7 @@ enum Reason {
     TooLarge,
     Interval,
     Name,
+    Named,
 }
 
 impl ParseError {
@@ -97,6 +98,7 @@ impl fmt::Display for ParseError {
             Reason::TooLarge => write!(f, "the size {part} is too large"),
             Reason::Interval => write!(f, "the interval {part:?} ends before it begins"),
             Reason::Name => write!(f, "{part:?} is no name"),
+            Reason::Named => write!(f, "the name {part:?} has no place here"),
         }
     }
 }
@@ -223,6 +225,30 @@ fn split_words(words: Vec<&str>) -> Option<Vec<&str>> {
     }
 }
 
+impl FromStr for Dims {
+    type Err = ParseError;
+
+    /// Reads shape text without names.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let shape: ShapeText = text.parse()?;
+        match (shape.name, shape.axes.iter().find(|name| !name.is_empty())) {
+            (None, None) => Ok(shape.dims),
+            (Some(name), _) => Err(ParseError::new(text, &name, Reason::Named)),
+            (None, Some(name)) => Err(ParseError::new(text, name, Reason::Named)),
+        }
+    }
+}
+
+impl FromStr for Dim {
+    type Err = ParseError;
+
+    /// Reads a size, an interval, a symbol, or `?`: one axis of shape text.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        parse_dim(text).map_err(|reason| ParseError::new(text, text, reason))
+    }
+}
+
 /// A number, `?`, or a name in capitals.
 fn is_factor(part: &str) -> bool {
     match part.chars().next() {
@@ -292,10 +318,7 @@ fn parse_interval(text: &str) -> Result<Option<Interval>, Reason> {
         "" => None,
         hi => Some(parse_size(hi)?.ok_or(Reason::Size)?),
     };
-    match hi {
-        Some(hi) if hi < lo => Err(Reason::Interval),
-        _ => Ok(Some(Interval::new(lo, hi))),
-    }
+    Interval::new(lo, hi).map(Some).ok_or(Reason::Interval)
 }
 
 /// A size; `None` for what begins with no digit. `1_000` is a size too.

@@ -8,8 +8,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::resolve::try_resolve;
-use crate::{Names, OwnedRule, Plan, Refusal, Rule, RuleKind, tuple};
+use crate::plan::resolve::try_resolve;
+use crate::{Names, OwnedRule, Plan, Refusal, Rule, RuleKind, format_shape};
 
 /// A change to an operand, or to the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,9 +123,9 @@ impl Fix {
     /// The change and what comes out of it: `B[:, None, :] is (2, 1, 4), result (2, 3, 4)`.
     #[must_use]
     pub fn describe(&self, names: &Names) -> String {
-        let (expression, result) = (self.expression(names), tuple(&self.result));
+        let (expression, result) = (self.expression(names), format_shape(&self.result));
         match &self.shape {
-            Some(shape) => format!("{expression} is {}, result {result}", tuple(shape)),
+            Some(shape) => format!("{expression} is {}, result {result}", format_shape(shape)),
             None => format!("{expression} gives {result}"),
         }
     }
@@ -167,22 +167,12 @@ impl Edit {
                 }
                 rule
             }
-            Self::StartAxis { axis } => match rule {
-                Rule::Pdpd { .. } => Rule::Pdpd { axis: Some(*axis) },
-                Rule::Legacy { .. } => Rule::Legacy { axis: Some(*axis) },
-                Rule::Paddle { .. } => Rule::Paddle { axis: Some(*axis) },
-                _ => rule,
-            },
+            Self::StartAxis { axis } => rule.with_axis(*axis),
             Self::Swap => {
                 shapes.reverse();
                 rule
             }
-            Self::UseRule(kind) => match (kind, rule) {
-                (RuleKind::Bidirectional, Rule::To { target }) => Rule::Bidirectional { target },
-                (RuleKind::Paddle, Rule::Pdpd { axis }) => Rule::Paddle { axis },
-                (RuleKind::Numpy, _) => Rule::Numpy,
-                _ => rule,
-            },
+            Self::UseRule(kind) => rule.under(*kind).unwrap_or(rule),
         };
         (rule, shapes)
     }
@@ -277,26 +267,17 @@ fn candidates<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], operands: &[usize
         shapes.get(**operand).is_some_and(|shape| shape.as_ref().len() <= SEARCHED_RANK)
     };
     let operands: Vec<usize> = operands.iter().filter(small).copied().collect();
-    if let Rule::Pdpd { .. } | Rule::Legacy { .. } | Rule::Paddle { .. } = rule {
+    let (kind, parameters) = (rule.kind(), rule.kind().parameters());
+    if parameters.axis {
         let last = shapes.iter().map(|shape| shape.as_ref().len()).max().unwrap_or(0);
         let starts = 0..=last.min(SEARCHED_RANK).cast_signed();
         edits.extend(starts.map(|axis| Edit::StartAxis { axis }));
     }
-    let by_position = match rule {
-        Rule::Numpy | Rule::Unidirectional | Rule::Bidirectional { .. } | Rule::To { .. } => true,
-        Rule::Exact
-        | Rule::Pdpd { .. }
-        | Rule::Legacy { .. }
-        | Rule::Paddle { .. }
-        | Rule::Axes { .. }
-        | Rule::Mapping { .. }
-        | Rule::Named { .. } => false,
-    };
-    for &operand in operands.iter().filter(|_| by_position) {
+    for &operand in operands.iter().filter(|_| kind.takes_insertions()) {
         edits.extend(insertions(rule, shapes, operand));
     }
     let shape_of = |operand: usize| shapes.get(operand).map_or(&[][..], S::as_ref);
-    if !matches!(rule, Rule::Named { .. }) {
+    if !parameters.labels {
         for &operand in &operands {
             let ones = shape_of(operand).iter().enumerate().rev().filter(|&(_, &size)| size == 1);
             edits.extend(ones.map(|(axis, _)| Edit::DropAxis { operand, axis }));
@@ -306,19 +287,12 @@ fn candidates<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], operands: &[usize
             edits.extend(orders(rank).map(|order| Edit::Transpose { operand, order }));
         }
     }
-    match rule {
-        Rule::Pdpd { .. } => edits.extend([Edit::Swap, Edit::UseRule(RuleKind::Paddle)]),
-        Rule::Legacy { .. } => edits.extend([Edit::Swap]),
-        Rule::Unidirectional if shapes.len() == 2 => edits.push(Edit::Swap),
-        Rule::To { .. } => edits.push(Edit::UseRule(RuleKind::Bidirectional)),
+    let facts = kind.facts();
+    match shapes.len() {
+        2 if facts.swaps => edits.push(Edit::Swap),
         _ => {}
     }
-    match rule {
-        Rule::Exact | Rule::Unidirectional | Rule::Pdpd { .. } | Rule::Legacy { .. } => {
-            edits.push(Edit::UseRule(RuleKind::Numpy));
-        }
-        _ => {}
-    }
+    edits.extend(facts.instead.iter().copied().map(Edit::UseRule));
     edits
 }
 

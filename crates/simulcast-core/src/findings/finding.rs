@@ -1,0 +1,151 @@
+//! Findings: their stable codes, what one says, and the limits of growth.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use super::PolicyError;
+use crate::{Code, Fix};
+
+/// The stable codes of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum FindingCode {
+    /// `SC100`: an operand repeats where the policy's level does not let it.
+    Repeat,
+    /// `SC101`: two operands each repeat along an axis where the other does not.
+    MutualGrowth,
+    /// `SC102`: a column meets a row of the same length: `(n, 1)` with `(n,)`.
+    SquareOuter,
+    /// `SC103`: an operand that is no scalar was given axes on the left.
+    RankPromotion,
+    /// `SC104`: an operand would fit at another place too, such as `(3,)` on `(3, 3)`.
+    AmbiguousAlignment,
+    /// `SC105`: the result is much larger than all operands together.
+    Growth,
+    /// `SC106`: an axis with a name has size 1 and stretches.
+    NamedStretch,
+    /// `SC107`: an axis of size 1 meets one of size 0 and becomes empty.
+    ///
+    /// The source documents' rule, the maximum, makes exactly these an error `E1`; raising this
+    /// finding is their strict reading.
+    Emptied,
+    /// `SC111`: axes of one size and different names meet by position.
+    NameMismatch,
+}
+
+impl FindingCode {
+    /// Every code, in order.
+    pub const ALL: [Self; 9] = [
+        Self::Repeat,
+        Self::MutualGrowth,
+        Self::SquareOuter,
+        Self::RankPromotion,
+        Self::AmbiguousAlignment,
+        Self::Growth,
+        Self::NamedStretch,
+        Self::Emptied,
+        Self::NameMismatch,
+    ];
+
+    /// The code as text.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Repeat => "SC100",
+            Self::MutualGrowth => "SC101",
+            Self::SquareOuter => "SC102",
+            Self::RankPromotion => "SC103",
+            Self::AmbiguousAlignment => "SC104",
+            Self::Growth => "SC105",
+            Self::NamedStretch => "SC106",
+            Self::Emptied => "SC107",
+            Self::NameMismatch => "SC111",
+        }
+    }
+
+    /// The code's row in the list of all codes.
+    #[must_use]
+    pub fn code(self) -> &'static Code {
+        // Never else: a test finds every code in the list.
+        Code::find(self.as_str()).unwrap_or(const { &Code::ALL[0] })
+    }
+
+    /// What the code stands for, in a few words.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        self.code().title
+    }
+}
+
+impl FromStr for FindingCode {
+    type Err = PolicyError;
+
+    /// Reads `SC102`, in capitals or not.
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let known = Self::ALL.into_iter().find(|code| code.as_str().eq_ignore_ascii_case(text));
+        known.ok_or_else(|| PolicyError::new("finding", text, &Self::ALL.map(Self::as_str)))
+    }
+}
+
+impl fmt::Display for FindingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A legal but suspicious broadcast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The stable code.
+    pub code: FindingCode,
+    /// The operands concerned.
+    pub operands: Vec<usize>,
+    /// The result axes concerned.
+    pub axes: Vec<usize>,
+    /// What was found, with names and sizes.
+    pub message: String,
+    /// What could be meant instead, checked to resolve.
+    pub fixes: Vec<Fix>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+/// The limits above which growth is a finding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// How many times larger the result may be than all operands together.
+    pub growth: f64,
+    /// How many bytes the result may have; `None` for any number.
+    pub bytes: Option<usize>,
+    /// The size of an element, for `bytes`.
+    pub element: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { growth: 16.0, bytes: None, element: 8 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CodeKind;
+
+    #[test]
+    fn every_finding_is_in_the_list_of_codes() {
+        let listed = Code::ALL.iter().filter(|code| code.kind == CodeKind::Finding);
+        let listed: Vec<&str> = listed.map(|code| code.code).collect();
+        assert_eq!(listed, FindingCode::ALL.map(FindingCode::as_str));
+        for code in FindingCode::ALL {
+            assert_eq!(code.code().code, code.as_str());
+        }
+    }
+}

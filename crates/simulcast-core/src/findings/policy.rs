@@ -1,0 +1,480 @@
+//! Policies: what to do about findings.
+//!
+//! A policy is a value; there is no global state. Its text is read and written here, for Python, the
+//! environment and configuration files.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::{Finding, FindingCode, Limits, Names, Plan, SymbolicPlan, format_shape};
+
+/// What to do about a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    /// Say nothing.
+    Allow,
+    /// Say so, and go on.
+    Warn,
+    /// Refuse.
+    Raise,
+}
+
+impl Action {
+    /// `allow`, `warn` or `raise`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Raise => "raise",
+        }
+    }
+
+    /// Every action, the mildest first.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Warn, Self::Raise];
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Action {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let known = Self::ALL.into_iter().find(|action| action.name() == text);
+        known.ok_or_else(|| PolicyError::new("action", text, &Self::ALL.map(Self::name)))
+    }
+}
+
+/// How much implicit broadcasting is accepted at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// No operand repeats, not even a scalar.
+    Exact,
+    /// Only scalars (rank 0) repeat.
+    ScalarOnly,
+    /// Sizes of 1 that are written out stretch, and scalars; no other rank is padded.
+    SameRank,
+    /// Whatever the rule accepts.
+    #[default]
+    Numpy,
+}
+
+impl Level {
+    /// `exact`, `scalar-only`, `same-rank` or `numpy`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::ScalarOnly => "scalar-only",
+            Self::SameRank => "same-rank",
+            Self::Numpy => "numpy",
+        }
+    }
+
+    /// Every level, the strictest first.
+    pub const ALL: [Self; 4] = [Self::Exact, Self::ScalarOnly, Self::SameRank, Self::Numpy];
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Level {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let known = Self::ALL.into_iter().find(|level| level.name() == text);
+        known.ok_or_else(|| PolicyError::new("level", text, &Self::ALL.map(Self::name)))
+    }
+}
+
+/// Why a text is no policy, or no part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyError(String);
+
+impl PolicyError {
+    pub(super) fn new(what: &str, text: &str, known: &[&str]) -> Self {
+        let text: String = text.chars().take(40).collect();
+        Self(format!("there is no {what} {text:?}; there are {}", known.join(", ")))
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for PolicyError {}
+
+// Implements E_BROADCAST_ANY_FUNC_2130.
+/// A level, an action for each code, and limits for growth.
+///
+/// The default lets everything pass and warns of the square outer alone: a warning that is mostly
+/// wrong is worse than none.
+///
+/// ```
+/// use simulcast_core::{Action, FindingCode, Policy, Rule, resolve};
+///
+/// let plan = resolve(Rule::Numpy, &[&[32, 1][..], &[32]])?;
+/// assert_eq!(Policy::default().judge(&plan).warned.len(), 1);
+/// let strict = Policy::default().with(FindingCode::SquareOuter, Action::Raise);
+/// assert!(!strict.judge(&plan).raised.is_empty());
+/// assert_eq!(strict.to_string(), "numpy,SC102=raise");
+/// assert_eq!("SC102=raise".parse(), Ok(strict));
+/// # Ok::<(), simulcast_core::BroadcastError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// How much implicit broadcasting is accepted at all.
+    pub level: Level,
+    /// The limits for [`FindingCode::Growth`].
+    pub limits: Limits,
+    /// For each code, in the order of [`FindingCode::ALL`].
+    actions: [Action; FindingCode::ALL.len()],
+}
+
+/// Policies that do the same about everything are equal.
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        let about = |policy: &Self| {
+            let actions = FindingCode::ALL.map(|code| policy.action(code));
+            (policy.level, policy.limits, actions)
+        };
+        about(self) == about(other)
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::all(Action::Allow).with(FindingCode::SquareOuter, Action::Warn)
+    }
+}
+
+/// What a policy says of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Findings that refuse the broadcast.
+    pub raised: Vec<Finding>,
+    /// Findings to tell of.
+    pub warned: Vec<Finding>,
+}
+
+impl Policy {
+    /// One action for every code.
+    #[must_use]
+    pub fn all(action: Action) -> Self {
+        let actions = FindingCode::ALL.map(|_| action);
+        Self { level: Level::Numpy, limits: Limits::default(), actions }
+    }
+
+    /// The policy of an explanation: every finding warns but rank promotion, which is how every bias is
+    /// added and which a table shows as a dot.
+    #[must_use]
+    pub fn for_explanations() -> Self {
+        Self::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow)
+    }
+
+    /// Whether the default policy can warn of operands of these shapes under a right-aligned rule: one
+    /// operand is another with ones after it, such as `(n, 1)` with `(n,)`.
+    ///
+    /// A necessary condition that costs next to nothing: where it is false, [`Policy::judge`] of the
+    /// default policy says nothing, and callers in a hot path need not resolve.
+    ///
+    /// ```
+    /// use simulcast_core::Policy;
+    ///
+    /// assert!(Policy::default_may_warn(&[&[32, 1][..], &[32]]));
+    /// assert!(!Policy::default_may_warn(&[&[32, 10][..], &[10]]));
+    /// ```
+    pub fn default_may_warn<S: AsRef<[usize]>>(shapes: &[S]) -> bool {
+        shapes.iter().map(S::as_ref).any(|long| {
+            let mut column = long;
+            while let [rest @ .., 1] = column {
+                column = rest;
+            }
+            let is_row = |own: &[usize]| match own {
+                [] => false,
+                own => column.ends_with(own),
+            };
+            match column.len() == long.len() {
+                true => false,
+                false => shapes.iter().map(S::as_ref).any(is_row),
+            }
+        })
+    }
+
+    /// The policy with another action for one code.
+    #[must_use]
+    pub fn with(mut self, code: FindingCode, action: Action) -> Self {
+        if let Some(own) = self.actions.get_mut(code as usize) {
+            *own = action;
+        }
+        self
+    }
+
+    /// The policy at another level.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Whether it is the level that speaks of a code, so that no action can be chosen for it.
+    #[must_use]
+    pub const fn is_fixed_by_level(&self, code: FindingCode) -> bool {
+        matches!(
+            (self.level, code),
+            (_, FindingCode::Repeat) | (Level::SameRank, FindingCode::RankPromotion)
+        )
+    }
+
+    /// The action for a code. What a level forbids is always raised.
+    #[must_use]
+    pub fn action(&self, code: FindingCode) -> Action {
+        match self.is_fixed_by_level(code) {
+            true => Action::Raise,
+            false => self.actions.get(code as usize).copied().unwrap_or(Action::Allow),
+        }
+    }
+
+    /// Sorts the findings of a plan by what is to be done about them.
+    #[must_use]
+    pub fn judge(&self, plan: &Plan) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut found = plan.findings(&self.limits);
+        if self.level == Level::SameRank {
+            // Wherever the operand was laid: the level speaks of ranks alone.
+            found.retain(|finding| finding.code != FindingCode::RankPromotion);
+            found.extend(plan.padded());
+        }
+        for finding in self.repeats(plan).into_iter().chain(found) {
+            match self.action(finding.code) {
+                Action::Allow => {}
+                Action::Warn => verdict.warned.push(finding),
+                Action::Raise => verdict.raised.push(finding),
+            }
+        }
+        verdict
+    }
+
+    /// As [`Policy::judge`], of sizes that are not all known: growth says nothing then, and fixes
+    /// are given in words, without numbers. `None` where a rank is unknown or no sizes that stand
+    /// for the symbols satisfy the constraints.
+    #[must_use]
+    pub fn judge_symbolic(&self, plan: &SymbolicPlan, names: &Names) -> Option<Verdict> {
+        Some(self.judge_with_representative(plan, &plan.representative(names)?))
+    }
+
+    /// Like [`Policy::judge_symbolic`], but reuses a [`SymbolicPlan::representative`] that the caller
+    /// already computed.
+    #[must_use]
+    pub fn judge_with_representative(&self, plan: &SymbolicPlan, representative: &Plan) -> Verdict {
+        let names = representative.names();
+        let mut verdict = self.judge(representative);
+        for found in [&mut verdict.raised, &mut verdict.warned] {
+            found.retain(|finding| finding.code != FindingCode::Growth);
+            for finding in found {
+                // What stands for a symbol is no size of the operand's.
+                if finding.code == FindingCode::Repeat {
+                    let own = plan.shapes().iter().enumerate();
+                    let own = own.filter(|(operand, _)| finding.operands.contains(operand));
+                    finding.message = own
+                        .map(|(operand, own)| repeated(&names.operand(operand), own, plan.shape()))
+                        .collect();
+                }
+                let fixes: Vec<String> =
+                    finding.fixes.drain(..).map(|fix| fix.expression(names)).collect();
+                if !fixes.is_empty() {
+                    finding.message =
+                        format!("{}; perhaps {}", finding.message, fixes.join(" or "));
+                }
+            }
+        }
+        verdict
+    }
+
+    /// SC100: the first operand that repeats though the level forbids it.
+    fn repeats(&self, plan: &Plan) -> Option<Finding> {
+        let exempt_rank = match self.level {
+            Level::Exact => None,
+            Level::ScalarOnly => Some(0),
+            Level::SameRank | Level::Numpy => return None,
+        };
+        for operand in 0..plan.operand_count() {
+            let shape = plan.operand_shape(operand).unwrap_or_default();
+            let axes = plan.sum_axes(operand).unwrap_or_default();
+            let forbidden = match axes.first() {
+                None => false,
+                Some(_) => exempt_rank != Some(shape.len()),
+            };
+            if forbidden {
+                let name = plan.operand_name(operand);
+                return Some(Finding {
+                    code: FindingCode::Repeat,
+                    operands: alloc::vec![operand],
+                    axes,
+                    message: repeated(&name, format_shape(&shape), format_shape(plan.shape())),
+                    fixes: Vec::new(),
+                });
+            }
+        }
+        None
+    }
+}
+
+/// What SC100 says.
+fn repeated(name: &str, own: impl fmt::Display, result: impl fmt::Display) -> String {
+    format!("{name} {own} is repeated to {result}")
+}
+
+/// `same-rank,SC104=warn,growth=8`: the level, what differs from the default, and limits.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = Self::default().with_level(self.level);
+        write!(f, "{}", self.level)?;
+        for code in FindingCode::ALL {
+            let action = self.action(code);
+            if action != plain.action(code) {
+                write!(f, ",{code}={action}")?;
+            }
+        }
+        if self.limits.growth != plain.limits.growth {
+            write!(f, ",growth={}", self.limits.growth)?;
+        }
+        match self.limits.bytes {
+            Some(bytes) => write!(f, ",bytes={bytes}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Policy {
+    type Err = PolicyError;
+
+    /// Reads what is shown: words with commas between them, each a level (`strict` too, which is short
+    /// for `same-rank,SC102=raise`), an action for a code or for `all` of them, or a limit.
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        Self::from_words(text.split(',').map(str::trim).filter(|word| !word.is_empty()))
+    }
+}
+
+impl Policy {
+    /// The policy of the words of a text, in their order.
+    ///
+    /// # Errors
+    ///
+    /// A [`PolicyError`] for a word that says nothing, and for an action other than `raise` for what the
+    /// level forbids.
+    pub fn from_words<W: AsRef<str>>(
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Self, PolicyError> {
+        let (mut policy, mut chosen) = (Self::default(), Vec::new());
+        for word in words {
+            chosen.extend(policy.set(word.as_ref())?);
+        }
+        for (code, action) in chosen {
+            match (policy.is_fixed_by_level(code), action) {
+                (false, _) | (true, Action::Raise) => {}
+                (true, _) => {
+                    return Err(PolicyError(format!(
+                        "what a level forbids is raised: there is no action to choose for {code} at level {}",
+                        policy.level
+                    )));
+                }
+            }
+        }
+        Ok(policy)
+    }
+
+    /// Applies a word; returns the code and the action that it chose by name, if it did.
+    fn set(&mut self, word: &str) -> Result<Option<(FindingCode, Action)>, PolicyError> {
+        let Some((key, value)) =
+            word.split_once('=').map(|(key, value)| (key.trim(), value.trim()))
+        else {
+            if word == "strict" {
+                self.level = Level::SameRank;
+                *self = self.clone().with(FindingCode::SquareOuter, Action::Raise);
+                return Ok(None);
+            }
+            self.level = word.parse().map_err(|PolicyError(why)| PolicyError(why + ", strict"))?;
+            return Ok(None);
+        };
+        match key {
+            "growth" => match value.parse::<f64>() {
+                Ok(growth) if growth > 0.0 => self.limits.growth = growth,
+                _ => return Err(PolicyError(format!("growth is a factor above 0, not {value:?}"))),
+            },
+            "bytes" => match value.parse() {
+                Ok(bytes) => self.limits.bytes = Some(bytes),
+                Err(_) => return Err(PolicyError(format!("bytes is a number, not {value:?}"))),
+            },
+            "all" => {
+                let action = value.parse()?;
+                let all = FindingCode::ALL.into_iter();
+                *self = all.fold(self.clone(), |policy, code| policy.with(code, action));
+            }
+            key => {
+                let (code, action) = (key.parse()?, value.parse()?);
+                *self = self.clone().with(code, action);
+                return Ok(Some((code, action)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn what_is_shown_is_read_back() {
+        for text in [
+            "numpy",
+            "exact",
+            "scalar-only,SC103=raise",
+            "same-rank,SC102=raise,SC104=warn,growth=8,bytes=1000000",
+            "numpy,SC101=raise,SC102=allow,growth=1.5",
+        ] {
+            let policy: Policy = text.parse().unwrap();
+            assert_eq!(policy.to_string(), text);
+        }
+        assert_eq!("".parse(), Ok(Policy::default()));
+        let strict: Policy = " strict , SC102 = warn ".parse().unwrap();
+        assert_eq!(strict.to_string(), "same-rank");
+        assert_eq!("all=warn".parse(), Ok(Policy::all(Action::Warn)));
+    }
+
+    #[test]
+    fn what_is_no_policy_is_said_clearly() {
+        for (text, said) in [
+            (
+                "loose",
+                "there is no level \"loose\"; there are exact, scalar-only, same-rank, numpy, strict",
+            ),
+            ("SC999=warn", "there is no finding \"SC999\"; there are SC100, SC101"),
+            ("SC102=deny", "there is no action \"deny\"; there are allow, warn, raise"),
+            ("growth=0", "growth is a factor above 0, not \"0\""),
+            ("bytes=x", "bytes is a number, not \"x\""),
+            (
+                "same-rank,SC103=warn",
+                "what a level forbids is raised: there is no action to choose for SC103",
+            ),
+            ("SC100=allow", "what a level forbids is raised"),
+        ] {
+            let error = text.parse::<Policy>().unwrap_err().to_string();
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+}
