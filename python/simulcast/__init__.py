@@ -22,7 +22,8 @@
 Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which stay lazy.
 """
 
-from ._errors import BroadcastError, BroadcastWarning, ExpressionError, ExpressionTypeError
+from . import rules
+from ._errors import BroadcastError, BroadcastWarning, ExpressionError, ExpressionTypeError, Fix
 from ._policy import Broadcast, check, guard, record, strict, using
 from ._simulcast import (
     __version__,
@@ -150,6 +151,7 @@ __all__ = [
     "ExpressionError",
     "ExpressionTypeError",
     "Finding",
+    "Fix",
     "Policy",
     "Rule",
     "abs",
@@ -243,6 +245,7 @@ __all__ = [
     "remainder",
     "right_shift",
     "round",
+    "rules",
     "sigmoid",
     "sign",
     "sin",

@@ -96,7 +96,7 @@ def _laid(operands, numbers, rule, name):
 
     The policy is asked of the function that has a name.
     """
-    kind = str(rule).partition(":")[0]
+    kind = (rule if isinstance(rule, _simulcast.Rule) else _simulcast.Rule(rule)).kind
     # Numbers fit everywhere, but where each operand has names.
     laid = [np.shape(x) for x, number in zip(operands, numbers) if kind in ("numpy", "named") or not number]
     if len(laid) < len(operands) and len(laid) < 2 and kind in ("pdpd", "legacy", "paddle"):
@@ -374,7 +374,7 @@ def _step(kind, what, args, operands, rule):
         return x.astype(what) if hasattr(x, "astype") else what.type(x)
     x = operand(x)
     if kind == "index":
-        return x[tuple({"Keep": slice(None), "New": None, "Rest": ...}[own] for own in what)]
+        return x[tuple({"keep": slice(None), "new": None, "rest": ...}[own] for own in what)]
     if kind == "transpose":
         return x.transpose(*what or ())
     return _reduced(x, *what, lambda: x.astype(np.float32))

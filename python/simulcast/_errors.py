@@ -9,6 +9,38 @@ from __future__ import annotations
 from typing import Any
 
 
+class Fix(str):
+    """A change that makes shapes broadcast, checked to work. It reads as text, and holds the parts.
+
+    >>> import simulcast
+    >>> try:
+    ...     simulcast.broadcast_shapes((2, 3, 4), (2, 4))
+    ... except simulcast.BroadcastError as error:
+    ...     fix = error.suggestions[0]
+    >>> fix.expression, fix.shape, fix.result
+    ('B[:, None, :]', (2, 1, 4), (2, 3, 4))
+    """
+
+    __slots__ = ("expression", "shape", "result")
+
+    expression: str
+    """The change as it is written: `B[:, None, :]`, `B.T`, `axis = 1`."""
+    shape: tuple[int, ...] | None
+    """The new shape of the operand, where one is changed."""
+    result: tuple[int, ...]
+    """The shape of the result that the change leads to."""
+
+    def __new__(
+        cls, text: str, expression: str = "", shape: tuple[int, ...] | None = None, result: tuple[int, ...] = ()
+    ) -> Fix:
+        fix = super().__new__(cls, text)
+        fix.expression, fix.shape, fix.result = expression, shape, result
+        return fix
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fix, (str(self), self.expression, self.shape, self.result)
+
+
 class BroadcastError(ValueError):
     """Shapes do not broadcast, or a policy refuses that they do.
 
@@ -35,7 +67,7 @@ class BroadcastError(ValueError):
         """What the operands are called."""
         self.rule: str | None = data.get("rule")
         """The rule, as text."""
-        self.suggestions: tuple[str, ...] = data.get("suggestions", ())
+        self.suggestions: tuple[Fix, ...] = data.get("suggestions", ())
         """Changes that make the shapes broadcast; each was checked to work."""
 
     def __str__(self) -> str:
@@ -70,3 +102,8 @@ class ExpressionTypeError(ExpressionError, TypeError):
 
 class BroadcastWarning(UserWarning):
     """A legal broadcast that is suspicious."""
+
+
+# Tracebacks and pickles name the classes as programs import them.
+for _class in (Fix, BroadcastError, ExpressionError, ExpressionTypeError, BroadcastWarning):
+    _class.__module__ = "simulcast"

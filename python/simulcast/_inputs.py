@@ -3,12 +3,17 @@
 Refused are masked arrays (their mask would be lost) and classes that opt out of NumPy's operators.
 """
 
+from __future__ import annotations
+
 import sys
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def dask_array():
+def dask_array() -> ModuleType | None:
     """The module `dask.array`, where the program has imported it; we never do."""
     return sys.modules.get("dask.array")
 
@@ -26,7 +31,7 @@ def prepare(operands):
     return [plain(x) for x in operands]
 
 
-def plain(x):
+def plain(x: Any) -> NDArray[Any]:
     """An array of the class `ndarray` itself, which shares the memory of `x` where that is possible."""
     kind = type(x)
     if kind is np.ndarray:
@@ -48,7 +53,7 @@ def plain(x):
     return _bare(np.asanyarray(x))
 
 
-def _bare(x):
+def _bare(x: NDArray[Any]) -> NDArray[Any]:
     """The array without its class, which must not be that of a masked one."""
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(x, masked.MaskedArray):

@@ -1,5 +1,9 @@
 """`onnx.backend.base.Backend`, over `simulcast.onnx.Session`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import onnx
 import onnx.backend.base
@@ -11,10 +15,10 @@ from .onnx import ModelError, Session
 class BackendRep(onnx.backend.base.BackendRep):
     """A model that is ready to run, with its inputs in order."""
 
-    def __init__(self, session):
+    def __init__(self, session: Session) -> None:
         self.session = session
 
-    def run(self, inputs, **kwargs):
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in order, for inputs in order or by name."""
         if not isinstance(inputs, dict):
             if isinstance(inputs, np.ndarray) or np.isscalar(inputs):
@@ -31,19 +35,21 @@ class Backend(onnx.backend.base.Backend):
     """ONNX models on the CPU."""
 
     @classmethod
-    def prepare(cls, model, device="CPU", **kwargs):
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
         """Makes a model ready to run."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device {device!r}, only CPU")
         return BackendRep(Session(model, threads=kwargs.get("threads")))
 
     @classmethod
-    def run_model(cls, model, inputs, device="CPU", **kwargs):
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
         """The outputs of a model."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
-    def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
+    def run_node(
+        cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
+    ) -> tuple[Any, ...]:
         """The outputs of a node on arrays."""
         given = dict(zip([name for name in node.input if name], [own for own in inputs if own is not None]))
         if len(inputs) == len(node.input):
@@ -61,6 +67,6 @@ class Backend(onnx.backend.base.Backend):
         return cls.run_model(model, given, device, **kwargs)
 
     @classmethod
-    def supports_device(cls, device):
+    def supports_device(cls, device: str) -> bool:
         """Whether it runs on that device: on the CPU alone."""
         return device.split(":")[0] == "CPU"

@@ -117,7 +117,7 @@ def using(policy: str | Policy) -> _Setting[Policy]:
     >>> with simulcast.using("SC104=raise"):
     ...     simulcast.broadcast_arrays([1, 2, 3], [[1, 2, 3]] * 3)
     Traceback (most recent call last):
-    simulcast._errors.BroadcastError: SC104: ...
+    simulcast.BroadcastError: SC104: ...
     """
     policy = _read(policy)
     return _Setting(_policy, lambda: policy, (using, (policy,)))
@@ -133,7 +133,7 @@ def strict(level: str = "same-rank", **actions: object) -> _Setting[Policy]:
     >>> with simulcast.strict():
     ...     simulcast.broadcast_arrays([[1], [2]], [3, 4])
     Traceback (most recent call last):
-    simulcast._errors.BroadcastError: SC102: ...
+    simulcast.BroadcastError: SC102: ...
     >>> @simulcast.strict("exact")
     ... def loss(pred, target):
     ...     pred, target = simulcast.broadcast_arrays(pred, target)
@@ -171,7 +171,7 @@ def check(
     (32, 8)
     >>> simulcast.check((32, 1), (32,), policy="SC102=raise", names=["pred", "target"])
     Traceback (most recent call last):
-    simulcast._errors.BroadcastError: SC102: a column meets a row of the same length: pred repeats ...
+    simulcast.BroadcastError: SC102: a column meets a row of the same length: pred repeats ...
     """
     policy = _current() if policy is None else _read(policy)
     shape, raised, warned = policy._judge(operands, rule, names)
@@ -309,7 +309,7 @@ def guard(x: ArrayLike) -> NDArray[Any]:
     >>> with simulcast.strict():
     ...     ((pred - target) ** 2).mean()
     Traceback (most recent call last):
-    simulcast._errors.BroadcastError: SC102: ...
+    simulcast.BroadcastError: SC102: ...
 
     Operators and ufuncs ask, and their results are guarded too; `np.where` and other functions that
     are no ufuncs do not.

@@ -210,6 +210,8 @@ def test_errors_point_into_the_text():
     cases = [
         ("x +* 2", simulcast.ExpressionError, (3, 4)),
         ("x + meen", simulcast.ExpressionError, (4, 8)),
+        # In characters, not in bytes of UTF-8: text[slice(*span)] is the part.
+        ("\N{GREEK SMALL LETTER MU} +* 2", simulcast.ExpressionError, (3, 4)),
         ("x & 1", simulcast.ExpressionTypeError, (0, 5)),
         ("sqrt(x, x)", simulcast.ExpressionError, None),
         ("__import__('os')", simulcast.ExpressionError, None),

@@ -39,7 +39,32 @@ try:
     simulcast.guard(x) + x
 except simulcast.BroadcastError as error:
     axis: int | None = error.axis
-    fixes: tuple[str, ...] = error.suggestions
+    fixes: tuple[simulcast.Fix, ...] = error.suggestions
+    expressions: list[str] = [fix.expression for fix in fixes]
+rule: simulcast.Rule = simulcast.rules.pdpd(axis=1)
+kind: str = rule.kind
+target: tuple[int, ...] | None = simulcast.rules.to((2, 3)).target
+level: str = simulcast.Policy("strict").level
+actions: dict[str, str] = {code: action for code, action in simulcast.Policy().actions.items()}
+"""
+
+MODELS = """
+import numpy as np
+from simulcast import onnx
+
+session = onnx.Session("model.onnx", threads=2, limit=1 << 30)
+names: tuple[str, ...] = session.inputs + session.outputs
+fused: tuple[int, ...] = session.fused
+for name, result in session.run({"x": np.ones(3, np.float32)}, out={"y": np.empty(3)}).items():
+    size: int = result.size
+found = onnx.check("model.onnx", sizes={"N": 3}, allow="SC103", deny=["SC110"])
+ok: bool = found.ok
+errors: tuple[str, ...] = found.errors
+page: str = found.html("model")
+nodes = found.to_dict()["schema"]
+upgraded: bytes = onnx.upgrade(b"")
+wrong: type[ValueError] = onnx.ModelError
+missing: type[NotImplementedError] = onnx.UnsupportedError
 """
 
 WRONG = [
@@ -70,8 +95,9 @@ def test_stubs_are_what_the_module_has(tmp_path):
 
 def test_a_program_passes_a_strict_check_and_mistakes_do_not(tmp_path):
     (tmp_path / "right.py").write_text(PROGRAM)
+    (tmp_path / "models.py").write_text(MODELS)
     (tmp_path / "wrong.py").write_text("import simulcast\n" + "\n".join(WRONG) + "\n")
-    done = run("mypy", "--strict", "--no-incremental", "right.py", "wrong.py", cwd=tmp_path)
+    done = run("mypy", "--strict", "--no-incremental", "right.py", "models.py", "wrong.py", cwd=tmp_path)
     errors = [line.split(":") for line in done.stdout.splitlines() if ": error:" in line]
     assert {name for name, *_ in errors} == {"wrong.py"}, done.stdout + done.stderr
     assert {int(line) for _, line, *_ in errors} == set(range(2, 2 + len(WRONG))), done.stdout

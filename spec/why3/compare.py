@@ -4,7 +4,12 @@ with NumPy where NumPy has the rule. usage: compare.py ORACLE [CASES]
 
 The second reading lays every operand out as an array of the result's rank (`place`), checks
 sizes by the documents' sentences, and reads elements through NumPy's own stretching."""
-import itertools, random, subprocess, sys
+
+import itertools
+import random
+import subprocess
+import sys
+
 import numpy as np
 
 oracle, cases = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20000
@@ -23,7 +28,7 @@ def join(*shapes):
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise No("E1")
+        raise No("E1") from None
 
 
 def stretch(a, z):
@@ -145,9 +150,12 @@ def request():
     z = shape()
     axis = random.choice([None, -1, 0, 1, 2, 3, 4, 5, -2])
     if name in ("exact", "numpy", "unidirectional"):
-        xs = [thin(z[random.choice([0, 0, 1]):]) if name != "exact" or random.random() < 0.2 else z for _ in range(random.randint(0, 4))]
+        xs = [
+            thin(z[random.choice([0, 0, 1]) :]) if name != "exact" or random.random() < 0.2 else z
+            for _ in range(random.randint(0, 4))
+        ]
         if name == "unidirectional" and xs:
-            xs[0] = z[random.choice([0, 0, 0, 1]):]
+            xs[0] = z[random.choice([0, 0, 0, 1]) :]
         return name, xs, [], []
     if name in ("pdpd", "legacy", "paddle"):
         s = random.randint(0, len(z))
@@ -168,8 +176,8 @@ def request():
             xs.append(tuple(random.choice([sizes[a]] * 5 + [1, 1, 1, 3]) for a in n))
         return name, xs, [names], [";".join(map(text, names)) or "."]
     if name == "bidirectional" or name == "to":
-        t = thin(z[random.choice([0, 0, 0, 1]):])
-        return name, [thin(z[random.randint(0, len(z)):] if random.random() < 0.7 else z)], [t], [text(t)]
+        t = thin(z[random.choice([0, 0, 0, 1]) :])
+        return name, [thin(z[random.randint(0, len(z)) :] if random.random() < 0.7 else z)], [t], [text(t)]
     q = sorted(random.sample(range(len(z)), random.randint(0, len(z))))
     if name == "axes":
         x = tuple(d for j, d in enumerate(z) if j not in q)

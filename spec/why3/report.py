@@ -1,6 +1,8 @@
 """Prints one line a module of a Why3 session. usage: report.py FILE SESSION STATUS SECONDS
 Exit status 1 when a goal of the session, or a module of the file, has no complete proof."""
-import collections, re, sys
+
+import collections
+import sys
 import xml.etree.ElementTree as ET
 
 name, session, status, wall = sys.argv[1:]

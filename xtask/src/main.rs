@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
 mod check;
+mod codes;
 mod conformance;
 mod coverage;
 mod oracle;
@@ -26,8 +27,9 @@ cargo xtask COMMAND
   test              everything there is to test
   test python       only the Python package
   wheel             the wheel of the Python package, in target/wheels
-  lint              formatting, clippy and documentation, warnings denied
+  lint              formatting, clippy and documentation, warnings denied; ruff and mypy
   msrv              build with the oldest Rust that Cargo.toml promises
+  codes             make docs/codes.md anew
   pictures          make the pictures of the documentation anew
   prove             replay every proof (needs Why3 and provers; installed if XTASK_STRICT=1)
   prove --oracle    hold the core to the program that is extracted from the proofs (--quick: a part)
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["wheel"] => python::wheel(),
         ["lint"] => lint(),
         ["msrv"] => msrv(),
+        ["codes"] => codes::write(),
         ["pictures"] => pictures::write(),
         ["prove", rest @ ..] => prove::run(rest),
         ["trace"] => trace::write(),
@@ -107,6 +110,7 @@ fn test() -> Result<(), String> {
     Step::new("each requirement leads to code, tests and proofs").check(trace::check)?;
     Step::new("decisions of the core have one condition").check(check::single_conditions)?;
     Step::new("tests").run(cargo(["test", "--workspace", "--features", "simulcast-core/serde"]))?;
+    Step::new("the page of all codes").check(codes::check)?;
     Step::new("pictures of the documentation").check(pictures::check)?;
     python::test()?;
     Step::new("the core without alloc").run(cargo([
@@ -168,7 +172,8 @@ fn lint() -> Result<(), String> {
     small.args(engine);
     Step::new("clippy without programs").run(small.args(["--", "-D", "warnings"]))?;
     let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
-    Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))
+    Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    python::lint()
 }
 
 /// Builds with the oldest Rust that Cargo.toml promises.
@@ -214,8 +219,8 @@ fn miri() -> Result<(), String> {
     ];
     let target = run::root().join("target/miri");
     step.run(run::command("cargo", args).env("CARGO_TARGET_DIR", &target))?;
-    // The queues of rayon reach around what they borrowed, which only the newer model of borrows allows, and its threads
-    // live as long as the program.
+    // Tree Borrows, because crossbeam's deques are rejected by Stacked Borrows; leaks are ignored because rayon
+    // never joins its workers.
     let flags = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-ignore-leaks";
     let kernels = ["-p", "simulcast-kernels", "--features", "ops", "--lib"];
     let programs =

@@ -1,4 +1,4 @@
-//! The pictures of the documentation, all made by `simulcast explain`, and the page that shows them.
+//! The pictures of the documentation and the figures of the specification, all made by `simulcast explain`, and the page that shows them.
 
 use std::fs;
 
@@ -39,10 +39,18 @@ const PICTURES: [(&str, &str, &[&str]); 10] = [
     ("clash", "What does not fit, and the fixes.", &["image:2,3,4", "mask:2,4"]),
 ];
 
+/// The figures of the specification: the whole, what step 1 makes, and what step 2 shows.
+const FIGURES: [(&str, &[&str]); 3] = [
+    ("broadcast", &["X0:3,1", "X1:4"]),
+    ("y", &["--rule", "mapping:1,4/1", "X1:4"]),
+    ("f", &["Y0:3,1", "Y1:1,4"]),
+];
+
 /// Makes every picture anew.
 pub(crate) fn write() -> Result<(), String> {
-    let folder = root().join("docs/pictures");
-    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    for folder in ["docs/pictures", "spec/figures"] {
+        fs::create_dir_all(root().join(folder)).map_err(|error| error.to_string())?;
+    }
     for (file, text) in files()? {
         fs::write(root().join(&file), text).map_err(|error| format!("{file}: {error}"))?;
         println!("{file}");
@@ -79,6 +87,9 @@ fn files() -> Result<Vec<(String, String)>, String> {
         files.push((format!("docs/pictures/{name}.svg"), picture));
     }
     files.push(("docs/gallery.md".into(), gallery));
+    for (name, words) in FIGURES {
+        files.push((format!("spec/figures/{name}.svg"), draw(words)?));
+    }
     Ok(files)
 }
 

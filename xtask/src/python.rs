@@ -39,6 +39,23 @@ pub(crate) fn test() -> Result<(), String> {
     Step::new("tests of the Python package").run(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
+/// The linter over all Python of the repository, and the types of what `simulcast.onnx` and
+/// `simulcast.rules` export.
+pub(crate) fn lint() -> Result<(), String> {
+    let step = Step::new("Python: ruff");
+    let python = match own_environment() {
+        Ok(python) => python,
+        Err(why) => return step.skipped(&why),
+    };
+    let python = python.to_string_lossy();
+    let folders = ["python", "bench", "conformance", "spec"];
+    step.run(command(&python, ["-m", "ruff", "check", "--quiet"]).args(folders))?;
+    let files = ["onnx.py", "rules.py", "_errors.py", "_onnx_backend.py"];
+    let files = files.map(|file| format!("python/simulcast/{file}"));
+    let mut types = command(&python, ["-m", "mypy", "--strict", "--follow-imports=silent"]);
+    Step::new("Python: mypy").run(types.args(["--no-incremental"]).args(files))
+}
+
 /// Builds the wheel for users, and installs it into an environment.
 pub(crate) fn install(environment: &Path) -> Result<(), String> {
     wheel()?;

@@ -18,6 +18,7 @@ use crate::check::{files, named_by_tests, read, tags};
 use crate::run::root;
 
 const TABLE: &str = "spec/traceability.md";
+const PAGE: &str = "spec/broadcast.md";
 
 /// A row of the requirements: the tag, and whether a proof is promised.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +50,21 @@ pub(crate) fn check() -> Result<String, String> {
     if read(&root().join(TABLE))? != table {
         return Err(format!("{TABLE} is out of date; run `cargo xtask trace`"));
     }
-    Ok(format!("{} requirements traced", requirements()?.len()))
+    let requirements = requirements()?;
+    same_page(&requirements, &read(&root().join(PAGE))?)?;
+    Ok(format!("{} requirements traced", requirements.len()))
+}
+
+/// The specification names requirements only, and every one that is proved.
+fn same_page(requirements: &[Requirement], page: &str) -> Result<(), String> {
+    let named: Vec<String> = page.lines().flat_map(tags).collect();
+    if let Some(tag) = named.iter().find(|tag| !requirements.iter().any(|own| own.tag == **tag)) {
+        return Err(format!("{PAGE} names {tag}, which is no requirement"));
+    }
+    match requirements.iter().find(|own| own.proved && !named.contains(&own.tag)) {
+        Some(own) => Err(format!("{PAGE} does not name {}, which is proved", own.tag)),
+        None => Ok(()),
+    }
 }
 
 /// The requirements in their order. A proof is promised by the heading that a row stands under.
@@ -247,6 +262,20 @@ mod tests {
                 "N E_BROADCAST_A_4"
             ]
         );
+    }
+
+    #[test]
+    fn the_page_names_what_is_proved_and_nothing_else() {
+        let own = |tag: &str, proved| Requirement {
+            tag: tag.into(),
+            statement: String::new(),
+            proved,
+            items: Vec::new(),
+        };
+        let all = [own("E_BROADCAST_A_1", true), own("E_BROADCAST_A_2", false)];
+        assert_eq!(same_page(&all, "[E_BROADCAST_A_1]"), Ok(()));
+        assert!(same_page(&all, "[E_BROADCAST_A_2]").is_err_and(|why| why.contains("A_1")));
+        assert!(same_page(&all, "[E_BROADCAST_A_1] E_BROADCAST_A_3").is_err());
     }
 
     #[test]
