@@ -215,14 +215,21 @@ fn declarations(source: &str) -> Vec<(String, String)> {
 /// The Rust items that follow a comment `// Implements …`.
 fn implemented(source: &str) -> Vec<(String, String)> {
     let (mut found, mut pending, mut reading) = (Vec::new(), Vec::new(), false);
+    let mut in_attribute = false;
     for line in source.lines().map(str::trim) {
+        in_attribute |= line.starts_with("#[");
+        if in_attribute {
+            // An attribute may take several lines.
+            in_attribute = !line.ends_with(']');
+            continue;
+        }
         let comment = line.starts_with("//") && !line.starts_with("///");
         reading = comment && (reading || line.starts_with("// Implements "));
         if reading {
             pending.extend(tags(line));
         } else if line.is_empty() {
             pending.clear();
-        } else if !(line.starts_with("///") || line.starts_with("#[")) {
+        } else if !line.starts_with("///") {
             let name = item_name(line);
             found.extend(pending.drain(..).map(|tag| (name.clone(), tag)));
         }
@@ -296,7 +303,7 @@ mod tests {
 
     #[test]
     fn items_take_the_tags_above_them() {
-        let source = "// Implements E_BROADCAST_A_1,\n// E_BROADCAST_A_2.\n/// Doc.\n#[must_use]\npub(crate) const fn join(a: u8) {}\n\
+        let source = "// Implements E_BROADCAST_A_1,\n// E_BROADCAST_A_2.\n/// Doc.\n#[must_use]\n#[a(\n    b,\n)]\npub(crate) const fn join(a: u8) {}\n\
             // [E_BROADCAST_A_3]\n#[test]\nfn t() {}\n// Implements E_BROADCAST_A_4.\nimpl From<A> for B {";
         let named: Vec<String> =
             implemented(source).iter().map(|(name, tag)| format!("{name} {tag}")).collect();
