@@ -92,8 +92,11 @@ impl FromStr for RuleKind {
 
     /// Reads a [`name`](Self::name); `uni` and `none` are short for `unidirectional` and `exact`.
     fn from_str(name: &str) -> Result<Self, RuleError> {
-        let short = || Self::ALL.into_iter().find(|kind| kind.facts().alias == Some(name));
-        Self::from_name(name).or_else(short).ok_or_else(|| RuleError::unknown(name))
+        let known = Self::ALL.into_iter().find(|kind| {
+            let facts = kind.facts();
+            [Some(kind.name()), facts.alias].contains(&Some(name))
+        });
+        known.ok_or_else(|| RuleError::unknown(name))
     }
 }
 
