@@ -1,32 +1,29 @@
-//! Kernels: the loop of each operation, for each element type, instruction-set level and pattern of
-//! repeated operands.
+//! The loop of each operation, for each element type and instruction-set level.
 //!
 //! ```text
-//! body    what an operation does to one element: a type without values, its `at` inlined
-//! light   a body of a few instructions: one loop for each pattern and each level but AVX-512, whose
-//!         vectors of a whole line mostly lie across two, and with AVX2 in two variants: results that
-//!         stay in the caches, and results that go past them
-//! busy    the same, of a few instructions more: beside results that go past the caches, memory is asked for ahead
-//! tiled   a body of many instructions that vectorise: one loop for each level, over tiles of whole
-//!         vectors; operands that repeat or end are copied into one, which costs little beside the body
-//! heavy   a body that calls a function or branches: one loop for all levels and patterns, since the
-//!         loop is not what takes the time; it is bit-equal at every level
-//! chain   many light steps, and some functions, as one loop, which looks up what each of them is
+//! element op  what an operation does to one element: a type without values, its `at` inlined
+//! light       a few instructions: a loop over chunks, for AVX2 alone: the vectors of AVX-512, of a whole cache line,
+//!             mostly lie across two
+//! busy        the same with a few instructions more: beside non-temporal stores, its operand is prefetched
+//! fused       light, but one instruction where there is FMA: a loop over tiles
+//! tiled       many instructions that vectorise: a loop over tiles of whole vectors for each level; repeated operands and
+//!             ends are copied into a tile, which costs little beside the operation
+//! heavy       a function call or branches: one loop over single elements for all levels, bit-equal at each of them
 //! ```
 //!
-//! Signed and unsigned integers of one width share what is the same for both, and what only moves
-//! elements goes by their size.
+//! Chains of light steps are loops of the [register machine](crate::register_vm).
 //!
-//! Invariant: whoever calls a kernel passes `len` elements of the result and of each operand of the
-//! operation, or one where the operand's bit of the pattern is set, all aligned; the result overlaps
-//! no operand.
+//! Signed and unsigned integers of one width share the operations that do not depend on the sign, and moves go by element
+//! size.
+//!
+//! Invariant: a kernel gets `len` aligned elements of the result and of each operand of the operation, or one of an operand
+//! whose bit of `repeated` is set; the result overlaps no operand.
 
 mod boolean;
 mod cast;
 pub(crate) mod complex;
 mod complex_functions;
 pub(crate) mod float;
-mod fused_pairs;
 mod half;
 pub(crate) mod int;
 mod int_divide;
@@ -40,78 +37,67 @@ mod where_;
 use std::mem::MaybeUninit;
 
 use crate::cpu::level::Level;
-use crate::cpu::nontemporal::Strip;
+use crate::tuning::TILE_ELEMENTS as TILE;
 use crate::{DType, Op};
 
-pub use cast::cast;
-pub use fused_pairs::{choice_by, pair};
+pub use cast::{Conversion, cast};
 pub use half::half;
 
-use table::{patterns, staying, table};
+use table::{kernel_of, kernels_of};
 
-/// A loop over a stretch: `out[i] = op(a[i], b[i], c[i])`; an operand whose bit is set in the
-/// pattern is one element. It is called under the invariant of this module.
-pub type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize);
+/// The loop of an operation: `out[i] = op(a[i], b[i], c[i])`. Bit k of `repeated` is set if operand k is one element,
+/// read for every `i`. It is called under the invariant of this module.
+pub type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], repeated: usize, len: usize);
 
-/// The same, with results that go past the caches, and lie as a strip says, which they fit: before anybody reads them,
-/// a [`Fence`](crate::cpu::nontemporal::Fence) must follow.
-pub type Past = unsafe fn(out: *mut u8, ins: [*const u8; 3], len: usize, strip: &Strip);
+/// The same with non-temporal stores: a [`Fence`](crate::cpu::nontemporal::Fence) must follow before anything reads the
+/// results. It prefetches the operand with number `far`, which comes from memory, if that pays.
+pub type NonTemporalKernel =
+    unsafe fn(out: *mut u8, ins: [*const u8; 3], repeated: usize, len: usize, far: Option<usize>);
 
-/// A loop, with results that stay in the caches or go past them.
-#[derive(Clone, Copy)]
-pub enum Call {
-    Stay(Kernel),
-    Past(Past),
+/// The kernels of an operation on a type, at a level.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernels {
+    pub cached: Kernel,
+    /// The same with non-temporal stores; without it, results are made in a tile in the first-level cache and copied
+    /// from there.
+    pub nontemporal: Option<NonTemporalKernel>,
+    /// Whether an element takes longer than memory takes to bring it.
+    pub compute_bound: bool,
 }
 
-impl Call {
+impl Kernels {
+    /// A kernel without a non-temporal variant, that waits for memory.
+    pub const fn of(cached: Kernel) -> Self {
+        Self { cached, nontemporal: None, compute_bound: false }
+    }
+
+    /// Runs the kernel, with non-temporal stores if `nontemporal` says so and it has them.
+    ///
     /// # Safety
     ///
-    /// As [`Kernel`].
+    /// As [`Kernel`] and [`NonTemporalKernel`].
     #[inline(always)]
-    pub unsafe fn run(self, out: *mut u8, ins: [*const u8; 3], len: usize) {
+    pub unsafe fn run(
+        &self,
+        nontemporal: bool,
+        out: *mut u8,
+        ins: [*const u8; 3],
+        repeated: usize,
+        len: usize,
+    ) {
         // SAFETY: the caller keeps the invariant.
         unsafe {
-            match self {
-                Self::Stay(kernel) => kernel(out, ins, len),
-                Self::Past(past) => past(out, ins, len, &Strip::NONE),
+            match self.nontemporal {
+                Some(kernel) if nontemporal => kernel(out, ins, repeated, len, None),
+                _ => (self.cached)(out, ins, repeated, len),
             }
         }
     }
 }
 
-/// The loops of an operation, one for each pattern of repeated operands.
-#[derive(Clone, Copy, Debug)]
-pub struct Loops {
-    each: &'static [Kernel],
-    /// The same loops, with results that go past the caches, or none.
-    past: &'static [Past],
-    /// Whether an element takes longer than memory takes to bring it.
-    pub slow: bool,
-}
-
-impl std::ops::Deref for Loops {
-    type Target = [Kernel];
-
-    #[inline]
-    fn deref(&self) -> &[Kernel] {
-        self.each
-    }
-}
-
-impl Loops {
-    /// The loop for a pattern whose results go past the caches, where there is one.
-    #[inline]
-    pub fn past(&self, pattern: usize) -> Option<Past> {
-        self.past.get(pattern).copied()
-    }
-}
-
-/// The loops of an operation on operands of `dtype` (of `where`: the second and third, the first is
-/// `bool`), one for each pattern of repeated operands but the last, in which all are: then one
-/// element is computed, and repeated. Bit k of a pattern stands for operand k. None where the
-/// operation is not defined on the type.
-pub fn kernels(op: Op, dtype: DType, level: Level) -> Option<Loops> {
+/// The kernels of an operation on operands of `dtype` (of `where`: the second and third, the first is
+/// `bool`). None where the operation is not defined on the type, or where it is another one, [`swapped`].
+pub fn kernels(op: Op, dtype: DType, level: Level) -> Option<Kernels> {
     if op == Op::Where {
         return where_::select(dtype, level);
     }
@@ -133,8 +119,17 @@ pub fn kernels(op: Op, dtype: DType, level: Level) -> Option<Loops> {
     }
 }
 
-/// The type of the result: `bool` of what asks, the type of the parts for those of a complex number
-/// and for its absolute value, and otherwise `dtype`.
+/// The comparison whose kernels serve this one with its operands swapped: `a > b` is `b < a`.
+pub const fn swapped(op: Op) -> Option<Op> {
+    match op {
+        Op::Greater => Some(Op::Less),
+        Op::GreaterEqual => Some(Op::LessEqual),
+        _ => None,
+    }
+}
+
+/// The type of the result: `bool` for predicates and comparisons, the type of the parts for the parts of a complex number and
+/// its absolute value, and otherwise `dtype`.
 pub const fn result_of(op: Op, dtype: DType) -> DType {
     match (op, dtype) {
         (
@@ -159,22 +154,20 @@ pub const fn result_of(op: Op, dtype: DType) -> DType {
     }
 }
 
-/// How a body is made into loops.
+/// How an operation is made into loops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     Light,
-    /// Light, but long enough for a processor to see few lines of memory ahead, so that those are asked for.
+    /// Light, but so long that out-of-order execution reaches few cache lines ahead: memory is prefetched.
     Busy,
+    /// Light, but another instruction with FMA.
+    Fused,
     Tiled,
     Heavy,
 }
 
-/// The most elements of a tile. A loop over fewer would be unrolled to its end, and its constants
-/// read again and again.
-const TILE: usize = 256;
-
 /// What an operation does to one element. Operands that it doesn't have are `()`.
-pub trait Body {
+pub trait ElementOp {
     type A: Copy;
     type B: Copy;
     type C: Copy;
@@ -186,6 +179,9 @@ pub trait Body {
 
     /// The result; `FMA` says whether the level has fused multiply-add.
     fn at<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
+
+    /// Tiles are whole multiples of this, by default a vector of the widest level: their loops have no remainder.
+    const LANES: usize = 16;
 
     /// Whether tiles by a second operand that repeats are made by [`Self::tile_by`].
     const BY_ONE: bool = false;
@@ -219,25 +215,26 @@ macro_rules! bodies {
         pub(crate) fn $table<$T: $bound>(
             op: $crate::Op,
             level: $crate::Level,
-        ) -> Option<$crate::ops::Loops> {
+        ) -> Option<$crate::ops::Kernels> {
             $(
                 struct $op<$T>(std::marker::PhantomData<$T>);
-                impl<$T: $bound> $crate::ops::Body for $op<$T> {
+                impl<$T: $bound> $crate::ops::ElementOp for $op<$T> {
                     $crate::ops::body!($weight, $T ($($operand)+) -> $out { $value });
                 }
             )*
             match op {
-                $($crate::Op::$op => Some($crate::ops::table::<$op<$T>>(level)),)*
+                $($crate::Op::$op => Some($crate::ops::kernels_of::<$op<$T>>(level)),)*
                 _ => None,
             }
         }
     };
 }
 
-/// The inside of a [`Body`] whose operands are all of one type.
+/// The inside of a [`ElementOp`] whose operands are all of one type.
 macro_rules! body {
     (light, $($rest:tt)*) => { $crate::ops::body!(Light; $($rest)*); };
     (busy, $($rest:tt)*) => { $crate::ops::body!(Busy; $($rest)*); };
+    (fused, $($rest:tt)*) => { $crate::ops::body!(Fused; $($rest)*); };
     (tiled, $($rest:tt)*) => { $crate::ops::body!(Tiled; $($rest)*); };
     (heavy, $($rest:tt)*) => { $crate::ops::body!(Heavy; $($rest)*); };
     ($weight:ident; $T:ident ($a:ident) -> $out:ty { $value:expr }) => {
@@ -264,6 +261,8 @@ macro_rules! body {
     };
 }
 
+/// The name that reductions know.
+pub use ElementOp as Body;
 use bodies;
 pub(crate) use body;
 

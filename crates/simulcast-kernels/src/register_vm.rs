@@ -1,59 +1,56 @@
-//! Chains: many light steps, and some functions, on floating-point numbers as one loop.
+//! A register machine for chains: many light steps, and some functions, on floating-point numbers as one loop.
 //!
-//! A loop for each step writes what it makes into a tile, and the next one reads it there: of five steps,
-//! that is most of the work. Here a block of results stays in vector registers, the accumulator, while one
-//! step after the other changes it by what it reads. Which step comes next is looked up once a block, and
-//! the processor guesses it right: the steps are always the same.
+//! A loop for each step writes its results into a tile, from which the next one reads them: of five steps, that is most of
+//! the work. Here a block of results stays in vector registers, the accumulator, while each step changes it by what it reads.
+//! Steps are dispatched once a block, always in the same order, so that the branches are predicted.
 //!
-//! Every other store holds up those that go past the caches (see [`crate::cpu::nontemporal`]). So a block is as large as leaves registers
-//! for what steps make on the way: with AVX2, half as large where there are functions but exponentials. With AVX-512 there is
-//! room for what a later step reads too, in [banks](Bank).
+//! An ordinary store after non-temporal ones waits for the write-combining buffers to drain. So a block is as large as leaves
+//! registers for the temporaries of its steps, which are then never spilled: with AVX2, half as large if there are functions
+//! other than exponentials.
 //!
 //! Results are those of the loops of each step alone, to the bit.
 //!
-//! Invariant of every call: whatever a step reads or writes has a block there, at every place that is visited
-//! if it moves.
+//! Invariant of every call: each operand of a step is valid for a block, at every place that is visited if it moves.
 
 use std::ops::Range;
 
 use crate::Op;
-use crate::cpu::nontemporal::Strip;
 
 /// The most bytes of a block: half of the registers of AVX2, an eighth of those of AVX-512.
 pub const BLOCK: usize = 256;
 
-/// What becomes of the accumulator; operands are the step's, in their order.
+/// What a step does to the accumulator; operands are the step's, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It is the operand.
+    /// Accumulator ← operand.
     Load,
-    /// The operand is it.
+    /// Operand ← accumulator.
     Store,
     Add,
-    /// It, less the operand; and the other way round.
+    /// Accumulator - operand; and operand - accumulator.
     Subtract,
     From,
     Multiply,
-    /// It, over the operand; and the other way round.
+    /// Accumulator / operand; and operand / accumulator.
     Divide,
     Under,
-    /// The larger, of it and the operand; and the other way round, which tells zeros apart.
+    /// The maximum of accumulator and operand; and of operand and accumulator: of equal zeros it is the second.
     Maximum,
     MaximumOf,
     Minimum,
     MinimumOf,
-    /// All ones or zeros: whether it is less than the operand, and so on.
+    /// A mask of ones or zeros: accumulator < operand, and so on.
     Less,
     LessEqual,
     Greater,
     GreaterEqual,
     Equal,
     NotEqual,
-    /// The first operand where it is ones, otherwise the second.
+    /// The first operand where the accumulator is ones, otherwise the second.
     Choose,
-    /// It, where the first operand is ones, otherwise the second.
+    /// The accumulator where the first operand is ones, otherwise the second operand.
     Keep,
-    /// The second operand where the first is ones, otherwise it.
+    /// The second operand where the first is ones, otherwise the accumulator.
     Replace,
     Negative,
     Absolute,
@@ -75,7 +72,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// The act of an operation whose first operand is the accumulator; none where chains have none.
+    /// The act of an operation whose first operand is the accumulator; none if chains have none for it.
     pub const fn of(op: Op) -> Option<Self> {
         Some(match op {
             Op::Add => Self::Add,
@@ -112,18 +109,18 @@ impl Act {
         })
     }
 
-    /// Whether it takes many registers, as exponentials do, or still more.
+    /// Whether its temporaries take many registers.
     pub const fn is_function(self) -> bool {
         matches!(self, Self::Exp) || self.is_long()
     }
 
-    /// Whether it takes more registers than exponentials.
+    /// Whether its temporaries take more registers than those of exponentials.
     pub const fn is_long(self) -> bool {
         matches!(self, Self::Log | Self::Sin | Self::Cos | Self::Tanh | Self::Sigmoid | Self::Erf)
     }
 
-    /// The same of two operands, where the second one is the accumulator.
-    pub const fn turned(self) -> Self {
+    /// The act with its operands swapped: the second one is the accumulator.
+    pub const fn swapped(self) -> Self {
         match self {
             Self::Subtract => Self::From,
             Self::Divide => Self::Under,
@@ -138,49 +135,35 @@ impl Act {
     }
 }
 
-/// Where a block of an operand is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bank {
-    /// In memory.
-    None,
-    /// In registers, beside the accumulator.
-    First,
-    Second,
-}
-
 /// An operand of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    pub bank: Bank,
-    /// In memory, it moves with the results, or stays.
     pub pointer: *mut u8,
+    /// Whether it moves with the results, or is one block for all of them.
     pub moves: bool,
 }
 
 impl Place {
-    pub const NONE: Self = Self { bank: Bank::None, pointer: std::ptr::null_mut(), moves: false };
+    pub const NONE: Self = Self { pointer: std::ptr::null_mut(), moves: false };
 }
 
 /// A step.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct ChainStep {
     pub act: Act,
     pub places: [Place; 2],
 }
 
-/// The loops of a type, for a level. They are called under the invariant of this module; results go
-/// past the caches, and need a fence.
+/// The loops of a type, for a level. They are called under the invariant of this module; non-temporal stores need a fence.
 #[derive(Clone, Copy, Debug)]
-pub struct Chains {
-    /// Blocks of results, from one place to another, in bytes from `out`; they begin at a line. What comes after
-    /// `asks` is asked for beside them.
+pub struct ChainLoops {
+    /// Blocks of results, from one place to another, in bytes from `out`: with non-temporal stores, which begin at a cache
+    /// line, or ordinary ones. Memory ahead of `asks` is prefetched beside them.
     pub whole: Whole,
-    /// Blocks of results from `out` on, which lie as the strip says; it asks for what it says, and for no `asks`.
-    pub strips: Whole,
-    /// Of a block at a line, those results alone that are in the range, in bytes from there; what moves is read
-    /// nowhere else.
+    /// Of a block at a cache line, the results in the range alone, in bytes from there; moving operands are read nowhere
+    /// else.
     pub part: unsafe fn(
-        steps: &[Step],
+        steps: &[ChainStep],
         out: *mut u8,
         at: isize,
         wanted: Range<usize>,
@@ -190,45 +173,39 @@ pub struct Chains {
     pub fill: unsafe fn(block: *mut u8, element: *const u8),
     /// The bytes of a block.
     pub block: usize,
-    /// What may stay in registers.
-    pub banks: &'static [Bank],
 }
 
 /// Makes blocks of results.
 pub type Whole = unsafe fn(
-    steps: &[Step],
+    steps: &[ChainStep],
     out: *mut u8,
-    strip: &Strip,
+    nontemporal: bool,
     blocks: Range<usize>,
     asks: &[*const u8],
 );
 
-/// What the registers are used for.
+/// The register plan: how large a block is beside the temporaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Registers {
-    /// Those of AVX2, for the accumulator and what changes it: no [function](Act::is_function) but exponentials.
+pub enum Plan {
+    /// AVX2, with half of the registers for the block: no [long](Act::is_long) function.
     Short,
-    /// Those of AVX2, more of them for what functions make on the way.
+    /// AVX2, with a quarter of the registers for the block, and all functions.
     Half,
-    /// Those of AVX-512, for an accumulator and all functions.
+    /// AVX-512, with an eighth of the registers for the block, and all functions.
     Long,
-    /// Those of AVX-512, for banks: no functions.
-    Banked,
 }
 
 /// The loops of `float32` or, `wide`, of `float64`.
 #[cfg(target_arch = "x86_64")]
-pub const fn chains(wide: bool, registers: Registers) -> Chains {
+pub fn chains(wide: bool, registers: Plan) -> ChainLoops {
     use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
     match (wide, registers) {
-        (false, Registers::Short) => x86::short::<__m256, x86::Exponentials, 8>(),
-        (true, Registers::Short) => x86::short::<__m256d, x86::Exponentials, 8>(),
-        (false, Registers::Half) => x86::short::<__m256, x86::Functions, 4>(),
-        (true, Registers::Half) => x86::short::<__m256d, x86::Functions, 4>(),
-        (false, Registers::Long) => x86::long::<__m512, x86::Functions>(),
-        (true, Registers::Long) => x86::long::<__m512d, x86::Functions>(),
-        (false, Registers::Banked) => x86::long::<__m512, x86::Banked>(),
-        (true, Registers::Banked) => x86::long::<__m512d, x86::Banked>(),
+        (false, Plan::Short) => x86::short::<__m256, false, 8>(),
+        (true, Plan::Short) => x86::short::<__m256d, false, 8>(),
+        (false, Plan::Half) => x86::short::<__m256, true, 4>(),
+        (true, Plan::Half) => x86::short::<__m256d, true, 4>(),
+        (false, Plan::Long) => x86::long::<__m512>(),
+        (true, Plan::Long) => x86::long::<__m512d>(),
     }
 }
 
@@ -243,103 +220,59 @@ mod x86 {
     use std::slice;
 
     use super::simd::Vector;
-    use super::{Act, BLOCK, Bank, Chains, Place, Step};
+    use super::{Act, BLOCK, ChainLoops, ChainStep, Place};
     use crate::compiled_for_levels;
-    use crate::cpu::nontemporal::{self, Strip};
+    use crate::cpu::nontemporal;
     use crate::math::Real;
 
     /// The vectors of a block of AVX-512.
     const LONG: usize = BLOCK / size_of::<__m512>();
 
-    /// What loops use the registers for: see [`super::Registers`].
-    pub(super) trait Use {
-        const BANKS: &'static [Bank] = &[];
-        /// Whether there are all functions, or none but exponentials, which banks leave no room for.
-        const FUNCTIONS: bool = false;
-    }
-
-    pub(super) struct Exponentials;
-    pub(super) struct Functions;
-    pub(super) struct Banked;
-
-    impl Use for Exponentials {}
-    impl Use for Functions {
-        const FUNCTIONS: bool = true;
-    }
-    impl Use for Banked {
-        const BANKS: &'static [Bank] = &[Bank::First, Bank::Second];
-    }
-
     /// The loops of AVX2.
-    pub(super) const fn short<V: Vector, U: Use, const N: usize>() -> Chains {
-        Chains {
-            whole: whole_short::<V, U, N, false>,
-            strips: whole_short::<V, U, N, true>,
-            part: part_short::<V, U, N>,
+    pub(super) const fn short<V: Vector, const FUNCTIONS: bool, const N: usize>() -> ChainLoops {
+        ChainLoops {
+            whole: whole_short::<V, FUNCTIONS, N>,
+            part: part_short::<V, FUNCTIONS, N>,
             fill: fill_short::<V, N>,
             block: size_of::<[V; N]>(),
-            banks: U::BANKS,
         }
     }
 
     /// The loops of AVX-512.
-    pub(super) const fn long<V: Vector, U: Use>() -> Chains {
-        Chains {
-            whole: whole_long::<V, U, LONG, false>,
-            strips: whole_long::<V, U, LONG, true>,
-            part: part_long::<V, U, LONG>,
+    pub(super) const fn long<V: Vector>() -> ChainLoops {
+        ChainLoops {
+            whole: whole_long::<V, true, LONG>,
+            part: part_long::<V, true, LONG>,
             fill: fill_long::<V, LONG>,
             block: size_of::<[V; LONG]>(),
-            banks: U::BANKS,
-        }
-    }
-
-    /// The accumulator, and the banks beside it.
-    struct Held<V, const N: usize> {
-        accumulator: [V; N],
-        first: [V; N],
-        second: [V; N],
-    }
-
-    impl<V: Vector, const N: usize> Held<V, N> {
-        /// # Safety
-        ///
-        /// The caller is compiled for the vectors.
-        #[inline(always)]
-        unsafe fn new() -> Self {
-            // SAFETY: the caller keeps the condition.
-            let zeros = unsafe { [V::all(0.0); N] };
-            Self { accumulator: zeros, first: zeros, second: zeros }
         }
     }
 
     compiled_for_levels! {
         /// # Safety
         ///
-        /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn whole_short, whole_long<V: Vector, U: Use, const N: usize, const STRIP: bool>(
-            steps: &[Step],
+        /// The machine has the features; all else is said by [`ChainLoops`].
+        unsafe fn whole_short, whole_long<V: Vector, const FUNCTIONS: bool, const N: usize>(
+            steps: &[ChainStep],
             out: *mut u8,
-            strip: &Strip,
+            nontemporal: bool,
             blocks: Range<usize>,
             asks: &[*const u8],
         ) {
             // SAFETY: the caller keeps the conditions.
             unsafe {
-                let mut held = Held::<V, N>::new();
-                // There are not registers enough to ask for both, and what is stored elsewhere holds up the rest.
-                let (asks, pitch) = if STRIP { (&[][..], strip.pitch) } else { (asks, Strip::NONE.pitch) };
-                let (mut to, mut ask) = (out.wrapping_add(blocks.start), strip.ask);
+                let mut accumulator = [V::all(0.0); N];
                 for at in blocks.step_by(size_of::<[V; N]>()) {
-                    block::<V, U, N, false>(&mut held, steps, at, 0, asks);
-                    for row in held.accumulator.chunks_exact(nontemporal::ROW / size_of::<V>()) {
-                        if STRIP {
-                            ask.some();
-                        }
-                        for (k, vector) in row.iter().enumerate() {
+                    block::<V, FUNCTIONS, N, false>(&mut accumulator, steps, at, 0, asks);
+                    let to = out.wrapping_add(at);
+                    if nontemporal {
+                        for (k, vector) in accumulator.iter().enumerate() {
                             vector.stream(to.wrapping_add(k * size_of::<V>()));
                         }
-                        to = to.wrapping_offset(pitch);
+                    } else {
+                        for (k, vector) in accumulator.iter().enumerate() {
+                            vector.store(to.wrapping_add(k * size_of::<V>()));
+                        }
                     }
                 }
             }
@@ -349,9 +282,9 @@ mod x86 {
     compiled_for_levels! {
         /// # Safety
         ///
-        /// The machine has the features; all else is said by [`Chains`].
-        unsafe fn part_short, part_long<V: Vector, U: Use, const N: usize>(
-            steps: &[Step],
+        /// The machine has the features; all else is said by [`ChainLoops`].
+        unsafe fn part_short, part_long<V: Vector, const FUNCTIONS: bool, const N: usize>(
+            steps: &[ChainStep],
             out: *mut u8,
             at: isize,
             wanted: Range<usize>,
@@ -363,9 +296,9 @@ mod x86 {
             let some = below(wanted.end) & !below(wanted.start);
             // SAFETY: the caller keeps the conditions.
             unsafe {
-                let mut held = Held::<V, N>::new();
-                block::<V, U, N, true>(&mut held, steps, at, some, asks);
-                for (k, vector) in held.accumulator.into_iter().enumerate() {
+                let mut accumulator = [V::all(0.0); N];
+                block::<V, FUNCTIONS, N, true>(&mut accumulator, steps, at, some, asks);
+                for (k, vector) in accumulator.into_iter().enumerate() {
                     let first = k * size_of::<V>();
                     let (from, to) = (wanted.start.max(first), wanted.end.min(first + size_of::<V>()));
                     let place = out.wrapping_add(at);
@@ -383,8 +316,7 @@ mod x86 {
     }
 
     compiled_for_levels! {
-        /// Fills a block, by whole vectors: whoever reads them at once need not wait for anything else that is
-        /// being written.
+        /// Fills a block by whole vectors, so that loads soon after are forwarded from single stores.
         ///
         /// # Safety
         ///
@@ -400,16 +332,15 @@ mod x86 {
         }
     }
 
-    /// Makes the results of a block; of a `PART`, what moves is read where results are wanted alone: some words, a bit
-    /// for each.
+    /// Makes the results of a block. Of a `PART`, moving operands are read only where `some` has a bit for the word.
     ///
     /// # Safety
     ///
     /// The invariant of [`super`], and the caller is compiled for the vectors, of which a block is so many.
     #[inline(always)]
-    unsafe fn block<V: Vector, U: Use, const N: usize, const PART: bool>(
-        held: &mut Held<V, N>,
-        steps: &[Step],
+    unsafe fn block<V: Vector, const FUNCTIONS: bool, const N: usize, const PART: bool>(
+        accumulator: &mut [V; N],
+        steps: &[ChainStep],
         at: usize,
         some: u64,
         asks: &[*const u8],
@@ -419,11 +350,11 @@ mod x86 {
         }
         for step in steps {
             // SAFETY: the caller keeps the conditions.
-            unsafe { act::<V, U, N, PART>(held, step, at, some) };
+            unsafe { act::<V, FUNCTIONS, N, PART>(accumulator, step, at, some) };
         }
     }
 
-    /// A vector of an operand in memory; of a `PART`, what moves is read where results are wanted alone.
+    /// A vector of an operand; of a `PART` as in [`block`].
     ///
     /// # Safety
     ///
@@ -453,51 +384,28 @@ mod x86 {
     ///
     /// As [`block`].
     #[inline(always)]
-    unsafe fn act<V: Vector, U: Use, const N: usize, const PART: bool>(
-        held: &mut Held<V, N>,
-        step: &Step,
+    unsafe fn act<V: Vector, const FUNCTIONS: bool, const N: usize, const PART: bool>(
+        accumulator: &mut [V; N],
+        step: &ChainStep,
         at: usize,
         some: u64,
     ) {
-        let Held { accumulator, first, second } = held;
         let [one, two] = &step.places;
         // SAFETY: the caller keeps the invariant.
         unsafe {
-            // Closures would be compiled for every machine. The compiler must know in which registers operands are: there is
-            // a loop for every bank.
+            // Not closures: those would be compiled for every machine.
             macro_rules! each {
-                (|$is:ident| $value:expr) => {
+                (|$is:ident $(, $operand:ident)*| $value:expr) => {
+                    each!([one two] $is [$($operand)*] [] $value)
+                };
+                ([$place:ident $($places:ident)*] $is:ident [$operand:ident $($operands:ident)*] [$($done:tt)*] $value:expr) => {
+                    each!([$($places)*] $is [$($operands)*] [$($done)* ($operand $place)] $value)
+                };
+                ([$($places:ident)*] $is:ident [] [$(($operand:ident $place:ident))*] $value:expr) => {
                     for k in 0..N {
                         let $is = accumulator[k];
+                        $(let $operand = load::<V, PART>($place, at, some, k);)*
                         accumulator[k] = $value;
-                    }
-                };
-                (|$is:ident, $one:ident| $value:expr) => {
-                    match one.bank {
-                        Bank::First if !U::BANKS.is_empty() => each!(k, $is, $one = first[k] => $value),
-                        Bank::Second if !U::BANKS.is_empty() => each!(k, $is, $one = second[k] => $value),
-                        _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k) => $value),
-                    }
-                };
-                (|$is:ident, $one:ident, $two:ident| $value:expr) => {
-                    match one.bank {
-                        Bank::First if !U::BANKS.is_empty() => each!(k, $is, $one = first[k], $two => $value),
-                        Bank::Second if !U::BANKS.is_empty() => each!(k, $is, $one = second[k], $two => $value),
-                        _ => each!(k, $is, $one = load::<V, PART>(one, at, some, k), $two => $value),
-                    }
-                };
-                ($k:ident, $is:ident, $one:ident = $from:expr, $two:ident => $value:expr) => {
-                    match two.bank {
-                        Bank::First if !U::BANKS.is_empty() => each!($k, $is, $one = $from, $two = first[$k] => $value),
-                        Bank::Second if !U::BANKS.is_empty() => each!($k, $is, $one = $from, $two = second[$k] => $value),
-                        _ => each!($k, $is, $one = $from, $two = load::<V, PART>(two, at, some, $k) => $value),
-                    }
-                };
-                ($k:ident, $is:ident, $($operand:ident = $from:expr),+ => $value:expr) => {
-                    for $k in 0..N {
-                        let $is = accumulator[$k];
-                        $(let $operand = $from;)+
-                        accumulator[$k] = $value;
                     }
                 };
             }
@@ -511,7 +419,7 @@ mod x86 {
                     each!(|is| is.round::<{ $how | _MM_FROUND_NO_EXC }>())
                 };
             }
-            // All stays in registers, since the compiler knows how many elements there are.
+            // The element count is constant: all stays in registers.
             macro_rules! function {
                 ($name:ident) => {{
                     let was = *accumulator;
@@ -531,7 +439,7 @@ mod x86 {
                         to.write(from.$near::<true>());
                     }
                     if far {
-                        // A block of its own: what others see is no longer in registers.
+                        // A copy: a block whose address escapes would no longer be kept in registers.
                         let mut block = was;
                         if size_of::<V>() == size_of::<__m256>() {
                             far_short(&mut block, $cosines);
@@ -544,15 +452,11 @@ mod x86 {
             }
             match step.act {
                 Act::Load => each!(|_is, one| one),
-                Act::Store => match one.bank {
-                    Bank::First if !U::BANKS.is_empty() => *first = *accumulator,
-                    Bank::Second if !U::BANKS.is_empty() => *second = *accumulator,
-                    _ => {
-                        for (k, vector) in accumulator.iter().enumerate() {
-                            vector.store(one.pointer.wrapping_add(k * size_of::<V>()));
-                        }
+                Act::Store => {
+                    for (k, vector) in accumulator.iter().enumerate() {
+                        vector.store(one.pointer.wrapping_add(k * size_of::<V>()));
                     }
-                },
+                }
                 Act::Add => each!(|is, one| is.add(one)),
                 Act::Subtract => each!(|is, one| is.sub(one)),
                 Act::From => each!(|is, one| one.sub(is)),
@@ -582,26 +486,26 @@ mod x86 {
                 Act::Ceil => round!(_MM_FROUND_TO_POS_INF),
                 Act::Round => round!(_MM_FROUND_TO_NEAREST_INT),
                 Act::Trunc => round!(_MM_FROUND_TO_ZERO),
-                Act::Exp if U::BANKS.is_empty() => {
+                Act::Exp => {
                     let was = *accumulator;
                     let (from, to) = elements(&was, accumulator);
                     V::Element::exp_tile::<true>(from.iter().copied(), to);
                 }
-                Act::Sin if U::FUNCTIONS => angles!(near_sin, false),
-                Act::Cos if U::FUNCTIONS => angles!(near_cos, true),
-                Act::Log if U::FUNCTIONS => function!(log),
-                Act::Tanh if U::FUNCTIONS => function!(tanh),
-                Act::Sigmoid if U::FUNCTIONS => function!(sigmoid),
-                Act::Erf if U::FUNCTIONS => function!(erf),
-                Act::Exp | Act::Log | Act::Sin | Act::Cos | Act::Tanh | Act::Sigmoid | Act::Erf => {
-                    debug_assert!(false, "no such chain is made: see `Registers`");
+                Act::Sin if FUNCTIONS => angles!(near_sin, false),
+                Act::Cos if FUNCTIONS => angles!(near_cos, true),
+                Act::Log if FUNCTIONS => function!(log),
+                Act::Tanh if FUNCTIONS => function!(tanh),
+                Act::Sigmoid if FUNCTIONS => function!(sigmoid),
+                Act::Erf if FUNCTIONS => function!(erf),
+                Act::Log | Act::Sin | Act::Cos | Act::Tanh | Act::Sigmoid | Act::Erf => {
+                    debug_assert!(false, "no such chain is made: see `Plan`");
                 }
             }
         }
     }
 
     compiled_for_levels! {
-        /// The sines, or the cosines, of a block with angles that are far.
+        /// The sines, or the cosines, of a block with angles that need Payne-Hanek reduction.
         ///
         /// # Safety
         ///

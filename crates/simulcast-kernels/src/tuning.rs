@@ -101,3 +101,35 @@ pub const BAND_COLUMNS_MIN: usize = 128;
 
 /// The fewest rows of a band, where there would be too few bands.
 pub const BAND_ROWS_MIN: usize = 128;
+
+/// Elements of a chunk of the vectorised loop of light operations (`ops::loops::chunked`): a repeated operand is a block of
+/// as many.
+pub const CHUNK_ELEMENTS: usize = 64;
+
+/// Blocks of a chain's values, and of its leaves and constants, at most: 2 * 24 blocks of 256 bytes are 12 KiB of a first-level
+/// cache. Not measured: longer chains go step by step.
+pub const CHAIN_BLOCKS: usize = 24;
+
+/// Elements of a tile of long operations (`ops::loops::tiled`), and of conversions through a hub. Not measured: the compiler unrolls
+/// a loop over fewer to its end, and reads its constants again and again.
+pub const TILE_ELEMENTS: usize = 256;
+
+/// Bytes of results of a program that are made at a time, if its last kernel has non-temporal stores. Not measured: the fewer, the
+/// sooner memory has something to write, and the more often all is set up.
+pub const NONTEMPORAL_PIECE_BYTES: usize = 4096;
+
+/// The same for results that are made in the first-level cache and copied from there by non-temporal stores, and for a single
+/// kernel that prefetches.
+pub const CACHED_PIECE_BYTES: usize = 1024;
+
+/// Loops of a program from which on memory is prefetched beside them, whatever the processor. Not measured.
+pub const PREFETCH_LOOPS: usize = 4;
+
+/// Bytes of all tile registers of a program: half of a first-level cache of 32 KiB, the rest of which its leaves use. Not measured.
+pub const REGISTER_BYTES: usize = 16384;
+
+/// The fewest and the most elements of a tile register. Not measured.
+pub const REGISTER_ELEMENTS: std::ops::Range<usize> = 256..4096;
+
+/// Elements of a strided run of a program that are gathered, computed and scattered at a time. Not measured.
+pub const STRIDED_PIECE_ELEMENTS: usize = 256;

@@ -6,7 +6,7 @@
 //! Addition and `maximum` are or, multiplication and `minimum` are and, as in NumPy; subtraction and
 //! negation are not defined.
 
-use super::{Loops, bodies};
+use super::{Kernels, bodies};
 use crate::{Level, Op};
 
 /// What a truth value is in memory; sealed to the byte, so that the table is generic as the others.
@@ -22,7 +22,7 @@ impl Truth for u8 {
 }
 
 /// The loops of an operation on `bool`.
-pub(super) fn boolean(op: Op, level: Level) -> Option<Loops> {
+pub(super) fn boolean(op: Op, level: Level) -> Option<Kernels> {
     let alike = match op {
         Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Conjugate | Op::Real => Op::Absolute,
         Op::BitwiseNot => Op::LogicalNot,
@@ -49,7 +49,5 @@ bodies! {
     light Equal(a, b) -> u8 { (a.is() == b.is()).into() }
     light Less(a, b) -> u8 { (!a.is() & b.is()).into() }
     light LessEqual(a, b) -> u8 { (!a.is() | b.is()).into() }
-    light Greater(a, b) -> u8 { (a.is() & !b.is()).into() }
-    light GreaterEqual(a, b) -> u8 { (a.is() | !b.is()).into() }
     light MultiplyAdd(a, b, c) -> u8 { ((a.is() & b.is()) | c.is()).into() }
 }

@@ -7,72 +7,114 @@
 //! | integers from floats | rounded towards 0, the nearest integer where it is out of range, NaN is 0 |
 //! | floats | the nearest, halves to even; out of range is infinite |
 //! | real from complex | the real part |
+//!
+//! Common pairs of types have a loop of their own. All others take two, by way of a hub that holds every value of the
+//! first type exactly, so that the second loop alone rounds: `int64` for integers, `float64` for floats and real parts.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::{Body, Kernel, body, staying};
+use super::{ElementOp, Kernel, body, kernel_of};
 use crate::math::half::{
     bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64, narrow_f16, widen_f16,
 };
 use crate::{Addend, DType, Level};
 
-/// The loop that converts a contiguous stretch; none from or to `string`.
-pub fn cast(from: DType, to: DType, level: Level) -> Option<Kernel> {
-    type C64 = Complex<f32>;
-    type C128 = Complex<f64>;
-    /// The loop from one type; integers are made as unsigned ones where `$from` is one too.
-    macro_rules! from {
-        (int $from:ty) => { from!($from, u8 u16 u32 u64) };
-        (other $from:ty) => { from!($from, i8 i16 i32 i64) };
-        ($from:ty, $i8:ident $i16:ident $i32:ident $i64:ident) => {
-            match to {
-                DType::Bool => staying::<ToBool<$from>>(level),
-                DType::I8 => staying::<Cast<$from, $i8>>(level),
-                DType::I16 => staying::<Cast<$from, $i16>>(level),
-                DType::I32 => staying::<Cast<$from, $i32>>(level),
-                DType::I64 => staying::<Cast<$from, $i64>>(level),
-                DType::U8 => staying::<Cast<$from, u8>>(level),
-                DType::U16 => staying::<Cast<$from, u16>>(level),
-                DType::U32 => staying::<Cast<$from, u32>>(level),
-                DType::U64 => staying::<Cast<$from, u64>>(level),
-                DType::F16 => staying::<Cast<$from, f16>>(level),
-                DType::Bf16 => staying::<Cast<$from, bf16>>(level),
-                DType::F32 => staying::<Cast<$from, f32>>(level),
-                DType::F64 => staying::<Cast<$from, f64>>(level),
-                DType::C64 => staying::<Cast<$from, C64>>(level),
-                DType::C128 => staying::<Cast<$from, C128>>(level),
-                DType::String => return None,
+/// How elements are converted: by one loop, or by two with a hub between them.
+#[derive(Clone, Copy, Debug)]
+pub enum Conversion {
+    Direct(Kernel),
+    Via { first: Kernel, hub: DType, second: Kernel },
+}
+
+impl Conversion {
+    /// Converts `len` contiguous elements.
+    ///
+    /// # Safety
+    ///
+    /// The invariant of kernels, for one operand that is not repeated.
+    pub unsafe fn run(self, out: *mut u8, from: *const u8, sizes: [usize; 2], len: usize) {
+        /// Elements of the hub, all of 8 bytes, that are converted at a time.
+        const TILE: usize = super::TILE;
+        // SAFETY: the caller keeps the invariant; a tile fits in the hub.
+        unsafe {
+            match self {
+                Self::Direct(kernel) => kernel(out, [from; 3], 0, len),
+                Self::Via { first, second, .. } => {
+                    let mut tile = [MaybeUninit::<u64>::uninit(); TILE];
+                    let hub: *mut u8 = tile.as_mut_ptr().cast();
+                    for done in (0..len).step_by(TILE) {
+                        let count = TILE.min(len - done);
+                        first(hub, [from.add(done * sizes[0]); 3], 0, count);
+                        second(out.add(done * sizes[1]), [hub.cast_const(); 3], 0, count);
+                    }
+                }
             }
-        };
+        }
     }
+}
+
+/// The conversion from one type to another; none from or to `string`.
+pub fn cast(from: DType, to: DType, level: Level) -> Option<Conversion> {
+    if let Some(kernel) = direct(from, to, level) {
+        return Some(Conversion::Direct(kernel));
+    }
+    let hub = match from {
+        DType::F16 | DType::Bf16 | DType::F32 | DType::C64 | DType::C128 => DType::F64,
+        DType::String | DType::I64 | DType::U64 | DType::F64 => return None,
+        _ => DType::I64,
+    };
+    let (first, second) = (direct(from, hub, level)?, direct(hub, to, level)?);
+    Some(Conversion::Via { first, hub, second })
+}
+
+/// The loop of a pair of types, where there is one: from and to every hub, and between common types. Integers of one
+/// width share what does not depend on the sign.
+fn direct(from: DType, to: DType, level: Level) -> Option<Kernel> {
+    use DType::{Bf16, Bool, C64, C128, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    type Complex64 = Complex<f32>;
+    type Complex128 = Complex<f64>;
     if level != Level::BASELINE {
         match (from, to) {
-            (DType::F16, DType::F32) => return Some(widen),
-            (DType::F32, DType::F16) => return Some(narrow),
+            (F16, F32) => return Some(widen),
+            (F32, F16) => return Some(narrow),
             _ => {}
         }
     }
-    let loops = match from {
-        DType::Bool | DType::U8 => from!(int u8),
-        DType::I8 => from!(int i8),
-        DType::I16 => from!(int i16),
-        DType::I32 => from!(int i32),
-        DType::I64 => from!(int i64),
-        DType::U16 => from!(int u16),
-        DType::U32 => from!(int u32),
-        DType::U64 => from!(int u64),
-        DType::F16 => from!(other f16),
-        DType::Bf16 => from!(other bf16),
-        DType::F32 => from!(other f32),
-        DType::F64 => from!(other f64),
-        DType::C64 => from!(other C64),
-        DType::C128 => from!(other C128),
-        DType::String => return None,
-    };
-    loops.first().copied()
+    macro_rules! pairs {
+        ($($from:pat => $source:ty { $($to:pat => $target:ty;)* })*) => {
+            match (from, to) {
+                $($(($from, $to) => Some(kernel_of::<Cast<$source, $target>>(level)),)*)*
+                _ => None,
+            }
+        };
+    }
+    pairs! {
+        I64 | U64 => u64 { Bool => Truth8; I8 | U8 => u8; I16 | U16 => u16; I32 | U32 => u32; I64 | U64 => u64; }
+        I64 => i64 { F16 => f16; Bf16 => bf16; F32 => f32; F64 => f64; C64 => Complex64; C128 => Complex128; }
+        U64 => u64 { F16 => f16; Bf16 => bf16; F32 => f32; F64 => f64; C64 => Complex64; C128 => Complex128; }
+        Bool | U8 => u8 { Bool => Truth8; I32 | U32 => u32; I64 | U64 => u64; F32 => f32; F64 => f64; }
+        I8 => i8 { I64 | U64 => u64; F32 => f32; }
+        I16 => i16 { I64 | U64 => u64; F32 => f32; }
+        U16 => u16 { I64 | U64 => u64; F32 => f32; }
+        I32 => i32 { I64 | U64 => u64; F32 => f32; F64 => f64; }
+        U32 => u32 { I64 | U64 => u64; F64 => f64; }
+        F64 => f64 {
+            Bool => Truth8; I8 => i8; I16 => i16; I32 => i32; I64 => i64; U8 => u8; U16 => u16; U32 => u32; U64 => u64;
+            F16 => f16; Bf16 => bf16; F32 => f32; F64 => f64; C64 => Complex64; C128 => Complex128;
+        }
+        F32 => f32 {
+            Bool => Truth8; U8 => u8; I32 => i32; I64 => i64;
+            F16 => f16; Bf16 => bf16; F64 => f64; C64 => Complex64;
+        }
+        F16 => f16 { F32 => f32; F64 => f64; }
+        Bf16 => bf16 { F32 => f32; F64 => f64; }
+        C64 => Complex64 { Bool => Truth8; F64 => f64; C64 => Complex64; C128 => Complex128; }
+        C128 => Complex128 { Bool => Truth8; F64 => f64; C64 => Complex64; C128 => Complex128; }
+    }
 }
 
 /// Writes loops by a function of slices, which uses instructions that no loop becomes.
@@ -81,7 +123,7 @@ macro_rules! by_slices {
         /// # Safety
         ///
         /// The invariant of kernels.
-        unsafe fn $name(out: *mut u8, ins: [*const u8; 3], len: usize) {
+        unsafe fn $name(out: *mut u8, ins: [*const u8; 3], _repeated: usize, len: usize) {
             // SAFETY: both have `len` elements; the result takes any bits, and is written alone.
             unsafe {
                 let out = std::slice::from_raw_parts_mut(out.cast::<$to>(), len);
@@ -96,7 +138,7 @@ by_slices! {
     narrow: f32 => f16, narrow_f16;
 }
 
-/// A conversion, but for those to `bool`.
+/// A conversion of one element.
 trait Convert<To>: Copy {
     fn convert(self) -> To;
 }
@@ -108,14 +150,20 @@ trait Truth: Copy {
 
 struct Cast<From, To>(PhantomData<(From, To)>);
 
-impl<From: Convert<To>, To: Copy> Body for Cast<From, To> {
+impl<From: Convert<To>, To: Copy> ElementOp for Cast<From, To> {
     body!(Light 1 To { a.convert() } a: From, _none: (), _unused: ());
 }
 
-struct ToBool<From>(PhantomData<From>);
+/// A byte of 0 or 1.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Truth8(u8);
 
-impl<From: Truth> Body for ToBool<From> {
-    body!(Light 1 u8 { u8::from(a.truth()) } a: From, _none: (), _unused: ());
+impl<From: Truth> Convert<Truth8> for From {
+    #[inline(always)]
+    fn convert(self) -> Truth8 {
+        Truth8(self.truth().into())
+    }
 }
 
 /// One bit for the last twelve, with which an integer of 64 bits fits in `f64`, and still lies on

@@ -5,7 +5,7 @@
 
 use num_complex::Complex;
 
-use super::{Loops, bodies};
+use super::{Kernels, bodies};
 use crate::math::Real;
 use crate::ops::complex_functions;
 use crate::ops::float::Float;
@@ -37,7 +37,7 @@ impl<T: Float> Number for Complex<T> {
 }
 
 /// The loops of an operation on complex numbers with such parts.
-pub(crate) fn complex<T: Float>(op: Op, level: Level) -> Option<Loops> {
+pub(crate) fn complex<T: Float>(op: Op, level: Level) -> Option<Kernels> {
     number::<Complex<T>>(op, level)
 }
 
@@ -96,8 +96,6 @@ bodies! {
     light NotEqual(a, b) -> u8 { u8::from(a.parts() != b.parts()) }
     heavy Less(a, b) -> u8 { u8::from(greater(b, a, false)) }
     heavy LessEqual(a, b) -> u8 { u8::from(greater(b, a, true)) }
-    heavy Greater(a, b) -> u8 { u8::from(greater(a, b, false)) }
-    heavy GreaterEqual(a, b) -> u8 { u8::from(greater(a, b, true)) }
     light MultiplyAdd(a, b, c) -> T { add(multiply(a, b), c) }
 }
 

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use super::{Body, Loops, Weight, alone, bodies, table};
+use super::{ElementOp, Kernels, Weight, alone, bodies, kernels_of};
 use crate::math::Real;
 use crate::{Level, Op};
 
@@ -84,12 +84,12 @@ macro_rules! float {
 float!(f32 f64);
 
 /// The loops of an operation on floating-point numbers.
-pub(crate) fn float<T: Float>(op: Op, level: Level) -> Option<Loops> {
+pub(crate) fn float<T: Float>(op: Op, level: Level) -> Option<Kernels> {
     match op {
-        Op::Exp => Some(table::<Exp<T>>(level)),
-        Op::Sin => Some(table::<Sin<T>>(level)),
-        Op::Cos => Some(table::<Cos<T>>(level)),
-        Op::Tan => Some(table::<Tan<T>>(level)),
+        Op::Exp => Some(kernels_of::<Exp<T>>(level)),
+        Op::Sin => Some(kernels_of::<Sin<T>>(level)),
+        Op::Cos => Some(kernels_of::<Cos<T>>(level)),
+        Op::Tan => Some(kernels_of::<Tan<T>>(level)),
         _ => most::<T>(op, level),
     }
 }
@@ -155,9 +155,7 @@ bodies! {
     light NotEqual(a, b) -> u8 { u8::from(a != b) }
     light Less(a, b) -> u8 { u8::from(a < b) }
     light LessEqual(a, b) -> u8 { u8::from(a <= b) }
-    light Greater(a, b) -> u8 { u8::from(a > b) }
-    light GreaterEqual(a, b) -> u8 { u8::from(a >= b) }
-    light MultiplyAdd(a, b, c) -> T { if FMA { a.fused(b, c) } else { a * b + c } }
+    fused MultiplyAdd(a, b, c) -> T { if FMA { a.fused(b, c) } else { a * b + c } }
 }
 
 /// Functions that look at a whole tile for elements that need another way than most.
@@ -165,7 +163,7 @@ macro_rules! tiles {
     ($($op:ident $tile:ident)*) => { $(
         struct $op<T>(PhantomData<T>);
 
-        impl<T: Float> Body for $op<T> {
+        impl<T: Float> ElementOp for $op<T> {
             type A = T;
             type B = ();
             type C = ();

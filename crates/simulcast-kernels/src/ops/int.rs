@@ -3,7 +3,7 @@
 //! Addition, multiplication, equality and bits are the same for signed and unsigned integers of one
 //! width, so they are looked for among the unsigned first.
 
-use super::{Loops, bodies, table};
+use super::{Kernels, bodies, kernels_of};
 use crate::ops::int_divide::{Divide, Unsigned};
 use crate::ops::int_power::Power;
 use crate::{Level, Op};
@@ -104,14 +104,17 @@ fn alike(op: Op) -> Op {
 }
 
 /// The loops of an operation on signed integers.
-pub(crate) fn signed<T: Int>(op: Op, level: Level) -> Option<Loops> {
+pub(crate) fn signed<T: Int>(op: Op, level: Level) -> Option<Kernels> {
     let op = alike(op);
     let own = || with_sign::<T>(op, level).or_else(|| int::<T>(op, level));
-    bits::<T::Bits>(op, level).or_else(own).or_else(|| tiled::<T>(op, level))
+    bits::<T::Bits>(op, level)
+        .or_else(own)
+        .or_else(|| tiled::<T>(op, level))
+        .or_else(|| truncated::<T>(op, level))
 }
 
 /// The loops of an operation on unsigned integers.
-pub(crate) fn unsigned<T: Int>(op: Op, level: Level) -> Option<Loops> {
+pub(crate) fn unsigned<T: Int>(op: Op, level: Level) -> Option<Kernels> {
     let op = alike(op);
     let op = match op {
         Op::TruncDivide => Op::FloorDivide,
@@ -182,18 +185,23 @@ bodies! {
     light Minimum(a, b) -> T { a.min(b) }
     light Less(a, b) -> u8 { u8::from(a < b) }
     light LessEqual(a, b) -> u8 { u8::from(a <= b) }
-    light Greater(a, b) -> u8 { u8::from(a > b) }
-    light GreaterEqual(a, b) -> u8 { u8::from(a >= b) }
 }
 
-/// The loops of divisions and powers; without a sign, those that round towards 0 are those that round down.
-fn tiled<T: Int>(op: Op, level: Level) -> Option<Loops> {
+/// The kernels of divisions and powers. Without a sign, rounding towards 0 is rounding down: `unsigned` maps those.
+fn tiled<T: Int>(op: Op, level: Level) -> Option<Kernels> {
     Some(match op {
-        Op::FloorDivide => table::<Divide<T, true, false>>(level),
-        Op::Remainder => table::<Divide<T, true, true>>(level),
-        Op::TruncDivide => table::<Divide<T, false, false>>(level),
-        Op::Fmod => table::<Divide<T, false, true>>(level),
-        Op::Power => table::<Power<T>>(level),
+        Op::FloorDivide => kernels_of::<Divide<T, true, false>>(level),
+        Op::Remainder => kernels_of::<Divide<T, true, true>>(level),
+        Op::Power => kernels_of::<Power<T>>(level),
+        _ => return None,
+    })
+}
+
+/// The kernels of divisions that round towards 0.
+fn truncated<T: Int>(op: Op, level: Level) -> Option<Kernels> {
+    Some(match op {
+        Op::TruncDivide => kernels_of::<Divide<T, false, false>>(level),
+        Op::Fmod => kernels_of::<Divide<T, false, true>>(level),
         _ => return None,
     })
 }

@@ -17,7 +17,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::{Body, Weight};
+use super::{ElementOp, Weight};
 use crate::ops::int::Int;
 
 /// An unsigned integer that is divided by another.
@@ -137,7 +137,9 @@ fn exact<U: Unsigned>(x: U, y: U) -> U {
     x.over(if y == U::ZERO { U::ONE } else { y })
 }
 
-impl<T: Int<Bits: Unsigned>, const DOWN: bool, const LEFT: bool> Body for Divide<T, DOWN, LEFT> {
+impl<T: Int<Bits: Unsigned>, const DOWN: bool, const LEFT: bool> ElementOp
+    for Divide<T, DOWN, LEFT>
+{
     type A = T;
     type B = T;
     type C = ();

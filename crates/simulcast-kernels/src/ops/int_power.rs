@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::{Body, TILE, Weight};
+use super::{ElementOp, TILE, Weight};
 use crate::ops::int::Int;
 
 pub(super) struct Power<T>(PhantomData<T>);
@@ -24,7 +24,7 @@ fn result<T: Int>(base: T, exponent: T, power: T) -> T {
     if vanishes { T::ZERO } else { power }
 }
 
-impl<T: Int> Body for Power<T> {
+impl<T: Int> ElementOp for Power<T> {
     type A = T;
     type B = T;
     type C = ();

@@ -1,167 +1,249 @@
-//! Loops: a body over a stretch, as it is, past the caches, in tiles, or step by step.
+//! The loops of an operation over a run of elements: one a body, whatever is repeated.
+//!
+//! ```text
+//! stepped      element by element; an operand advances by 0 or 1
+//! chunked      chunks of a constant number of elements, which the compiler vectorises; a repeated operand is read
+//!              from a block that holds it once for each element of a chunk
+//! tiled        tiles of whole vectors for long bodies; repeated operands and ragged ends are copied into a tile
+//! nontemporal  as `chunked`, with non-temporal stores
+//! ```
+//!
+//! The first and the last chunk of a run may overlap their neighbours: the elements in both are computed twice, to the
+//! same bits, and no loop over a remainder is needed.
 //!
 //! The invariant is that of [`super`].
 
 use std::mem::MaybeUninit;
+use std::ptr;
 
 #[cfg(target_arch = "x86_64")]
 use super::Weight;
-use super::{Body, TILE};
+use super::{ElementOp, TILE};
 use crate::cpu::nontemporal;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::nontemporal::Strip;
+use crate::tuning::{CHUNK_ELEMENTS, VECTOR_BYTES};
 
-/// How far each operand moves from element to element.
-pub(crate) const fn steps(pattern: usize) -> [usize; 3] {
-    [1 - (pattern & 1), 1 - (pattern >> 1 & 1), 1 - (pattern >> 2 & 1)]
+/// Whether operand `number` is repeated.
+#[inline(always)]
+const fn is_repeated(repeated: usize, number: usize) -> bool {
+    repeated >> number & 1 == 1
 }
 
-/// The loop of a light body.
+/// Element by element.
+///
+/// # Safety
+///
+/// The invariant of this module.
+#[inline(never)]
+pub(crate) unsafe fn stepped<O: ElementOp>(
+    out: *mut u8,
+    ins: [*const u8; 3],
+    repeated: usize,
+    len: usize,
+) {
+    let out = out.cast::<O::Out>();
+    let (a, b, c) = (ins[0].cast::<O::A>(), ins[1].cast::<O::B>(), ins[2].cast::<O::C>());
+    let steps = [0, 1, 2].map(|number| usize::from(!is_repeated(repeated, number)));
+    for at in 0..len {
+        // SAFETY: `at` is below the length of the result and of every operand that is not repeated; an operand beyond
+        // the arity has no size.
+        unsafe {
+            let (x, y) = (a.add(at * steps[0]).read(), b.add(at * steps[1]).read());
+            out.add(at).write(O::at::<false>(x, y, c.add(at * steps[2]).read()));
+        }
+    }
+}
+
+/// An operand of [`chunked`] and [`nontemporal`]: where its elements are, and what of an offset counts for it.
+struct Operand<T> {
+    from: *const T,
+    /// All ones, or 0 for a repeated operand.
+    mask: usize,
+}
+
+impl<T: Copy> Operand<T> {
+    /// The operand at `from`, or `block` filled with it if it is repeated.
+    ///
+    /// # Safety
+    ///
+    /// `from` is valid for a read, or `T` has no size.
+    #[inline(always)]
+    unsafe fn new(from: *const u8, is_repeated: bool, block: &mut [MaybeUninit<T>]) -> Self {
+        if size_of::<T>() == 0 {
+            return Self { from: ptr::NonNull::dangling().as_ptr(), mask: 0 };
+        }
+        let from = from.cast::<T>();
+        if !is_repeated {
+            return Self { from, mask: usize::MAX };
+        }
+        // SAFETY: the condition of this function.
+        block.fill(MaybeUninit::new(unsafe { from.read() }));
+        Self { from: block.as_ptr().cast(), mask: 0 }
+    }
+
+    /// The elements from `at` on.
+    #[inline(always)]
+    fn at(&self, at: usize) -> *const T {
+        self.from.wrapping_add(at & self.mask)
+    }
+}
+
+/// One chunk. The references promise the compiler that operands and result do not overlap.
+#[inline(always)]
+fn chunk<O: ElementOp>(out: &mut [MaybeUninit<O::Out>], a: &[O::A], b: &[O::B], c: &[O::C]) {
+    for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
+        out.write(O::at::<false>(a, b, c));
+    }
+}
+
+/// Chunk after chunk; fewer elements than one go through [`stepped`].
 ///
 /// # Safety
 ///
 /// The invariant of this module.
 #[inline(always)]
-pub(crate) unsafe fn light<B: Body, const PATTERN: usize, const FMA: bool>(
+pub(crate) unsafe fn chunked<O: ElementOp>(
     out: *mut u8,
     ins: [*const u8; 3],
+    repeated: usize,
     len: usize,
 ) {
-    let out = out.cast::<B::Out>();
-    let head = nontemporal::head(out, len);
-    for (from, to) in [(0, head), (head, len)] {
-        if from < to {
-            // SAFETY: the caller keeps the invariant.
-            unsafe { some::<B, PATTERN, FMA>(out.wrapping_add(from), ins, from, to - from) };
+    let Some(last) = len.checked_sub(CHUNK_ELEMENTS) else {
+        // SAFETY: the caller keeps the invariant.
+        return unsafe { stepped::<O>(out, ins, repeated, len) };
+    };
+    let out = out.cast::<O::Out>();
+    let mut blocks = (
+        [MaybeUninit::uninit(); CHUNK_ELEMENTS],
+        [MaybeUninit::uninit(); CHUNK_ELEMENTS],
+        [MaybeUninit::uninit(); CHUNK_ELEMENTS],
+    );
+    // SAFETY: every operand has an element.
+    let (a, b, c) = unsafe {
+        (
+            Operand::<O::A>::new(ins[0], is_repeated(repeated, 0), &mut blocks.0),
+            Operand::<O::B>::new(ins[1], is_repeated(repeated, 1), &mut blocks.1),
+            Operand::<O::C>::new(ins[2], is_repeated(repeated, 2), &mut blocks.2),
+        )
+    };
+    // After the first chunk, stores are aligned to a vector: the second one begins so much earlier.
+    let end = out.addr().wrapping_add(CHUNK_ELEMENTS * size_of::<O::Out>());
+    let (mut at, mut next) = (0, CHUNK_ELEMENTS - end % VECTOR_BYTES / size_of::<O::Out>());
+    loop {
+        // SAFETY: `at` is at most `last`, so that a chunk lies within the result and every operand that is not
+        // repeated; a block is a chunk.
+        unsafe {
+            chunk::<O>(
+                std::slice::from_raw_parts_mut(out.add(at).cast(), CHUNK_ELEMENTS),
+                std::slice::from_raw_parts(a.at(at), CHUNK_ELEMENTS),
+                std::slice::from_raw_parts(b.at(at), CHUNK_ELEMENTS),
+                std::slice::from_raw_parts(c.at(at), CHUNK_ELEMENTS),
+            );
         }
+        if at == last {
+            return;
+        }
+        at = next.min(last);
+        next = at + CHUNK_ELEMENTS;
     }
 }
 
-/// The loop of a light body, with results that go past the caches.
+/// Chunk after chunk, with non-temporal stores. The operand `far`, which comes from memory, is prefetched if that pays.
 ///
 /// # Safety
 ///
-/// The invariant of this module, and that of [`Past`]; the caller is compiled for AVX2.
+/// The invariant of this module, and that of [`super::NonTemporalKernel`]; the caller is compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(crate) unsafe fn past<B: Body, const PATTERN: usize>(
+pub(crate) unsafe fn nontemporal<O: ElementOp>(
     out: *mut u8,
     ins: [*const u8; 3],
+    repeated: usize,
     len: usize,
-    strip: &Strip,
+    far: Option<usize>,
 ) {
+    /// The most results that are made at a time: 256 bytes of them.
+    const MOST: usize = 256;
     // As [`nontemporal::Far::asked`].
-    let wide = B::ARITY == 2 && size_of::<B::A>() >= 2 * size_of::<B::Out>();
-    let asks = wide || matches!(B::WEIGHT, Weight::Busy) || nontemporal::likes_help();
-    let sizes = [size_of::<B::A>(), size_of::<B::B>(), size_of::<B::C>()];
-    let far = strip.far.filter(|_| asks).and_then(|n| Some((*ins.get(n)?, *sizes.get(n)?)));
-    let some = |out: *mut B::Out, from: usize, len: usize| {
+    let wide = O::ARITY == 2 && size_of::<O::A>() >= 2 * size_of::<O::Out>();
+    let asks = wide || matches!(O::WEIGHT, Weight::Busy) || nontemporal::likes_help();
+    let sizes = [size_of::<O::A>(), size_of::<O::B>(), size_of::<O::C>()];
+    let far = far.filter(|_| asks).and_then(|n| Some((*ins.get(n)?, *sizes.get(n)?)));
+    let most = MOST / size_of::<O::Out>();
+    let mut blocks = (
+        [MaybeUninit::uninit(); MOST],
+        [MaybeUninit::uninit(); MOST],
+        [MaybeUninit::uninit(); MOST],
+    );
+    // SAFETY: every operand has an element, if there are results.
+    let (a, b, c) = unsafe {
+        (
+            Operand::<O::A>::new(ins[0], is_repeated(repeated, 0), &mut blocks.0[..most]),
+            Operand::<O::B>::new(ins[1], is_repeated(repeated, 1), &mut blocks.1[..most]),
+            Operand::<O::C>::new(ins[2], is_repeated(repeated, 2), &mut blocks.2[..most]),
+        )
+    };
+    let make = |to: *mut O::Out, from: usize, len: usize| {
         if let Some((far, size)) = far {
             nontemporal::ask_ahead(far.wrapping_add(from * size), len * size);
         }
-        // SAFETY: the caller keeps the invariant.
-        unsafe { some::<B, PATTERN, true>(out, ins, from, len) };
+        // SAFETY: `results` asks for at most 256 bytes of results, within the run.
+        unsafe {
+            chunk::<O>(
+                std::slice::from_raw_parts_mut(to.cast(), len),
+                std::slice::from_raw_parts(a.at(from), len),
+                std::slice::from_raw_parts(b.at(from), len),
+                std::slice::from_raw_parts(c.at(from), len),
+            );
+        }
     };
     // SAFETY: the result has `len` elements, all of them numbers; the caller is compiled for AVX2.
-    unsafe { nontemporal::results::<B::Out, true>(out.cast(), len, strip, some) };
+    unsafe { nontemporal::results::<O::Out, true>(out.cast(), len, &Strip::NONE, make) };
 }
-
-/// Some results of a light body, at least one, from one of a run on. The slices are references, and so promised not
-/// to overlap.
-///
-/// # Safety
-///
-/// The invariant of this module, and there are so many; `out` is where they go.
-#[inline(always)]
-unsafe fn some<B: Body, const PATTERN: usize, const FMA: bool>(
-    out: *mut B::Out,
-    ins: [*const u8; 3],
-    from: usize,
-    len: usize,
-) {
-    /// # Safety
-    ///
-    /// Each slice has `out.len()` elements, or one where its bit of `PATTERN` is set.
-    #[inline(always)]
-    unsafe fn each<B: Body, const PATTERN: usize, const FMA: bool>(
-        out: &mut [MaybeUninit<B::Out>],
-        a: &[B::A],
-        b: &[B::B],
-        c: &[B::C],
-    ) {
-        for (at, out) in out.iter_mut().enumerate() {
-            let place = |number: usize| if PATTERN >> number & 1 == 1 { 0 } else { at };
-            // SAFETY: `at` is below the length of every slice that is not repeated.
-            let (x, y, z) = unsafe {
-                let (x, y) = (*a.get_unchecked(place(0)), *b.get_unchecked(place(1)));
-                (x, y, *c.get_unchecked(place(2)))
-            };
-            out.write(B::at::<FMA>(x, y, z));
-        }
-    }
-    let repeats = |number: usize| PATTERN >> number & 1 == 1;
-    let count = |number: usize| if repeats(number) { 1 } else { len };
-    // An operand that is not there has no size: any aligned place will do.
-    let place = |number: usize, size: usize| {
-        if number < B::ARITY {
-            ins[number].wrapping_add(if repeats(number) { 0 } else { from * size })
-        } else {
-            std::ptr::NonNull::<u64>::dangling().as_ptr().cast_const().cast()
-        }
-    };
-    // SAFETY: the invariant gives each operand as many elements as the pattern says, and the
-    // result memory that nobody else sees.
-    unsafe {
-        each::<B, PATTERN, FMA>(
-            std::slice::from_raw_parts_mut(out.cast(), len),
-            std::slice::from_raw_parts(place(0, size_of::<B::A>()).cast(), count(0)),
-            std::slice::from_raw_parts(place(1, size_of::<B::B>()).cast(), count(1)),
-            std::slice::from_raw_parts(place(2, size_of::<B::C>()).cast(), count(2)),
-        );
-    }
-}
-
-/// Tiles are whole multiples of this, a vector of the widest level: their loops have no rest.
-const LANES: usize = 16;
 
 /// Room for a tile.
-struct Room<T>([MaybeUninit<T>; TILE]);
+struct Tile<T>([MaybeUninit<T>; TILE]);
 
-impl<T: Copy> Room<T> {
-    /// Filled with the element at `from` where it repeats; otherwise for [`Self::lay`] to fill.
+impl<T: Copy> Tile<T> {
+    /// Filled with the element at `from` if it is repeated; otherwise for [`Self::whole`] to fill.
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// `from` is valid for a read, or `T` has no size.
     #[inline(always)]
-    unsafe fn new(from: *const T, step: usize) -> Self {
+    unsafe fn new(from: *const T, is_repeated: bool) -> Self {
         let mut one = MaybeUninit::uninit();
-        if step == 0 {
+        if is_repeated {
             // SAFETY: the condition of this function.
             one.write(unsafe { from.read() });
         }
         Self([one; TILE])
     }
 
-    /// The `count` elements from `done` on, and as many more as make whole vectors: where they are, or
-    /// here.
+    /// The `count` elements from `done` on, and as many more as make whole vectors: in place, or copied here.
     ///
     /// # Safety
     ///
-    /// There are so many, at least one and at most a tile; or one, with which the room was filled.
+    /// There are so many, at least one and at most a tile; or one, with which the tile was filled.
     #[inline(always)]
-    unsafe fn lay(&mut self, from: *const T, step: usize, done: usize, count: usize) -> &[T] {
-        let whole = count.next_multiple_of(LANES);
+    unsafe fn whole(
+        &mut self,
+        from: *const T,
+        is_repeated: bool,
+        done: usize,
+        (count, whole): (usize, usize),
+    ) -> &[T] {
         let room = self.0.as_mut_ptr().cast::<T>();
         // SAFETY: `whole` elements are there, or are written here: they fit, since a tile is a multiple
-        // of whole vectors. An operand that is not there has no size: any place will do.
+        // of whole vectors. An operand beyond the arity has no size: any place will do.
         unsafe {
-            let from = from.add(done * step);
-            let all = if step == 0 || size_of::<T>() == 0 {
+            let all = if is_repeated || size_of::<T>() == 0 {
                 room.cast_const()
             } else if whole == count {
-                from
+                from.add(done)
             } else {
+                let from = from.add(done);
                 room.copy_from_nonoverlapping(from, count);
                 (count..whole).for_each(|at| room.add(at).write(from.read()));
                 room.cast_const()
@@ -175,68 +257,45 @@ impl<T: Copy> Room<T> {
 ///
 /// # Safety
 ///
-/// The invariant of this module, where a step is 0 for an operand of one element.
+/// The invariant of this module.
 #[inline(always)]
-pub(crate) unsafe fn tiles<B: Body, const FMA: bool>(
+pub(crate) unsafe fn tiled<O: ElementOp, const FMA: bool>(
     out: *mut u8,
     ins: [*const u8; 3],
-    steps: [usize; 3],
+    repeated: usize,
     len: usize,
 ) {
     if len == 0 {
         return;
     }
-    let out = out.cast::<MaybeUninit<B::Out>>();
-    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
-    // SAFETY: there is a first element of every operand, and one that is not there has no size.
+    let out = out.cast::<MaybeUninit<O::Out>>();
+    let (a, b, c) = (ins[0].cast::<O::A>(), ins[1].cast::<O::B>(), ins[2].cast::<O::C>());
+    let of = [0, 1, 2].map(|number| is_repeated(repeated, number));
+    // SAFETY: there is a first element of every operand, and one beyond the arity has no size.
     let (mut x, mut y, mut z) =
-        unsafe { (Room::new(a, steps[0]), Room::new(b, steps[1]), Room::new(c, steps[2])) };
-    let mut results = Room([MaybeUninit::uninit(); TILE]);
+        unsafe { (Tile::new(a, of[0]), Tile::new(b, of[1]), Tile::new(c, of[2])) };
+    let mut results = Tile([MaybeUninit::uninit(); TILE]);
     let mut done = 0;
     while done < len {
         let count = TILE.min(len - done);
-        let whole = count.next_multiple_of(LANES);
-        // SAFETY: operands that move have `len` elements, and the result has, too: it is made in its
+        let whole = count.next_multiple_of(O::LANES);
+        // SAFETY: operands that are not repeated have `len` elements, and so has the result: it is made in
         // place where it is whole vectors, and otherwise moved there.
         unsafe {
-            let a = x.lay(a, steps[0], done, count);
-            let b = y.lay(b, steps[1], done, count);
-            let c = z.lay(c, steps[2], done, count);
+            let a = x.whole(a, of[0], done, (count, whole));
+            let b = y.whole(b, of[1], done, (count, whole));
+            let c = z.whole(c, of[2], done, (count, whole));
             let to = out.add(done);
             let made = if whole == count { to } else { results.0.as_mut_ptr() };
             let to_make = std::slice::from_raw_parts_mut(made, whole);
             match b {
-                [b, ..] if B::BY_ONE && steps[1] == 0 => B::tile_by::<FMA>(a, *b, to_make),
-                _ => B::tile::<FMA>(a, b, c, to_make),
+                [b, ..] if O::BY_ONE && of[1] => O::tile_by::<FMA>(a, *b, to_make),
+                _ => O::tile::<FMA>(a, b, c, to_make),
             }
             if whole != count {
                 to.copy_from_nonoverlapping(made, count);
             }
         }
         done += count;
-    }
-}
-
-/// The loop of a heavy body; an operand moves by its step.
-///
-/// # Safety
-///
-/// The invariant of this module, where a step is 0 for an operand of one element.
-#[inline(never)]
-pub(crate) unsafe fn stepped<B: Body>(
-    out: *mut u8,
-    ins: [*const u8; 3],
-    steps: [usize; 3],
-    len: usize,
-) {
-    let out = out.cast::<B::Out>();
-    let (a, b, c) = (ins[0].cast::<B::A>(), ins[1].cast::<B::B>(), ins[2].cast::<B::C>());
-    for at in 0..len {
-        // SAFETY: `at` is below the length of the result and of every operand that moves.
-        unsafe {
-            let (x, y) = (a.add(at * steps[0]).read(), b.add(at * steps[1]).read());
-            let value = B::at::<false>(x, y, c.add(at * steps[2]).read());
-            out.add(at).write(value);
-        }
     }
 }

@@ -1,48 +1,31 @@
-//! Tables: the loops of a body for every pattern and level, compiled once for each that needs loops of its own.
+//! The loop of a body at each level: one function a body and a level, or fewer where levels share it.
 //!
+//! ```text
+//! weight   baseline          AVX2       AVX-512
+//! light    stepped           chunked    that of AVX2
+//! fused    stepped           tiled      tiled
+//! tiled    stepped           tiled      tiled
+//! heavy    stepped           stepped    stepped
+//! ```
+//!
+//! The baseline of `x86-64` is small code for machines without AVX2; elsewhere it is the only level, and vectorised.
 //! The invariant is that of [`super`].
 
-use super::{Body, Kernel, Loops, Past, Weight};
+use super::loops::{chunked, stepped, tiled};
+use super::{ElementOp, Kernel, Kernels, NonTemporalKernel, Weight};
 use crate::compiled_for_levels;
 use crate::cpu::level::Level;
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::nontemporal::Strip;
-#[cfg(target_arch = "x86_64")]
-use crate::ops::loops::past;
-use crate::ops::loops::{light, stepped, steps, tiles};
+use crate::ops::loops::nontemporal;
 
-/// The loops of one shim, one a pattern: of an operation with so many operands.
-macro_rules! patterns {
-    ($arity:expr, $shim:ident<$($type:ty),+ $(; $vectors:tt)?> as $Kernel:ident) => {
-        const {
-            match $arity {
-                1 => &[$shim::<$($type,)+ 0 $(, $vectors)?> as $Kernel] as &[$Kernel],
-                2 => &[
-                    $shim::<$($type,)+ 0 $(, $vectors)?>,
-                    $shim::<$($type,)+ 1 $(, $vectors)?>,
-                    $shim::<$($type,)+ 2 $(, $vectors)?>,
-                ],
-                _ => &[
-                    $shim::<$($type,)+ 0 $(, $vectors)?>,
-                    $shim::<$($type,)+ 1 $(, $vectors)?>,
-                    $shim::<$($type,)+ 2 $(, $vectors)?>,
-                    $shim::<$($type,)+ 3 $(, $vectors)?>,
-                    $shim::<$($type,)+ 4 $(, $vectors)?>,
-                    $shim::<$($type,)+ 5 $(, $vectors)?>,
-                    $shim::<$($type,)+ 6 $(, $vectors)?>,
-                ],
-            }
-        }
-    };
-}
+/// Whether the baseline is a loop over single elements. Miri has no other level, and checks the vectorised loops.
+const STEPPED_BASELINE: bool = cfg!(all(target_arch = "x86_64", not(miri)));
 
-pub(crate) use patterns;
-
-/// Loops of every level that there is on this processor.
+/// One entry for every level that there is on this processor.
 macro_rules! each_level {
-    ($Kernel:ident: $baseline:expr, $avx2:expr, $avx512:expr) => {
+    ($baseline:expr, $avx2:expr, $avx512:expr) => {
         [
-            $baseline as &[$Kernel],
+            $baseline,
             #[cfg(target_arch = "x86_64")]
             $avx2,
             #[cfg(target_arch = "x86_64")]
@@ -51,135 +34,95 @@ macro_rules! each_level {
     };
 }
 
-/// The loops of a body. What is not worth loops of its own for results that go past the caches has none: those go there
-/// from the tile that they are made in.
-pub(crate) fn table<B: Body>(level: Level) -> Loops {
-    let light = matches!(B::WEIGHT, Weight::Light | Weight::Busy);
-    let past = const {
-        match B::WEIGHT {
+/// The kernels of a body.
+pub(crate) fn kernels_of<O: ElementOp>(level: Level) -> Kernels {
+    let nontemporal = const {
+        match O::WEIGHT {
             Weight::Light | Weight::Busy => each_level!(
-                Past: &[],
-                patterns!(B::ARITY, past_avx2<B> as Past),
-                patterns!(B::ARITY, past_avx2<B> as Past)
+                None,
+                Some(nontemporal_avx2::<O> as NonTemporalKernel),
+                Some(nontemporal_avx2::<O> as NonTemporalKernel)
             ),
-            Weight::Tiled | Weight::Heavy => [&[] as &[Past]; Level::COUNT],
+            Weight::Fused | Weight::Tiled | Weight::Heavy => [None; Level::COUNT],
         }
     };
-    Loops { each: staying::<B>(level), past: past[level.number()], slow: !light }
+    Kernels {
+        cached: kernel_of::<O>(level),
+        nontemporal: nontemporal[level.number()],
+        compute_bound: matches!(O::WEIGHT, Weight::Tiled | Weight::Heavy),
+    }
 }
 
-/// The loops of a body whose results stay in the caches. They are chosen by its weight in a constant: those of other
-/// weights would be compiled too, and thrown away.
-pub(crate) fn staying<B: Body>(level: Level) -> &'static [Kernel] {
-    let loops = const {
-        match B::WEIGHT {
-            Weight::Light | Weight::Busy => each_level!(
-                Kernel: patterns!(B::ARITY, light<B; false> as Kernel),
-                patterns!(B::ARITY, light_avx2<B> as Kernel),
-                patterns!(B::ARITY, light_avx2<B> as Kernel)
-            ),
-            Weight::Tiled => each_level!(
-                Kernel: patterns!(B::ARITY, tiled_baseline<B> as Kernel),
-                patterns!(B::ARITY, tiled_avx2<B> as Kernel),
-                patterns!(B::ARITY, tiled_avx512<B> as Kernel)
-            ),
-            Weight::Heavy => [patterns!(B::ARITY, heavy<B> as Kernel); Level::COUNT],
+/// The kernel of a body. It is chosen by weight in a constant: the loops of other weights are not compiled.
+pub(crate) fn kernel_of<O: ElementOp>(level: Level) -> Kernel {
+    let kernels: [Kernel; Level::COUNT] = const {
+        match O::WEIGHT {
+            Weight::Heavy => [stepped::<O> as Kernel; Level::COUNT],
+            Weight::Light | Weight::Busy if STEPPED_BASELINE => {
+                each_level!(stepped::<O>, chunked_avx2::<O>, chunked_avx2::<O>)
+            }
+            Weight::Light | Weight::Busy => {
+                each_level!(chunked::<O>, chunked_avx2::<O>, chunked_avx2::<O>)
+            }
+            Weight::Fused | Weight::Tiled if STEPPED_BASELINE => {
+                each_level!(stepped::<O>, tiled_avx2::<O>, tiled_avx512::<O>)
+            }
+            Weight::Fused | Weight::Tiled => {
+                each_level!(tiled::<O, false>, tiled_avx2::<O>, tiled_avx512::<O>)
+            }
         }
     };
-    loops[level.number()]
+    kernels[level.number()]
 }
 
 compiled_for_levels! {
-    /// [`light`], compiled for a level.
+    /// [`chunked`], compiled for a level.
     ///
     /// # Safety
     ///
     /// As there, and the machine has the features.
-    unsafe fn light_avx2<B: Body, const PATTERN: usize>(
+    unsafe fn chunked_avx2<O: ElementOp>(
         out: *mut u8,
         ins: [*const u8; 3],
+        repeated: usize,
         len: usize,
     ) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { light::<B, PATTERN, true>(out, ins, len) }
+        unsafe { chunked::<O>(out, ins, repeated, len) }
     }
 }
 
 compiled_for_levels! {
-    /// [`past`], compiled for a level.
+    /// [`nontemporal`], compiled for a level.
     ///
     /// # Safety
     ///
     /// As there, and the machine has the features.
-    unsafe fn past_avx2<B: Body, const PATTERN: usize>(
+    unsafe fn nontemporal_avx2<O: ElementOp>(
         out: *mut u8,
         ins: [*const u8; 3],
+        repeated: usize,
         len: usize,
-        strip: &Strip,
+        far: Option<usize>,
     ) {
         // SAFETY: the caller keeps the invariant.
-        unsafe { past::<B, PATTERN>(out, ins, len, strip) }
+        unsafe { nontemporal::<O>(out, ins, repeated, len, far) }
     }
 }
 
 compiled_for_levels! {
-    /// [`tiles`], compiled for a level.
+    /// [`tiled`], compiled for a level.
     ///
     /// # Safety
     ///
     /// As there, and the machine has the features.
-    #[inline(never)]
-    unsafe fn tiles_avx2, tiles_avx512<B: Body>(
+    unsafe fn tiled_avx2, tiled_avx512<O: ElementOp>(
         out: *mut u8,
         ins: [*const u8; 3],
-        steps: [usize; 3],
+        repeated: usize,
         len: usize,
     ) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe { tiles::<B, true>(out, ins, steps, len) }
+        // SAFETY: the caller keeps the invariant.
+        unsafe { tiled::<O, true>(out, ins, repeated, len) }
     }
-}
-
-/// [`tiles`], compiled for every machine.
-///
-/// # Safety
-///
-/// As there.
-#[inline(never)]
-unsafe fn tiles_baseline<B: Body>(
-    out: *mut u8,
-    ins: [*const u8; 3],
-    steps: [usize; 3],
-    len: usize,
-) {
-    // SAFETY: the caller keeps the conditions.
-    unsafe { tiles::<B, false>(out, ins, steps, len) }
-}
-
-/// Writes the loops of a tiled or heavy body for one pattern.
-macro_rules! by_pattern {
-    ($($name:ident = $every:ident;)*) => { $(
-        /// # Safety
-        ///
-        /// The invariant of this module, and the machine has the features.
-        unsafe fn $name<B: Body, const PATTERN: usize>(
-            out: *mut u8,
-            ins: [*const u8; 3],
-            len: usize,
-        ) {
-            // SAFETY: the caller keeps the invariant; what is repeated stays where it is.
-            unsafe { $every::<B>(out, ins, steps(PATTERN), len) }
-        }
-    )* };
-}
-
-by_pattern! {
-    heavy = stepped;
-    tiled_baseline = tiles_baseline;
-}
-
-#[cfg(target_arch = "x86_64")]
-by_pattern! {
-    tiled_avx2 = tiles_avx2;
-    tiled_avx512 = tiles_avx512;
 }

@@ -187,6 +187,7 @@ fn every_operation_gives_what_numpy_gives() {
             operands[0] = Bytes::of(&choice);
         }
         seen.insert((op, dtype));
+        let op = swapped(op).inspect(|_| operands.swap(0, 1)).unwrap_or(op);
         let theirs = Bytes::of_hex(line["out"].as_str().unwrap());
         for level in Level::available() {
             let once = op == Op::MultiplyAdd && dtype.is_float() && level != Level::BASELINE;
@@ -197,10 +198,9 @@ fn every_operation_gives_what_numpy_gives() {
                 wrong.push(format!("{op} of {dtype} is not there"));
                 break;
             };
-            assert_eq!(loops.len(), (1 << op.arity()) - 1);
             let mut out = Bytes::new(len * result.size());
             // SAFETY: operands of `len` elements each, and a result of as many.
-            unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(&operands), len) };
+            unsafe { (loops.cached)(out.slice_mut().as_mut_ptr(), ins(&operands), 0, len) };
             let size = result.size();
             for at in 0..len {
                 let one = |bytes: &Bytes| {
@@ -235,7 +235,7 @@ fn every_operation_gives_what_numpy_gives() {
     }
     for &op in Op::ALL {
         for &dtype in DType::ALL {
-            let there = kernels(op, dtype, Level::BASELINE).is_some();
+            let there = kernels(swapped(op).unwrap_or(op), dtype, Level::BASELINE).is_some();
             let known = seen.contains(&(op, dtype)) || ours_alone(op, dtype);
             if there != known {
                 wrong.push(format!("{op} of {dtype}: {there}, recorded or ours alone: {known}"));
@@ -258,7 +258,10 @@ fn every_conversion_rounds_once() {
             let mut out = Bytes::new(len * to.size());
             // SAFETY: `len` elements and as many results.
             unsafe {
-                cast(from, to, level).unwrap()(out.slice_mut().as_mut_ptr(), ins(operand), len);
+                let conversion = cast(from, to, level).unwrap();
+                let sizes = [from.size(), to.size()];
+                let source = operand[0].slice().as_ptr();
+                conversion.run(out.slice_mut().as_mut_ptr(), source, sizes, len);
             }
             for at in 0..len {
                 let [ours, theirs] =
@@ -283,11 +286,22 @@ fn every_conversion_rounds_once() {
 /// The lengths: none, one, primes, and around the widths of vectors and tiles.
 const LENGTHS: [usize; 18] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 64, 65, 127, 129, 151];
 
-/// The loops of an operation, with results that stay in the caches and that go past them; slow ones do not.
-fn ways(loops: &Loops) -> Vec<Vec<Call>> {
-    let stay = loops.iter().map(|&kernel| Call::Stay(kernel)).collect();
-    let past = loops.past.iter().map(|&past| Call::Past(past)).collect();
-    [stay, past].into_iter().filter(|calls: &Vec<Call>| !calls.is_empty()).collect()
+/// A kernel, and whether it is to use non-temporal stores.
+type Call = (Kernels, bool);
+
+/// The kernels of an operation, with either kind of stores.
+fn both_stores(kernels: Kernels) -> Vec<Call> {
+    let nontemporal = kernels.nontemporal.is_some().then_some((kernels, true));
+    [(kernels, false)].into_iter().chain(nontemporal).collect()
+}
+
+/// # Safety
+///
+/// As [`Kernels::run`].
+unsafe fn run_all((kernels, nontemporal): Call, out: *mut u8, ins: [*const u8; 3], len: usize) {
+    // SAFETY: the caller keeps the conditions.
+    unsafe { kernels.run(nontemporal, out, ins, 0, len) };
+    drop(crate::cpu::nontemporal::Fence);
 }
 
 #[test]
@@ -297,12 +311,10 @@ fn patterns_places_and_lengths_do_not_matter() {
     for &op in Op::ALL {
         for &dtype in DType::ALL {
             for level in Level::available() {
-                for loops in [kernels(op, dtype, level), half(op, dtype, level)].iter().flatten() {
+                let both = [kernels(op, dtype, level), half(op, dtype, level)];
+                for call in both.into_iter().flatten().flat_map(both_stores) {
                     let operands = &recorded.operands[&dtype][op.arity() - 1];
-                    for calls in ways(loops) {
-                        assert_eq!(calls.len(), loops.len());
-                        agree(op, dtype, &calls, operands, lengths);
-                    }
+                    agree(op, dtype, call, operands, lengths);
                 }
             }
         }
@@ -329,12 +341,11 @@ fn halves_are_computed_in_single_precision_and_rounded_once() {
             ops.iter().flat_map(|op| Level::available().into_iter().map(move |l| (op, l)))
         {
             let loops = half(*op, dtype, level).unwrap();
-            for calls in ways(&loops) {
+            for call in both_stores(loops) {
                 let mut out = vec![0_u16; all.len()];
                 let ins = [all.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
                 // SAFETY: as many elements in all of them.
-                unsafe { calls[0].run(out.as_mut_ptr().cast(), ins, all.len()) };
-                drop(crate::cpu::nontemporal::Fence);
+                unsafe { run_all(call, out.as_mut_ptr().cast(), ins, all.len()) };
                 for ((&a, &b), &ours) in all.iter().zip(&turned).zip(&out) {
                     let expected = narrow(f(wide(a), wide(b)));
                     let same = ours == expected || wide(ours).is_nan() && wide(expected).is_nan();
@@ -354,83 +365,15 @@ fn halves_are_computed_in_single_precision_and_rounded_once() {
     check(DType::Bf16, &all, wide, |x| bf16::from_f32(x).to_bits());
 }
 
-#[test]
-fn pairs_round_as_two_steps_do() {
-    let recorded = recorded();
-    for (&first, &second) in
-        Op::ALL.iter().flat_map(|first| Op::ALL.iter().map(move |second| (first, second)))
-    {
-        for (dtype, level) in [DType::F32, DType::F64]
-            .into_iter()
-            .flat_map(|dtype| Level::available().into_iter().map(move |level| (dtype, level)))
-        {
-            // What chooses reads three.
-            for place in 0..second.arity().min(2) {
-                let Some(both) = pair(first, second, place, dtype, level) else { continue };
-                let operands = &recorded.operands[&dtype][2];
-                let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
-                let run = |call: Call, ins: [*const u8; 3]| {
-                    let mut out = Bytes::new(count * size);
-                    // SAFETY: as many elements in all of them.
-                    unsafe { call.run(out.slice_mut().as_mut_ptr(), ins, count) };
-                    out
-                };
-                let [a, b, c] = [0, 1, 2].map(|n| operands[n].slice().as_ptr());
-                let between = run(
-                    Call::Stay(kernels(first, dtype, level).unwrap()[0]),
-                    [a, b, std::ptr::null()],
-                );
-                let between = between.slice().as_ptr();
-                let ins = if place == 0 {
-                    [between, c, std::ptr::null()]
-                } else {
-                    [c, between, std::ptr::null()]
-                };
-                let apart = run(Call::Stay(kernels(second, dtype, level).unwrap()[0]), ins);
-                for joined in ways(&both).iter().map(|calls| run(calls[0], [a, b, c])) {
-                    let places = joined.slice().chunks(size).zip(apart.slice().chunks(size));
-                    for (ours, theirs) in places {
-                        assert!(
-                            close(ours, theirs, dtype, 0),
-                            "{first} then {second} of {dtype} at {level:?}: {ours:02x?} {theirs:02x?}"
-                        );
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn choices_by_a_comparison_are_what_it_says() {
-    let recorded = recorded();
-    for (op, dtype) in [Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual]
-        .into_iter()
-        .flat_map(|op| [DType::F32, DType::F64].map(|dtype| (op, dtype)))
-    {
-        for level in Level::available() {
-            let operands = &recorded.operands[&dtype][1];
-            let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
-            let [a, b] = [0, 1].map(|n| operands[n].slice().as_ptr());
-            let mut choice = Bytes::new(count);
-            let (mut apart, mut joined) = (Bytes::new(count * size), Bytes::new(count * size));
-            // SAFETY: as many elements in all of them.
-            unsafe {
-                let [compare, choose] =
-                    [op, Op::Where].map(|op| kernels(op, dtype, level).unwrap()[0]);
-                compare(choice.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], count);
-                choose(apart.slice_mut().as_mut_ptr(), [choice.slice().as_ptr(), a, b], count);
-                let both = choice_by(op, dtype, level).unwrap()[0];
-                both(joined.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], count);
-            }
-            assert!(joined.slice() == apart.slice(), "{op} of {dtype} at {level:?}");
-        }
-    }
-}
-
 /// The element at each place is what a loop over that element alone gives, whatever is repeated,
 /// and wherever the stretch begins.
-fn agree(op: Op, dtype: DType, loops: &[Call], operands: &[Bytes], lengths: &[usize]) {
+fn agree(
+    op: Op,
+    dtype: DType,
+    (kernels, nontemporal): Call,
+    operands: &[Bytes],
+    lengths: &[usize],
+) {
     let result = result_of(op, dtype);
     let sizes: Vec<usize> = (0..op.arity())
         .map(|operand| if op == Op::Where && operand == 0 { 1 } else { dtype.size() })
@@ -450,10 +393,10 @@ fn agree(op: Op, dtype: DType, loops: &[Call], operands: &[Bytes], lengths: &[us
             .collect();
         let mut out = Bytes::new(result.size());
         // SAFETY: one element of each.
-        unsafe { loops[0].run(out.slice_mut().as_mut_ptr(), ins(&ones), 1) };
+        unsafe { kernels.run(nontemporal, out.slice_mut().as_mut_ptr(), ins(&ones), 0, 1) };
         out.slice().to_vec()
     };
-    for (pattern, call) in loops.iter().enumerate() {
+    for pattern in 0..(1 << op.arity()) - 1 {
         for &len in lengths {
             // One element off the start, so that vectors are not aligned.
             let stretch = |n: usize| {
@@ -481,7 +424,10 @@ fn agree(op: Op, dtype: DType, loops: &[Call], operands: &[Bytes], lengths: &[us
             let mut out = Bytes::new((len + 1) * result.size());
             let size = result.size();
             // SAFETY: the stretches begin one element late and have `len` elements, or one.
-            unsafe { call.run(out.slice_mut().as_mut_ptr().add(size), starts, len) };
+            unsafe {
+                let to = out.slice_mut().as_mut_ptr().add(size);
+                kernels.run(nontemporal, to, starts, pattern, len);
+            }
             check(&out.slice()[size..], "apart");
             assert!(out.slice()[..size].iter().all(|&byte| byte == 0));
         }

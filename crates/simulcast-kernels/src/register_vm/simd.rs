@@ -1,4 +1,4 @@
-//! Vectors of chains: those of AVX2, and those of AVX-512.
+//! Vectors of the register machine: AVX2 and AVX-512.
 
 use std::arch::x86_64::*;
 
@@ -23,7 +23,7 @@ pub(super) trait Vector: Copy {
     unsafe fn sqrt(self) -> Self;
     unsafe fn or(self, other: Self) -> Self;
     unsafe fn xor(self, other: Self) -> Self;
-    /// Of the other, what is 0 in it.
+    /// `!self & other`.
     unsafe fn and_not(self, other: Self) -> Self;
     unsafe fn compare<const HOW: i32>(self, other: Self) -> Self;
     unsafe fn round<const HOW: i32>(self) -> Self;

@@ -366,11 +366,12 @@ impl Builder {
             let to = if own == compute { wide } else { own };
             *value = cast(self.graph.constant(arg)?, own, to)?;
         }
-        let kernel = *ops::kernels(op, wide, Level::best())?.first()?;
+        let op = ops::swapped(op).inspect(|_| values.swap(0, 1)).unwrap_or(op);
+        let kernel = ops::kernels(op, wide, Level::best())?.cached;
         let mut result = Bytes::default();
         let ins = std::array::from_fn(|n| (&raw const values[n]).cast());
         // SAFETY: one element of each operand's type, and room for one of any type.
-        unsafe { kernel((&raw mut result).cast(), ins, 1) };
+        unsafe { kernel((&raw mut result).cast(), ins, 0, 1) };
         let made = ops::result_of(op, wide);
         cast(result, made, if made == wide { compute } else { made })
     }
@@ -389,10 +390,10 @@ fn cast(bytes: Bytes, from: DType, to: DType) -> Option<Bytes> {
     if from == to {
         return Some(bytes);
     }
-    let kernel = ops::cast(from, to, Level::best())?;
+    let conversion = ops::cast(from, to, Level::best())?;
     let mut result = Bytes::default();
     let one = (&raw const bytes).cast();
     // SAFETY: one element of that type, and room for one of any type.
-    unsafe { kernel((&raw mut result).cast(), [one; 3], 1) };
+    unsafe { conversion.run((&raw mut result).cast(), one, [from.size(), to.size()], 1) };
     Some(result)
 }

@@ -7,11 +7,9 @@
 //! registers     tiles in the first-level cache; one is free again after its last use
 //! ```
 //!
-//! Two steps of which the second alone reads the first are one instruction where there is a loop for
-//! both. `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded
-//! once, as they are written; one step on them alone has loops that do all of it. Bytes of truths that
-//! are leaves may be any, where all but 0 are true: who does more than ask them reads 0s and 1s that
-//! were made of them.
+//! `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded once, as they are written;
+//! one step on them alone has a loop that does all of it. A `bool` leaf may hold any non-zero byte for true. Kernels that
+//! only test it accept that; everything else reads a copy normalised to 0 and 1.
 
 use crate::by_name::program::build::builder::widened;
 use crate::by_name::program::build::fuse::Chain;
@@ -19,13 +17,13 @@ use crate::by_name::program::build::graph::Bytes;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
-use simulcast_kernels::ops::{self, Call, Kernel, Loops, Past};
+use simulcast_kernels::ops::{self, Conversion, Kernels};
+use simulcast_kernels::tuning::REGISTER_ELEMENTS;
 
 /// The most arrays that one piece of code reads.
 pub(crate) const LEAVES: usize = 16;
 
-/// The bytes of all registers: half of a first-level cache, the rest of which the leaves use.
-pub(crate) const ROOM: usize = 16384;
+pub(crate) use simulcast_kernels::tuning::REGISTER_BYTES as ROOM;
 
 /// A step without axes or text: what code is made of.
 #[derive(Clone, Debug)]
@@ -45,7 +43,7 @@ pub(crate) enum From {
     Made(usize),
 }
 
-/// A loop: its kernels for each pattern of repeated operands.
+/// A loop: its kernels, what it reads and where it writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Instruction {
     pub(crate) kernels: Kernels,
@@ -53,43 +51,6 @@ pub(crate) struct Instruction {
     /// The register that it writes, and the bytes of an element there.
     pub(crate) register: usize,
     pub(crate) size: usize,
-}
-
-/// The loops of an instruction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kernels {
-    /// For each pattern of repeated operands.
-    Table(Loops),
-    /// For all.
-    One(Kernel),
-}
-
-impl Kernels {
-    /// The loop for a pattern; there is one for every pattern, by the contract of the tables.
-    #[inline]
-    pub(crate) fn of(self, pattern: usize) -> Kernel {
-        match self {
-            Self::Table(table) => table[pattern],
-            Self::One(kernel) => kernel,
-        }
-    }
-
-    /// The loop for a pattern, and for results that go past the caches if those are wanted and there
-    /// is one.
-    #[inline]
-    pub(crate) fn call(self, pattern: usize, past: bool) -> Call {
-        let past = if past { self.past(pattern) } else { None };
-        past.map_or_else(|| Call::Stay(self.of(pattern)), Call::Past)
-    }
-
-    /// The loop for a pattern whose results go past the caches, where there is one.
-    #[inline]
-    pub(crate) fn past(self, pattern: usize) -> Option<Past> {
-        match self {
-            Self::Table(table) => table.past(pattern),
-            Self::One(_) => None,
-        }
-    }
 }
 
 /// One to three places to read.
@@ -154,8 +115,14 @@ impl Making {
         if own == to {
             return Some(from);
         }
-        let kernels = Kernels::One(ops::cast(own, to, self.level)?);
-        Some(self.emit(kernels, Args { from: [from; 3], count: 1 }, to.size()))
+        let one = |from| Args { from: [from; 3], count: 1 };
+        Some(match ops::cast(own, to, self.level)? {
+            Conversion::Direct(kernel) => self.emit(Kernels::of(kernel), one(from), to.size()),
+            Conversion::Via { first, hub, second } => {
+                let between = self.emit(Kernels::of(first), one(from), hub.size());
+                self.emit(Kernels::of(second), one(between), to.size())
+            }
+        })
     }
 
     /// Truths as 0s and 1s, which those of leaves need not be; all else as it is.
@@ -163,8 +130,8 @@ impl Making {
         if dtype != DType::Bool || !matches!(from, From::Leaf(_)) {
             return Some(from);
         }
-        let loops = ops::kernels(Op::Absolute, dtype, self.level)?;
-        Some(self.emit(Kernels::Table(loops), Args { from: [from; 3], count: 1 }, dtype.size()))
+        let kernels = ops::kernels(Op::Absolute, dtype, self.level)?;
+        Some(self.emit(kernels, Args { from: [from; 3], count: 1 }, dtype.size()))
     }
 
     /// One operation on halves that are leaves or constants, where there are loops for it.
@@ -178,7 +145,7 @@ impl Making {
         if dtype != compute || !before.iter().all(given) {
             return None;
         }
-        let table = ops::half(op, compute, self.level)?;
+        let kernels = ops::half(op, compute, self.level)?;
         let mut from = [From::Leaf(0); 3];
         for (from, arg) in from.iter_mut().zip(args).take(op.arity()) {
             *from = match before.get(arg)?.0 {
@@ -189,78 +156,8 @@ impl Making {
                 ref step => From::Leaf(leaf(step)),
             };
         }
-        Some(self.emit(Kernels::Table(table), Args { from, count: op.arity() }, dtype.size()))
+        Some(self.emit(kernels, Args { from, count: op.arity() }, dtype.size()))
     }
-}
-
-/// How a step is done.
-#[derive(Clone, Copy)]
-enum Part {
-    Alone,
-    /// By the step that reads it.
-    First,
-    /// With the step that it reads: the loops for both, and what they read.
-    Both(Loops, [usize; 3], usize),
-}
-
-/// A comparison of two values that chooses between the same two, as one of `where(a < b, a, b)`, with
-/// `a` and `b` in their places.
-fn choice(comparison: Op, [a, b, _]: [usize; 3], chosen: &[usize]) -> Option<(Op, [usize; 3])> {
-    if *chosen == [a, b] {
-        return Some((comparison, [a, b, 0]));
-    }
-    let turned = match comparison {
-        Op::Less => Op::Greater,
-        Op::LessEqual => Op::GreaterEqual,
-        Op::Greater => Op::Less,
-        Op::GreaterEqual => Op::LessEqual,
-        _ => return None,
-    };
-    (*chosen == [b, a]).then_some((turned, [b, a, 0]))
-}
-
-/// How each step is done.
-fn parts(steps: &[(Flat, DType)], level: Level) -> Vec<Part> {
-    let mut readers = vec![0_usize; steps.len()];
-    for (step, _) in steps {
-        match *step {
-            Flat::Apply(op, _, args) => {
-                args.into_iter().take(op.arity()).for_each(|arg| readers[arg] += 1);
-            }
-            Flat::Cast(from) => readers[from] += 1,
-            Flat::Leaf(_) | Flat::Constant(_) => {}
-        }
-    }
-    let mut parts = vec![Part::Alone; steps.len()];
-    for (at, (step, _)) in steps.iter().enumerate() {
-        let Flat::Apply(second, compute, args) = *step else { continue };
-        let wide = widened(compute);
-        for (place, arg) in args.into_iter().take(second.arity()).enumerate() {
-            let Flat::Apply(first, own, inner) = steps[arg].0 else { continue };
-            if readers[arg] != 1 || widened(own) != wide || !matches!(parts[arg], Part::Alone) {
-                continue;
-            }
-            let both = if second == Op::Where {
-                choice(first, inner, &args[1..]).and_then(|(first, all)| {
-                    Some(Part::Both(ops::choice_by(first, wide, level)?, all, 2))
-                })
-            } else {
-                ops::pair(first, second, place, wide, level).map(|table| {
-                    let mut all = inner;
-                    if second.arity() == 2 {
-                        all[2] = args[1 - place];
-                    }
-                    Part::Both(table, all, first.arity() + second.arity() - 1)
-                })
-            };
-            if let Some(both) = both {
-                parts[arg] = Part::First;
-                parts[at] = both;
-                break;
-            }
-        }
-    }
-    parts
 }
 
 impl Code {
@@ -276,7 +173,6 @@ impl Code {
         if narrow && let Some(result) = making.on_halves(steps) {
             return Some(Self::of(making, result, steps.last()?.1, leaves));
         }
-        let parts = parts(steps, level);
         // Where each step's value is, in the type that it is computed in.
         let mut places: Vec<From> = Vec::with_capacity(steps.len());
         for (at, &(ref step, dtype)) in steps.iter().enumerate() {
@@ -302,15 +198,11 @@ impl Code {
                 }
                 Flat::Apply(op, compute, args) => {
                     let wide = widened(compute);
-                    let (table, args, count) = match parts[at] {
-                        // Never read: the step that follows reads its operands.
-                        Part::First => {
-                            places.push(From::Leaf(0));
-                            continue;
-                        }
-                        Part::Both(table, args, count) => (table, args, count),
-                        Part::Alone => (ops::kernels(op, wide, level)?, args, op.arity()),
+                    let (op, args) = match ops::swapped(op) {
+                        Some(op) => (op, [args[1], args[0], args[2]]),
+                        None => (op, args),
                     };
+                    let (kernels, count) = (ops::kernels(op, wide, level)?, op.arity());
                     let mut from = [From::Leaf(0); 3];
                     for (place, (from, arg)) in from.iter_mut().zip(args).take(count).enumerate() {
                         *from = *places.get(arg)?;
@@ -319,7 +211,6 @@ impl Code {
                         }
                     }
                     let made = ops::result_of(op, wide);
-                    let kernels = Kernels::Table(table);
                     let place = making.emit(kernels, Args { from, count }, made.size());
                     if last && narrow { making.convert(place, made, dtype)? } else { place }
                 }
@@ -337,8 +228,8 @@ impl Code {
             _ => result,
         };
         let mut code = Self::of(making, result, dtype, leaves);
-        let (several, slow) = (code.instructions.len() > 1, code.spreads);
-        if several || slow {
+        // A single instruction with non-temporal stores of its own needs no chain.
+        if code.instructions.len() > 1 || !code.past {
             code.chain = Chain::new(steps, leaves.len(), level);
             code.spreads &= code.chain.is_none();
         }
@@ -364,10 +255,9 @@ impl Code {
             past: false,
             chain: None,
         };
-        let slow = |one: &Instruction| matches!(one.kernels, Kernels::Table(loops) if loops.slow);
-        code.spreads = matches!(&code.instructions[..], [one] if slow(one));
+        code.spreads = matches!(&code.instructions[..], [one] if one.kernels.compute_bound);
         let last = code.instructions.last();
-        code.past = last.is_some_and(|one| one.kernels.past(0).is_some())
+        code.past = last.is_some_and(|one| one.kernels.nontemporal.is_some())
             && matches!(code.result, From::Made(_));
         code.allocate();
         code
@@ -407,7 +297,7 @@ impl Code {
         }
         let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
         let whole = ROOM / (self.registers.max(1) * widest);
-        self.tile = (whole / 64 * 64).clamp(256, 4096);
+        self.tile = (whole / 64 * 64).clamp(REGISTER_ELEMENTS.start, REGISTER_ELEMENTS.end);
         self.stride = self.tile * widest;
     }
 }

@@ -11,27 +11,20 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use crate::by_name::program::build::bytecode::{Code, From, Kernels, ROOM, Slot};
+use crate::by_name::program::build::bytecode::{Code, From, ROOM, Slot};
 use crate::by_name::program::build::fuse;
 use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
-use simulcast_kernels::cpu::nontemporal::{self, Strip};
-use simulcast_kernels::ops::{self, Call};
+use simulcast_kernels::cpu::nontemporal;
+use simulcast_kernels::ops::{Kernels, NonTemporalKernel};
 use simulcast_kernels::pack::pack;
-
-/// The bytes of results that are made at a time, where they go past the caches: the fewer, the sooner
-/// memory has something to write, and the more often all is set up.
-const STREAMED: usize = 4096;
-
-/// As many, of a lone loop before which memory is asked for, or of a last one that does not stream.
-const EACH: usize = 1024;
-
-/// So many loops take long enough for memory to be asked for beside them.
-const LONG: usize = 4;
+use simulcast_kernels::tuning::{
+    CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS, STRIDED_PIECE_ELEMENTS,
+};
 
 /// An inner loop that interprets code.
 pub(crate) struct Interpreter<'c> {
     code: &'c Code,
-    prepared: Prepared,
+    bindings: Bindings,
     /// The bytes of a result and of each leaf's elements.
     sizes: [usize; MAX_OPERANDS + 1],
     /// How many operands it is given: the leaves, and perhaps more, which it does not read.
@@ -44,7 +37,7 @@ impl<'c> Interpreter<'c> {
         let mut sizes = [1; MAX_OPERANDS + 1];
         sizes[0] = code.dtype.size();
         sizes[1..].copy_from_slice(&code.sizes);
-        Self { code, prepared: Prepared::new(), sizes, operands }
+        Self { code, bindings: Bindings::new(), sizes, operands }
     }
 }
 
@@ -60,7 +53,7 @@ unsafe impl InnerLoop for Interpreter<'_> {
             repeated: Repeated::Element,
             copies: if let From::Leaf(leaf) = code.result { Some(leaf) } else { None },
             nontemporal: is_chain || code.past,
-            prefetches: is_chain || code.instructions.len() >= LONG,
+            prefetches: is_chain || code.instructions.len() >= PREFETCH_LOOPS,
             compute_bound: code.spreads,
         }
     }
@@ -76,27 +69,27 @@ unsafe impl InnerLoop for Interpreter<'_> {
         }
         // SAFETY: as above.
         unsafe {
-            execute(self.code, &mut self.prepared, out, ins, repeated as usize, len, Past::No)
+            execute(self.code, &mut self.bindings, out, ins, repeated as usize, len, Stores::Cached)
         };
     }
 
     unsafe fn nontemporal(&mut self, run: &Run<'_>) {
         let Run { out, ins, len, .. } = *run;
-        let (code, splat, prefetch) = (self.code, run.repeated as usize, run.prefetch as usize);
+        let (code, repeated_leaves, prefetch) =
+            (self.code, run.repeated as usize, run.prefetch as usize);
         if let Some(chain) = &code.chain {
-            let prepared = &mut self.prepared.chain;
+            let bindings = &mut self.bindings.chain;
             // SAFETY: the caller keeps the invariant; the code has as many leaves as the chain.
-            return unsafe {
-                fuse::run(chain, prepared, (out, &Strip::NONE), ins, splat, len, prefetch)
-            };
+            return unsafe { fuse::run(chain, bindings, out, ins, repeated_leaves, len, prefetch) };
         }
-        if let Some((past, pointers)) = lone_past(code, ins, splat) {
-            let strip = Strip { far: first_of(code, prefetch), ..Strip::NONE };
-            // SAFETY: as above, and the pattern says what repeats.
-            return unsafe { past(out, pointers, len, &strip) };
+        if let Some((kernel, repeated, pointers)) = lone_nontemporal(code, ins, repeated_leaves) {
+            // SAFETY: as above.
+            return unsafe { kernel(out, pointers, repeated, len, first_of(code, prefetch)) };
         }
         let size = code.dtype.size();
-        let whole = if code.instructions.len() > 1 { STREAMED } else { EACH } / size;
+        let whole =
+            if code.instructions.len() > 1 { NONTEMPORAL_PIECE_BYTES } else { CACHED_PIECE_BYTES }
+                / size;
         // The first results end at a cache line, so that all others are whole lines.
         let mut count = whole - out.addr() % nontemporal::LINE / size;
         let mut done = 0;
@@ -104,13 +97,21 @@ unsafe impl InnerLoop for Interpreter<'_> {
             count = nontemporal::part(len - done, count);
             let mut at = [std::ptr::null(); MAX_OPERANDS];
             for (n, (place, &from)) in at.iter_mut().zip(ins).enumerate() {
-                let step = if splat >> n & 1 == 1 { 0 } else { self.sizes[n + 1] };
+                let step = if repeated_leaves >> n & 1 == 1 { 0 } else { self.sizes[n + 1] };
                 *place = from.wrapping_add(done * step);
             }
             let (to, at) = (out.wrapping_add(done * size), &at[..ins.len()]);
             // SAFETY: as above, for `count` results from there on.
             unsafe {
-                execute(code, &mut self.prepared, to, at, splat, count, Past::Asking(prefetch))
+                execute(
+                    code,
+                    &mut self.bindings,
+                    to,
+                    at,
+                    repeated_leaves,
+                    count,
+                    Stores::NonTemporal(prefetch),
+                )
             };
             done += count;
             count = whole;
@@ -118,11 +119,12 @@ unsafe impl InnerLoop for Interpreter<'_> {
     }
 
     unsafe fn strided(&mut self, out: *mut u8, ins: &[*const u8], steps: &[isize], len: usize) {
-        const SIDE: usize = 256;
+        const SIDE: usize = STRIDED_PIECE_ELEMENTS;
         type Room = [MaybeUninit<[u64; 2]>; SIDE];
         let size = self.code.dtype.size();
-        let splat = ins.iter().zip(&steps[1..]).enumerate();
-        let splat = splat.fold(0, |mask, (n, (_, &step))| mask | usize::from(step == 0) << n);
+        let repeated_leaves = ins.iter().zip(&steps[1..]).enumerate();
+        let repeated_leaves =
+            repeated_leaves.fold(0, |mask, (n, (_, &step))| mask | usize::from(step == 0) << n);
         let mut rooms: Vec<Room> = Vec::with_capacity(ins.len());
         let mut results = [MaybeUninit::<[u64; 2]>::uninit(); SIDE];
         let mut done = 0;
@@ -146,12 +148,12 @@ unsafe impl InnerLoop for Interpreter<'_> {
                 let to = results.as_mut_ptr().cast::<u8>();
                 execute(
                     self.code,
-                    &mut self.prepared,
+                    &mut self.bindings,
                     to,
                     &gathered[..ins.len()],
-                    splat,
+                    repeated_leaves,
                     count,
-                    Past::No,
+                    Stores::Cached,
                 );
                 for k in 0..count {
                     let place = out.offset((at + k.cast_signed()) * steps[0]);
@@ -163,19 +165,22 @@ unsafe impl InnerLoop for Interpreter<'_> {
     }
 }
 
-/// Whether results go past the caches.
+/// How results are stored.
 #[derive(Clone, Copy)]
-enum Past {
-    No,
-    /// They do, and beside each loop leaves are asked for: a bit for each.
-    Asking(usize),
+enum Stores {
+    Cached,
+    /// Non-temporally, while leaves are prefetched beside each loop: a bit for each.
+    NonTemporal(usize),
 }
 
 /// An instruction with its pointers: what it reads and writes, and how far each moves for an
 /// element.
 #[derive(Clone, Copy)]
 struct Active {
-    call: Call,
+    kernels: Kernels,
+    nontemporal: bool,
+    /// Which operands are repeated: a bit for each.
+    repeated: usize,
     out: *mut u8,
     out_step: usize,
     ins: [*const u8; 3],
@@ -184,15 +189,15 @@ struct Active {
 
 /// Memory for registers.
 #[repr(C, align(64))]
-struct Registers([MaybeUninit<u8>; 4096]);
+struct TileMemory([MaybeUninit<u8>; 4096]);
 
 /// Code with its pointers, for one pattern of leaves that repeat.
-struct Prepared {
-    /// The pattern, and whether results go past the caches; none yet, where it is not ready.
-    splat: usize,
-    past: bool,
+struct Bindings {
+    /// The pattern, and whether stores are non-temporal; valid once `ready`.
+    repeated_leaves: usize,
+    nontemporal: bool,
     ready: bool,
-    registers: Vec<Registers>,
+    registers: Vec<TileMemory>,
     /// Which instructions repeat, and their values.
     repeats: Vec<bool>,
     scalars: Vec<[u64; 2]>,
@@ -205,14 +210,14 @@ struct Prepared {
     /// Where the result is, if no instruction writes it: a leaf, or a place; and whether it repeats.
     whole: Option<(From, *const u8, bool)>,
     /// All that a chain needs instead.
-    chain: fuse::Prepared,
+    chain: fuse::ChainBindings,
 }
 
-impl Prepared {
+impl Bindings {
     const fn new() -> Self {
         Self {
-            splat: 0,
-            past: false,
+            repeated_leaves: 0,
+            nontemporal: false,
             ready: false,
             registers: Vec::new(),
             repeats: Vec::new(),
@@ -222,13 +227,13 @@ impl Prepared {
             active: Vec::new(),
             slots: Vec::new(),
             whole: None,
-            chain: fuse::Prepared::new(),
+            chain: fuse::ChainBindings::new(),
         }
     }
 
     /// Prepares code for a pattern.
     #[inline(never)]
-    fn prepare(&mut self, code: &Code, splat: usize, past: bool) {
+    fn bind(&mut self, code: &Code, repeated_leaves: usize, nontemporal: bool) {
         let count = code.instructions.len();
         if self.registers.capacity() == 0
             && let Some(spare) = SPARE.take()
@@ -236,10 +241,11 @@ impl Prepared {
             *self = spare;
         }
         self.registers
-            .reserve_exact((code.registers * code.stride).div_ceil(size_of::<Registers>()));
+            .reserve_exact((code.registers * code.stride).div_ceil(size_of::<TileMemory>()));
         self.scalars.clear();
         self.scalars.resize(count, [0; 2]);
-        (self.splat, self.past, self.ready, self.whole) = (splat, past, true, None);
+        (self.repeated_leaves, self.nontemporal, self.ready, self.whole) =
+            (repeated_leaves, nontemporal, true, None);
         self.once.clear();
         self.once_slots.clear();
         self.active.clear();
@@ -252,11 +258,11 @@ impl Prepared {
         self.repeats.resize(count, false);
         let repeats = &mut self.repeats;
         for (at, one) in code.instructions.iter().enumerate() {
-            let (mut ins, mut steps, mut pattern) = ([std::ptr::null(); 3], [0; 3], 0);
+            let (mut ins, mut steps, mut repeated) = ([std::ptr::null(); 3], [0; 3], 0);
             for (k, from) in one.args.iter().enumerate() {
                 let repeat = match from {
                     From::Leaf(leaf) => {
-                        let repeat = splat >> leaf & 1;
+                        let repeat = repeated_leaves >> leaf & 1;
                         steps[k] = if repeat == 1 { 0 } else { code.sizes[leaf] };
                         repeat
                     }
@@ -274,30 +280,38 @@ impl Prepared {
                         0
                     }
                 };
-                pattern |= repeat << k;
+                repeated |= repeat << k;
             }
-            let all = pattern + 1 == 1 << one.args.count;
-            let (list, slots, out, out_step, call) = if all {
+            let all = repeated + 1 == 1 << one.args.count;
+            let (list, slots, out, out_step, nontemporal) = if all {
                 repeats[at] = true;
-                let call = Call::Stay(one.kernels.of(0));
-                (&mut self.once, &mut self.once_slots, scalar(at), 0, call)
+                (&mut self.once, &mut self.once_slots, scalar(at), 0, false)
             } else {
                 let register = registers.wrapping_add(one.register * code.stride);
                 // The last one writes the result, wherever that is to be.
                 let last = at + 1 == count;
                 let out_step = if last { code.dtype.size() } else { 0 };
-                let call = one.kernels.call(pattern, past && last);
-                (&mut self.active, &mut self.slots, register, out_step, call)
+                (&mut self.active, &mut self.slots, register, out_step, nontemporal && last)
             };
             for (arg, from) in one.args.iter().enumerate() {
                 if let From::Leaf(leaf) = from {
                     slots.push(Slot { instruction: list.len(), arg, leaf });
                 }
             }
-            list.push(Active { call, out, out_step, ins, steps });
+            list.push(Active {
+                kernels: one.kernels,
+                nontemporal,
+                repeated,
+                out,
+                out_step,
+                ins,
+                steps,
+            });
         }
         self.whole = match code.result {
-            From::Leaf(leaf) => Some((code.result, std::ptr::null(), splat >> leaf & 1 == 1)),
+            From::Leaf(leaf) => {
+                Some((code.result, std::ptr::null(), repeated_leaves >> leaf & 1 == 1))
+            }
             From::Constant(at) => Some((code.result, constant(at), true)),
             From::Made(made) if repeats[made] => {
                 Some((code.result, scalar(made).cast_const(), true))
@@ -309,55 +323,63 @@ impl Prepared {
 
 thread_local! {
     /// Memory that a program left behind on this thread, for the next one.
-    static SPARE: Cell<Option<Prepared>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<Bindings>> = const { Cell::new(None) };
 }
 
 impl Drop for Interpreter<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.prepared.chain.leave();
-        let kept = self.prepared.registers.capacity();
-        if kept > 0 && kept * size_of::<Registers>() <= 2 * ROOM {
-            let prepared = std::mem::replace(&mut self.prepared, Prepared::new());
+        self.bindings.chain.leave();
+        let kept = self.bindings.registers.capacity();
+        if kept > 0 && kept * size_of::<TileMemory>() <= 2 * ROOM {
+            let bindings = std::mem::replace(&mut self.bindings, Bindings::new());
             // Where the thread is ending there is no place for it, and it is freed.
-            let _freed = SPARE.try_with(|spare| spare.set(Some(prepared)));
+            let _freed = SPARE.try_with(|spare| spare.set(Some(bindings)));
         }
     }
 }
 
-/// The loops of code that is one instruction on leaves and constants, not all of which repeat, with their pattern, and
-/// what they read: such code needs no tiles at all.
+/// Code that is one instruction on leaves and constants, not all of which are repeated: its kernels, which operands are
+/// repeated, and what they read. Such code needs no tiles at all.
 struct Lone {
     kernels: Kernels,
-    pattern: usize,
+    repeated: usize,
     pointers: [*const u8; 3],
 }
 
 /// [`Lone`] code with what it reads, if that is what it is.
 #[inline(always)]
-fn lone(code: &Code, ins: &[*const u8], splat: usize) -> Option<Lone> {
+fn lone(code: &Code, ins: &[*const u8], repeated_leaves: usize) -> Option<Lone> {
     let [one] = &code.instructions[..] else { return None };
     if matches!(code.result, From::Leaf(_)) {
         return None;
     }
-    let (mut pointers, mut pattern) = ([std::ptr::null(); 3], 0);
+    let (mut pointers, mut repeated) = ([std::ptr::null(); 3], 0);
     for (k, from) in one.args.iter().enumerate() {
         let (pointer, repeats) = match from {
-            From::Leaf(leaf) => (ins[leaf], splat >> leaf & 1),
+            From::Leaf(leaf) => (ins[leaf], repeated_leaves >> leaf & 1),
             From::Constant(constant) => ((&raw const code.constants[constant]).cast(), 1),
             From::Made(_) => (std::ptr::null(), 0),
         };
         pointers[k] = pointer;
-        pattern |= repeats << k;
+        repeated |= repeats << k;
     }
-    (pattern + 1 < 1 << one.args.count).then_some(Lone { kernels: one.kernels, pattern, pointers })
+    (repeated + 1 < 1 << one.args.count).then_some(Lone {
+        kernels: one.kernels,
+        repeated,
+        pointers,
+    })
 }
 
-/// The loop of [`lone`] code whose results go past the caches, where there is one, and what it reads.
+/// The kernel of [`lone`] code with non-temporal stores, if it has one, which operands are repeated, and what it reads.
 #[inline(always)]
-fn lone_past(code: &Code, ins: &[*const u8], splat: usize) -> Option<(ops::Past, [*const u8; 3])> {
-    let lone = lone(code, ins, splat)?;
-    Some((lone.kernels.past(lone.pattern)?, lone.pointers))
+fn lone_nontemporal(
+    code: &Code,
+    ins: &[*const u8],
+    repeated_leaves: usize,
+) -> Option<(NonTemporalKernel, usize, [*const u8; 3])> {
+    let lone = lone(code, ins, repeated_leaves)?;
+    Some((lone.kernels.nontemporal?, lone.repeated, lone.pointers))
 }
 
 /// The first operand of [`lone`] code that is one of some leaves, a bit for each.
@@ -367,44 +389,56 @@ fn first_of(code: &Code, leaves: usize) -> Option<usize> {
     args.position(|from| matches!(from, From::Leaf(leaf) if leaves >> leaf & 1 == 1))
 }
 
-/// Code over a run: `splat` says which leaves repeat.
+/// Code over a run: `repeated_leaves` says which leaves repeat.
 ///
 /// # Safety
 ///
 /// The invariant of this module: `out` has room for `len` results, and every leaf has `len`
-/// elements, or one where its bit of `splat` is set. What is prepared is for this code. Results that
+/// elements, or one where its bit of `repeated_leaves` is set. What is bindings is for this code. Results that
 /// go `past` the caches need a fence.
 #[inline(never)]
 unsafe fn execute(
     code: &Code,
-    prepared: &mut Prepared,
+    bindings: &mut Bindings,
     out: *mut u8,
     ins: &[*const u8],
-    splat: usize,
+    repeated_leaves: usize,
     len: usize,
-    past: Past,
+    stores: Stores,
 ) {
-    let (past, ask) = match past {
-        Past::No => (false, 0),
-        Past::Asking(leaves) => (true, leaves),
+    let (nontemporal, ask) = match stores {
+        Stores::Cached => (false, 0),
+        Stores::NonTemporal(leaves) => (true, leaves),
     };
-    if let Some(Lone { kernels, pattern, pointers }) = lone(code, ins, splat) {
+    if !nontemporal
+        && let Some(chain) = &code.chain
+        && chain.pays_in_cache()
+        && len * code.dtype.size() >= chain.block()
+    {
+        // SAFETY: the caller keeps the invariant.
+        return unsafe {
+            fuse::run_cached(chain, &mut bindings.chain, out, ins, repeated_leaves, len)
+        };
+    }
+    if let Some(Lone { kernels, repeated, pointers }) = lone(code, ins, repeated_leaves) {
         nontemporal::ask_for(ask, ins, &code.sizes, 0..len);
         // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-        return unsafe { kernels.call(pattern, past).run(out, pointers, len) };
+        return unsafe { kernels.run(nontemporal, out, pointers, repeated, len) };
     }
-    if !prepared.ready || (prepared.splat, prepared.past) != (splat, past) {
-        prepared.prepare(code, splat, past);
+    if !bindings.ready
+        || (bindings.repeated_leaves, bindings.nontemporal) != (repeated_leaves, nontemporal)
+    {
+        bindings.bind(code, repeated_leaves, nontemporal);
     }
-    let Prepared { once, once_slots, active, slots, .. } = prepared;
+    let Bindings { once, once_slots, active, slots, .. } = bindings;
     for slot in &*once_slots {
         once[slot.instruction].ins[slot.arg] = ins[slot.leaf];
     }
     for one in &*once {
         // SAFETY: one element of each operand; a value of any type fits in its place.
-        unsafe { one.call.run(one.out, one.ins, 1) };
+        unsafe { (one.kernels.cached)(one.out, one.ins, 0, 1) };
     }
-    if let Some((from, pointer, repeats)) = prepared.whole {
+    if let Some((from, pointer, repeats)) = bindings.whole {
         let pointer = if let From::Leaf(leaf) = from { ins[leaf] } else { pointer };
         // SAFETY: one element, or `len` of them, of the result's size.
         unsafe { pack::<false>(code.dtype.size(), out, pointer, &[(len, isize::from(!repeats))]) };
@@ -430,7 +464,7 @@ unsafe fn execute(
             }
             // SAFETY: a tile fits in its register; leaves and output advance by what is done,
             // within the run.
-            unsafe { one.call.run(one.out, one.ins, part) };
+            unsafe { one.kernels.run(one.nontemporal, one.out, one.ins, one.repeated, part) };
             one.out = one.out.wrapping_add(one.out_step * part);
             for (pointer, step) in one.ins.iter_mut().zip(one.steps) {
                 *pointer = pointer.wrapping_add(step * part);

@@ -67,7 +67,7 @@ impl Pile {
         let mut both = self.empty();
         let ins = [older.as_ptr().cast(), newer.as_ptr().cast(), std::ptr::null()];
         // SAFETY: a row of the pile has room for `count` elements.
-        unsafe { pair(both.as_mut_ptr().cast(), ins, count) };
+        unsafe { pair(both.as_mut_ptr().cast(), ins, 0, count) };
         self.spare.extend([older, newer]);
         both
     }

@@ -5,7 +5,7 @@ use simulcast_kernels::cpu::aligned_buf::{Line, room};
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::{DType, Kind, Scalar};
 use simulcast_kernels::op::Op;
-use simulcast_kernels::ops::{self, Kernel};
+use simulcast_kernels::ops::{self, Conversion, Kernel};
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::reduce::{Down, RowFold};
 
@@ -23,7 +23,7 @@ pub(super) struct Folding {
     /// A mean is a sum over the number of its terms.
     over: Option<(Kernel, Bytes)>,
     /// To the type of the result.
-    cast: Option<Kernel>,
+    cast: Option<Conversion>,
     /// The bytes of an element, as it is folded and as it is given away.
     pub(super) size: usize,
     pub(super) gives: usize,
@@ -44,7 +44,7 @@ impl Folding {
             Fold::Minimum => (simulcast_kernels::reduce::Fold::Minimum, Op::Minimum, 0),
         };
         let (row, down) = simulcast_kernels::reduce::folds(kind, dtype, level)?;
-        let pair = *ops::kernels(op, dtype, level)?.first()?;
+        let pair = ops::kernels(op, dtype, level)?.cached;
         let number = |number: i128| {
             let number = match dtype.kind() {
                 Kind::Bool => Scalar::Bool(number == 1),
@@ -60,7 +60,7 @@ impl Folding {
         let over = match fold {
             // The second operand repeats.
             Fold::Mean => {
-                let divide = *ops::kernels(Op::Divide, dtype, level)?.get(2)?;
+                let divide = ops::kernels(Op::Divide, dtype, level)?.cached;
                 Some((divide, number(count as i128)?))
             }
             _ => None,
@@ -107,11 +107,11 @@ impl Folding {
         unsafe {
             if let Some((divide, by)) = &self.over {
                 let to = if self.cast.is_some() { spare } else { out };
-                divide(to, [from, (&raw const *by).cast(), std::ptr::null()], count);
+                divide(to, [from, (&raw const *by).cast(), std::ptr::null()], 0b10, count);
                 from = to;
             }
             match self.cast {
-                Some(cast) => cast(out, [from; 3], count),
+                Some(cast) => cast.run(out, from, [self.size, self.gives], count),
                 None if from == out => {}
                 None => std::ptr::copy_nonoverlapping(from, out, count * self.size),
             }
