@@ -62,6 +62,13 @@ class Expression:
     @property
     def _nodes(self) -> list[tuple[str, Any, list[int]]]: ...
     def _shape(self, operands: Mapping[str, ArrayLike], rule: _Rule | None = None) -> tuple[int, ...]: ...
+    def strategy(
+        self,
+        *,
+        rule: _Rule | None = None,
+        local_dict: Mapping[str, ArrayLike] | None = None,
+        **operands: ArrayLike,
+    ) -> str: ...
     def __call__(
         self,
         *,

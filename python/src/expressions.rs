@@ -127,14 +127,35 @@ impl Expression {
         operands: &Bound<'py, PyDict>,
         rule: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, own) = (this.py(), this.get());
+        let mut objects = this.get().nothing();
+        this.get().fill(&mut objects, Some(operands.as_any()))?;
+        Call::of(this, &objects, rule)?.run(None, Casting::SameKind, &Wanted::Shape)
+    }
+
+    /// How it runs on these operands: its passes over memory, and how the loops of each run. `#1` is the result of the first.
+    ///
+    /// What is hoisted is computed at its own shape, which is smaller than the result's.
+    ///
+    /// >>> import numpy as np, simulcast
+    /// >>> x, row = np.ones((2000, 500)), np.ones(500)
+    /// >>> strategy = simulcast.compile("x + exp(sin(row))").strategy(x=x, row=row)
+    /// >>> print("\n".join(line for line in strategy.splitlines() if line.startswith("#")))
+    /// #1 hoisted  exp(sin(row))  float64 (500,)
+    /// #2 result   x + #1         float64 (2000, 500)
+    #[pyo3(signature = (*, rule = None, local_dict = None, **operands))]
+    fn strategy<'py>(
+        this: &Bound<'py, Self>,
+        rule: Option<&Bound<'py, PyAny>>,
+        local_dict: Option<&Bound<'py, PyAny>>,
+        operands: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let own = this.get();
         let mut objects = own.nothing();
-        own.fill(&mut objects, Some(operands.as_any()))?;
-        let operands = objects.iter().map(read).collect::<PyResult<Option<_>>>()?;
-        let operands =
-            operands.ok_or_else(|| PyTypeError::new_err("arrays in memory are needed"))?;
-        let call = Call { own, py, operands, rule: Rule::read(rule)? };
-        call.run(None, Casting::SameKind, None)
+        for (name, object) in operands.into_iter().flatten() {
+            own.put(&mut objects, name.cast::<PyString>()?, object)?;
+        }
+        own.fill(&mut objects, local_dict)?;
+        Call::of(this, &objects, rule)?.run(None, Casting::SameKind, &Wanted::Strategy)
     }
 
     #[getter]
@@ -268,7 +289,7 @@ pub(crate) fn value<'py>(
         None => target.dtype().filter(|&own| own != DType::String),
     };
     let call = Call { own, py, operands, rule: Rule::read(options.rule)? };
-    call.run(dtype, casting, Some(&target))
+    call.run(dtype, casting, &Wanted::Result(&target))
 }
 
 impl Expression {
@@ -363,13 +384,33 @@ struct Call<'a, 'py> {
     rule: Rule,
 }
 
-impl<'py> Call<'_, 'py> {
-    /// Computes it into a target; without one, only says what the result's shape is.
+/// What is asked of an expression with its operands.
+enum Wanted<'t, 'py> {
+    /// The result, in a target.
+    Result(&'t Target<'t, 'py>),
+    Shape,
+    /// Its passes over memory, as text.
+    Strategy,
+}
+
+impl<'a, 'py> Call<'a, 'py> {
+    /// On arrays in memory.
+    fn of(
+        this: &'a Bound<'py, Expression>,
+        objects: &[Option<Bound<'py, PyAny>>],
+        rule: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let operands = objects.iter().map(read).collect::<PyResult<Option<_>>>()?;
+        let operands =
+            operands.ok_or_else(|| PyTypeError::new_err("arrays in memory are needed"))?;
+        Ok(Self { own: this.get(), py: this.py(), operands, rule: Rule::read(rule)? })
+    }
+
     fn run(
         mut self,
         dtype: Option<DType>,
         casting: Casting,
-        target: Option<&Target<'_, 'py>>,
+        wanted: &Wanted<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own) = (self.py, self.own);
         let (mut numbers, mut names) = (Vec::new(), Vec::new());
@@ -410,8 +451,13 @@ impl<'py> Call<'_, 'py> {
         self.observe(expr, &told, &given)?;
         let program = &compiled.program;
         let run = program.on(&views).rule(rule.as_rule());
-        let Some(target) = target else {
-            return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any());
+        let target = match wanted {
+            Wanted::Result(target) => target,
+            Wanted::Shape => return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any()),
+            Wanted::Strategy => {
+                let strategy = run.strategy().map_err(fail)?;
+                return Ok(PyString::new(py, &strategy.to_string()).into_any());
+            }
         };
         for exponents in &compiled.exponents {
             let made = exponents.on(&views).rule(rule.as_rule()).collect().map_err(fail)?;

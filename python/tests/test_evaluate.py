@@ -230,6 +230,22 @@ def test_errors_point_into_the_text():
         simulcast.evaluate("x", x=1, y=2)
 
 
+def test_a_strategy_shows_what_is_hoisted():
+    x, row = np.ones((2000, 500)), np.ones(500)
+    expression = simulcast.compile("x + exp(sin(row))")
+    assert [line for line in expression.strategy(x=x, row=row).splitlines() if line.startswith("#")] == [
+        "#1 hoisted  exp(sin(row))  float64 (500,)",
+        "#2 result   x + #1         float64 (2000, 500)",
+    ]
+    assert expression.strategy(x=x, row=x).startswith("#1 result   x + exp(sin(row))  float64 (2000, 500)\n    ")
+    column = expression.strategy(local_dict={"x": x, "row": np.ones(2000)}, rule="pdpd:0")
+    assert "exp(sin(row))  float64 (2000,)" in column
+    with pytest.raises(simulcast.BroadcastError):
+        expression.strategy(x=x, row=np.ones(3))
+    with pytest.raises(TypeError, match="no operand `y`"):
+        expression.strategy(x=x, row=row, y=1)
+
+
 def test_what_an_error_suggests_is_about_what_is_written():
     long, short = np.ones((3, 4)), np.ones(3)
     for text, operands in [

@@ -233,7 +233,7 @@ pub(crate) struct EvalArgs {
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Explain how the operands meet, and what is moved.
+    /// Explain how the operands meet, what is moved, and the passes over memory.
     #[arg(long)]
     pub(crate) explain: bool,
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use simulcast::{
-    AnyArray, AnyView, Builder, DType, Diagnostic, Expr, ExprKind, Program, ProgramError,
-    ProgramErrorKind, Promotion, Run, row_axis,
+    AnyArray, AnyView, Builder, DType, Diagnostic, Expr, ExprKind, Hoisting, Program, ProgramError,
+    ProgramErrorKind, ProgramStrategy, Promotion, Run, row_axis,
 };
 use simulcast_core::{OwnedRule, RuleKind, format_shape};
 use simulcast_explain::{SCHEMA, error_json, list_with_and};
@@ -68,9 +68,19 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
         run = run.threads(threads.get());
     }
     let shape = run.shape().map_err(fail)?;
+    // Without hoisting, a run may fit.
+    let (rows, result) = match args.output {
+        Some(_) => (1, 0),
+        None => (usize::MAX, bytes_of(program.dtype(), &shape)),
+    };
+    if run.memory(rows).map_err(fail)? > inputs.left.saturating_sub(result) {
+        run = run.hoisting(Hoisting::Never);
+    }
+    let strategy = run.strategy().map_err(fail)?;
     let plan = meeting::plan(&expr, rule.as_rule(), &known);
     if args.explain && !args.json {
-        output::print(&meeting::explain(plan.as_ref(), &program, &operands, &shape))?;
+        let text = meeting::explain(plan.as_ref(), &program, &operands, &shape, &strategy);
+        output::print(&text)?;
     } else {
         meeting::warn(plan.as_ref());
     }
@@ -88,7 +98,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
         }
     };
     let shapes: Vec<&[usize]> = operands.iter().map(AnyView::shape).collect();
-    report(args, &program, &shapes, &shape, made.as_ref(), &clock)
+    report(args, &program, &shapes, &shape, made.as_ref(), &strategy, &clock)
 }
 
 /// A rule that brings any two shapes together, as the operators of an expression need it.
@@ -319,6 +329,7 @@ fn report(
     shapes: &[&[usize]],
     shape: &[usize],
     made: Option<&AnyArray>,
+    strategy: &ProgramStrategy,
     clock: &Clock,
 ) -> Result<(), Failure> {
     let (dtype, view) = (program.dtype(), made.map(AnyArray::view));
@@ -334,7 +345,17 @@ fn report(
                 json!({ "name": operand.name, "dtype": operand.dtype.name(), "shape": shape })
             });
             answer["operands"] = about.collect();
-            answer["passes"] = program.stages().into();
+            answer["passes"] = strategy.stages.len().into();
+            let stages = strategy.stages.iter().map(|stage| {
+                json!({
+                    "expression": stage.expression,
+                    "hoisted": stage.is_hoisted,
+                    "dtype": stage.dtype.name(),
+                    "shape": stage.shape,
+                    "execution": stage.execution.as_ref().map(ToString::to_string),
+                })
+            });
+            answer["stages"] = stages.collect();
         }
         if let Some(file) = file {
             answer["file"] = file.into();

@@ -133,3 +133,37 @@ pub const REGISTER_ELEMENTS: std::ops::Range<usize> = 256..4096;
 
 /// Elements of a strided run of a program that are gathered, computed and scattered at a time. Not measured.
 pub const STRIDED_PIECE_ELEMENTS: usize = 256;
+
+/// # Hoisting
+///
+/// Picoseconds that a byte of a light element-wise step takes. Loop: a step of an element-wise stage. Case: `x + (r - s)`
+/// to `x + ((r - s) * s + r) * r`, (256, 1024) with rows, one thread, Zen 3, 2026-11-18: the first step of the row 78 ps an
+/// element of float32, four of them 41 each (10 a byte); float64 200, and 101 each (13 a byte).
+pub const HOIST_STEP_PS_PER_BYTE: u64 = 12;
+
+/// Picoseconds that a byte of a function takes, such as `exp`. Loop, machine and date as above. Case: `x + exp(r)`, (256, 1024)
+/// with a row: 200 ps an element of float32 (50 a byte), 660 of float64 (82 a byte); `sin` and `tanh` a third more, `**`
+/// eight times as much: the cheapest counts.
+pub const HOIST_FUNCTION_PS_PER_BYTE: u64 = 60;
+
+/// Picoseconds that it takes to write a byte of a hoisted value to fresh memory, and to read it back. Machine and date as above.
+/// Case: `x + exp(r)`, (4, 1000, 1000) with (1000, 1000) of float32: 1,209 us hoisted, 1,205 not, that is 190 a byte.
+pub const HOIST_PASS_PS_PER_BYTE: u64 = 200;
+
+/// Picoseconds that it takes to choose and set up a further stage and to allocate its result. Machine and date as above. Case:
+/// `x + exp(r)`, (64, 64) with a row of float32: 1.29 us hoisted, 1.52 not, of which `exp` is 0.98.
+pub const HOIST_STAGE_PS: u64 = 500_000;
+
+/// A sub-expression that takes less than so many light steps is not hoisted: one light step hides behind memory where arrays
+/// are large. Machine and date as above. Case: `x + (r - s)`, (4000, 4000) with rows of float32: 6.3 to 6.7 ms; with two steps 5.8 to 6.0.
+pub const HOIST_LEAST_STEPS: u64 = 2;
+
+/// Bytes that hoisted values may take however small the operands and the result are; otherwise no more than those take. It bounds
+/// memory, not time: in `sum(exp(a[:, None] + b) * c[:, None, None])` a hoisted value is larger than all that is given.
+pub const HOIST_MOST_BYTES: u64 = 64 << 20;
+
+/// Stages of more steps are left as they are: choosing takes time quadratic in the steps at worst, 10 ms for so many.
+pub const HOIST_STEPS_MAX: usize = 4096;
+
+/// The choices that a program keeps with their code; the oldest gives way to the next.
+pub const HOIST_CHOICES_KEPT: usize = 8;

@@ -13,9 +13,9 @@ pub use apply::Apply;
 pub use dyn_array::{AnyArray, AnyView, AnyViewMut};
 pub use gradient::{Laying, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
 pub use program::{
-    Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Input,
-    Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind, Ready, Run,
-    row_axis,
+    Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Hoisting,
+    Input, Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind,
+    ProgramStrategy, Ready, Run, StageStrategy, row_axis,
 };
 pub use simulcast_kernels::op::{Op, UnknownOp};
 pub use types::{

@@ -12,8 +12,8 @@ mod common;
 use common::indices;
 use proptest::prelude::*;
 use simulcast::{
-    AnyView, AnyViewMut, AxisPattern, Builder, DType, Fold, Kind, Level, Literal, Node, Op,
-    Program, ProgramErrorKind, Promotion, Type, row_axis, signature,
+    AnyView, AnyViewMut, AxisPattern, Builder, DType, Fold, Hoisting, Kind, Level, Literal, Node,
+    Op, Program, ProgramErrorKind, Promotion, Type, row_axis, signature,
 };
 
 /// Where random choices come from: a list that proptest shortens, then zeros.
@@ -653,6 +653,10 @@ fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], ex
     let run = program.on(views);
     assert_eq!((run.shape().unwrap(), program.dtype()), (expected.shape.clone(), expected.dtype));
     check(&Data::of(&run.collect().unwrap().view()), "collect");
+    for hoisting in [Hoisting::Always, Hoisting::Never] {
+        let made = run.hoisting(hoisting).collect().unwrap();
+        check(&Data::of(&made.view()), &format!("{hoisting:?}"));
+    }
     // Into an array with gaps, other orders, backwards; what lies between stays.
     let mut out = Stored::new(choices, expected.dtype, &expected.shape, false);
     let before = out.data.bytes().to_vec();
@@ -684,7 +688,8 @@ fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], ex
     let axis = row_axis(&expected.shape);
     if let Some(&rows) = expected.shape.get(axis) {
         let cut = choices.below(rows + 1);
-        let ready = run.ready().unwrap();
+        let hoisting = choices.of(&[Hoisting::WherePays, Hoisting::Always]);
+        let ready = run.hoisting(hoisting).ready().unwrap();
         for part in [0..cut, cut..rows] {
             let mut shape = expected.shape.clone();
             shape[axis] = part.len();

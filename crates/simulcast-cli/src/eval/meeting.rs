@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use simulcast::{AnyView, DType, Expr, ExprKind, Program};
+use simulcast::{AnyView, DType, Expr, ExprKind, Program, ProgramStrategy};
 use simulcast_core::{Names, Plan, Policy, Rule, format_shape, resolve};
 use simulcast_explain::{Subject, TextOptions, text};
 
@@ -44,6 +44,7 @@ pub(super) fn explain(
     program: &Program,
     operands: &[AnyView<'_>],
     shape: &[usize],
+    strategy: &ProgramStrategy,
 ) -> String {
     let mut out = String::new();
     if let Some(plan) = plan {
@@ -56,8 +57,13 @@ pub(super) fn explain(
         let bytes = simulcast_explain::human_bytes(bytes_of(dtype, shape));
         let _ = writeln!(out, "  {name:<8} {dtype} {}  {bytes}", format_shape(shape));
     }
-    let passes = program.stages();
+    let passes = strategy.stages.len();
     let word = if passes == 1 { "pass" } else { "passes" };
     let _ = writeln!(out, "  {word:<8} {passes} over memory");
+    if passes > 1 {
+        for line in strategy.to_string().lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
     out
 }

@@ -2,15 +2,15 @@
 //!
 //! ```
 //! use ndarray::array;
-//! use simulcast::{AnyView, DType, Expr, Promotion};
+//! use simulcast::{AnyView, DType, Program};
 //!
-//! let expr = Expr::parse("(x - mean) / std")?;
 //! let f32 = DType::F32;
-//! let program = expr.compile(&[("x", f32), ("mean", f32), ("std", f32)], Promotion::Numpy)?;
+//! let operands = [("x", f32), ("mean", f32), ("std", f32)];
+//! let program = Program::parse("(x - mean) / std", &operands)?;
 //! let (x, mean, std) = (array![[1_f32, 2.0], [3.0, 6.0]], array![2_f32, 4.0], array![[1_f32], [2.0]]);
 //! let y = program.run(&[(&x).into(), (&mean).into(), AnyView::from(&std)])?;
 //! assert_eq!(y.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), simulcast::ProgramError>(())
 //! ```
 //!
 //! ```text
@@ -37,8 +37,10 @@
 //! of some; a value without axes has no axis 0 to reduce. `clip` has the type of all its operands
 //! together, as NumPy's.
 //!
-//! A program is made once, for the types of its operands, and run on arrays of any shapes. It never
-//! writes an intermediate result to memory, but where a stage says so: see [`Program::stages`].
+//! A program is made once, for the types of its operands, and run on arrays of any shapes. It
+//! writes an intermediate result to memory only between two stages ([`Program::stages`]), and where a
+//! sub-expression is smaller than the result: that is computed first, at its own shape
+//! ([`Run::hoisting`]). [`Program::strategy`] shows both.
 
 mod build;
 mod front;
@@ -49,6 +51,7 @@ use std::ops::Range;
 use simulcast_core::{BroadcastError, Rule};
 
 use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
+use crate::by_name::types::Promotion;
 use crate::exec::inner_loop::{self, InnerLoop as _, Operands};
 pub use build::builder::Builder;
 use build::graph::Graph;
@@ -60,7 +63,9 @@ pub use front::expr::{Expr, ExprId, ExprKind, ExprNode};
 pub use front::parse_error::{ParseError, ParseErrorKind};
 use run::bind::Leaves;
 pub use run::chunked::{Ready, row_axis};
+use run::hoist::{Hoisted, Splits};
 use run::interpreter::Interpreter;
+pub use run::strategy::{ProgramStrategy, StageStrategy};
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 
@@ -81,6 +86,8 @@ pub struct Program {
     root: Node,
     stages: Vec<Stage>,
     level: Level,
+    /// Stages that were split by shapes which came before.
+    splits: Splits,
 }
 
 impl Program {
@@ -91,7 +98,30 @@ impl Program {
         level: Level,
     ) -> Result<Self, ProgramError> {
         let stages = stages(&graph, root, level)?;
-        Ok(Self { graph, operands, root, stages, level })
+        Ok(Self { graph, operands, root, stages, level, splits: Splits::default() })
+    }
+
+    /// The program of a text, for operands of these names and types, with NumPy's promotion:
+    /// [`Expr::parse`] and [`Expr::compile`] in one.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use simulcast::{AnyView, DType, Program};
+    ///
+    /// let f32 = DType::F32;
+    /// let program = Program::parse("(x - m) / s", &[("x", f32), ("m", f32), ("s", f32)])?;
+    /// let (x, m, s) = (array![[1_f32, 2.0], [3.0, 6.0]], array![2_f32, 4.0], array![[1_f32], [2.0]]);
+    /// let y = program.run(&[(&x).into(), (&m).into(), AnyView::from(&s)])?;
+    /// assert_eq!(y.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A text that is no expression, names that no operand has, and types that do not go together, with
+    /// their place in the text.
+    pub fn parse(text: &str, operands: &[(&str, DType)]) -> Result<Self, ProgramError> {
+        Expr::parse(text)?.compile(operands, Promotion::Numpy)
     }
 
     /// The same program for another instruction-set level.
@@ -116,7 +146,8 @@ impl Program {
     }
 
     /// How many passes over memory it takes: one, but where a reduction, a value with new axes, or
-    /// text has to be there before the rest can begin.
+    /// text has to be there before the rest can begin. What is [hoisted](Run::hoisting) depends on
+    /// shapes, and comes on top.
     #[must_use]
     pub fn stages(&self) -> usize {
         self.stages.len()
@@ -191,7 +222,13 @@ impl Program {
     /// The program with its operands, to be run under another rule, on fewer threads, or in parts.
     #[inline]
     pub const fn on<'r>(&'r self, operands: &'r [AnyView<'r>]) -> Run<'r> {
-        Run { program: self, operands, rule: Rule::Numpy, threads: None }
+        Run {
+            program: self,
+            operands,
+            rule: Rule::Numpy,
+            threads: None,
+            hoisting: Hoisting::WherePays,
+        }
     }
 }
 
@@ -203,6 +240,21 @@ pub struct Run<'r> {
     operands: &'r [AnyView<'r>],
     rule: Rule<'r>,
     threads: Option<usize>,
+    hoisting: Hoisting,
+}
+
+/// Which sub-expressions are hoisted: computed at their own shape before the stage that reads them,
+/// such as `exp(row)` in `x + exp(row)`. They take memory of their own size; the result has the same
+/// bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hoisting {
+    /// Those that save more time than a pass of their own takes.
+    #[default]
+    WherePays,
+    /// All that have fewer elements than a step that reads them, for tests.
+    Always,
+    /// None.
+    Never,
 }
 
 /// Where results go.
@@ -225,6 +277,12 @@ impl<'r> Run<'r> {
         self
     }
 
+    /// Which sub-expressions are computed at their own shape first: those that pay, unless said.
+    pub const fn hoisting(mut self, hoisting: Hoisting) -> Self {
+        self.hoisting = hoisting;
+        self
+    }
+
     /// The shape of the result.
     ///
     /// # Errors
@@ -232,7 +290,7 @@ impl<'r> Run<'r> {
     /// Where the operands do not broadcast.
     pub fn shape(&self) -> Result<Vec<usize>, ProgramError> {
         self.check()?;
-        Ok(run::bind::shapes(self)?.pop().unwrap_or_default())
+        Ok(run::bind::shapes(self)?.pop().map(|last| last.result).unwrap_or_default())
     }
 
     /// The result as a new array.
@@ -241,7 +299,7 @@ impl<'r> Run<'r> {
     ///
     /// Where the arrays are not those that the program was made for, or do not broadcast.
     pub fn collect(&self) -> Result<AnyArray, ProgramError> {
-        let made = self.last(&self.earlier()?, &mut Target::Fresh, None)?;
+        let made = self.whole(&mut Target::Fresh)?;
         // Never `None`: a fresh target gives an array.
         made.ok_or_else(|| self.program.unsupported("a result without a place"))
     }
@@ -253,7 +311,7 @@ impl<'r> Run<'r> {
     /// As [`Run::collect`], and where the result does not fit `out`.
     pub fn collect_into(&self, out: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
         self.check_out(out)?;
-        self.last(&self.earlier()?, &mut Target::Into(out), None).map(|_| ())
+        self.whole(&mut Target::Into(out)).map(|_| ())
     }
 
     fn check(&self) -> Result<(), ProgramError> {
@@ -275,15 +333,25 @@ impl<'r> Run<'r> {
         if dtype == out.dtype() { Ok(()) } else { Err(mistyped("out", dtype, out.dtype())) }
     }
 
-    /// Runs every stage but the last; what nobody reads any more is freed on the way.
+    /// Runs every stage.
+    #[inline]
+    fn whole(&self, target: &mut Target<'_, '_>) -> Result<Option<AnyArray>, ProgramError> {
+        let made = self.earlier()?;
+        let Some(stage) = self.program.stages.last() else { return Ok(None) };
+        let hoisted = Hoisted::new(self, stage, &made)?;
+        self.one_stage(stage, &made, hoisted.as_ref(), target, None)
+    }
+
+    /// Runs every stage but the last; a result that no later stage reads is freed on the way.
     #[inline]
     fn earlier(&self) -> Result<Vec<Option<AnyArray>>, ProgramError> {
         self.check()?;
         let mut made: Vec<Option<AnyArray>> = Vec::new();
         let earlier = self.program.stages.split_last().map_or(&[][..], |(_, earlier)| earlier);
         for stage in earlier {
-            let leaves = Leaves::new(self, stage, &made)?;
-            let array = self.one_stage(stage, &leaves, &mut Target::Fresh, None)?;
+            let hoisted = Hoisted::new(self, stage, &made)?;
+            let target = &mut Target::Fresh;
+            let array = self.one_stage(stage, &made, hoisted.as_ref(), target, None)?;
             made.push(array);
             for &spent in &stage.spent {
                 made[spent] = None;
@@ -292,20 +360,24 @@ impl<'r> Run<'r> {
         Ok(made)
     }
 
-    /// Runs the last stage, after the others.
+    /// Runs a stage, or some rows of its result, after what is hoisted from it.
     #[inline]
-    fn last(
+    fn one_stage(
         &self,
+        stage: &Stage,
         made: &[Option<AnyArray>],
+        hoisted: Option<&Hoisted>,
         target: &mut Target<'_, '_>,
         rows: Option<Range<usize>>,
     ) -> Result<Option<AnyArray>, ProgramError> {
-        let Some(stage) = self.program.stages.last() else { return Ok(None) };
-        let leaves = Leaves::new(self, stage, made)?;
-        self.one_stage(stage, &leaves, target, rows)
+        let (stage, values) = match hoisted {
+            Some(hoisted) => (&hoisted.split.rest, &hoisted.values[..]),
+            None => (stage, &[][..]),
+        };
+        self.on_leaves(stage, &Leaves::new(self, stage, made, values)?, target, rows)
     }
 
-    fn one_stage(
+    fn on_leaves(
         &self,
         stage: &Stage,
         leaves: &Leaves<'_>,

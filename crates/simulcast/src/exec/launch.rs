@@ -124,6 +124,21 @@ impl Shared<'_> {
     }
 }
 
+/// The strategy of a call on operands with these strides into a new row-major array, without running it.
+pub(crate) fn explain(
+    shape: &[usize],
+    strides: &[&[isize]],
+    level: Level,
+    facts: &Facts<'_>,
+    threads: Option<usize>,
+) -> Strategy {
+    // The pointers are not read.
+    let ins = [std::ptr::dangling(); MAX_OPERANDS];
+    let ins = ins.get(..strides.len()).unwrap_or(&ins);
+    let len = elements(shape).unwrap_or(0);
+    Source { shape, strides, ins, len, level }.explain(facts, threads)
+}
+
 impl<'s> Source<'s> {
     /// # Safety
     ///

@@ -4,5 +4,6 @@ pub(super) mod builder;
 pub(super) mod bytecode;
 pub(super) mod fuse;
 pub(super) mod graph;
+pub(super) mod hoist;
 pub(super) mod lower;
 pub(super) mod stages;

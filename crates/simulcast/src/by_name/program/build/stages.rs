@@ -12,6 +12,7 @@ use std::mem::replace;
 
 use crate::by_name::program::build::bytecode::{Code, Flat, LEAVES};
 use crate::by_name::program::build::graph::{AxisPattern, Graph, Kind, Node, Over, Value, View};
+use crate::by_name::program::build::hoist::Candidates;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
 use crate::by_name::program::front::parse_error::ParseErrorKind;
 use crate::by_name::types::Type;
@@ -25,6 +26,8 @@ pub(crate) enum Origin {
     Operand(usize),
     Stage(usize),
     Text(String),
+    /// A sub-expression of the same stage, which was [hoisted](crate::by_name::program::build::hoist).
+    Hoisted(usize),
 }
 
 /// An array that a stage reads, perhaps with other axes.
@@ -34,6 +37,8 @@ pub(crate) struct Leaf {
     pub(crate) origin: Origin,
     /// From the array outwards.
     pub(crate) views: Vec<Node>,
+    /// The type of the array's elements: the step's own, or a wider one where it was hoisted.
+    pub(crate) dtype: DType,
 }
 
 /// What a stage does.
@@ -52,8 +57,13 @@ pub(crate) struct Stage {
     pub(crate) node: Node,
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) work: Work,
-    /// The stages whose results nobody reads after this one.
+    /// Whether the result is rounded to the value's own type. A 16-bit float that is hoisted or
+    /// reduced stays in 32 bits.
+    pub(crate) narrow: bool,
+    /// The stages whose results no later stage reads.
     pub(crate) spent: Vec<usize>,
+    /// The sub-expressions that may be hoisted, where there are any worth it.
+    pub(crate) candidates: Option<Candidates>,
 }
 
 impl Stage {
@@ -90,6 +100,9 @@ pub(crate) fn stages(graph: &Graph, root: Node, level: Level) -> Result<Vec<Stag
         staging.cut(root)?;
     }
     let mut stages = staging.stages;
+    for stage in &mut stages {
+        stage.candidates = Candidates::new(graph, stage, level);
+    }
     let mut read = vec![false; stages.len()];
     for stage in stages.iter_mut().rev() {
         let last: Vec<usize> = stage.reads().filter(|&at| !replace(&mut read[at], true)).collect();
@@ -152,12 +165,12 @@ impl Staging<'_> {
             Kind::Operand(_) | Kind::Literal | Kind::Constant(_) | Kind::View(..) => {}
             Kind::Fold(of, over) => {
                 let (code, leaves) = self.code(of, false)?;
-                self.finish(node, leaves, Work::Fold(code, over));
+                self.finish(node, leaves, Work::Fold(code, over), false);
             }
             Kind::Apply(op, DType::String, _) => {
                 let args: Vec<Node> = step.kind.args().to_vec();
                 let leaves = args.iter().map(|&arg| self.leaf(arg)).collect();
-                self.finish(node, leaves, Work::Text(Some(op)));
+                self.finish(node, leaves, Work::Text(Some(op)), true);
             }
             Kind::Apply(..) | Kind::Cast(_) => {
                 let args: Vec<Node> = step.kind.args().to_vec();
@@ -206,17 +219,18 @@ impl Staging<'_> {
     fn cut(&mut self, node: Node) -> Result<(), ProgramError> {
         if self.graph.step(node).dtype() == DType::String {
             let leaves = vec![self.leaf(node)];
-            self.finish(node, leaves, Work::Text(None));
+            self.finish(node, leaves, Work::Text(None), true);
             return Ok(());
         }
         let (code, leaves) = self.code(node, true)?;
-        self.finish(node, leaves, Work::Map(code));
+        self.finish(node, leaves, Work::Map(code), true);
         Ok(())
     }
 
-    fn finish(&mut self, node: Node, leaves: Vec<Leaf>, work: Work) {
+    fn finish(&mut self, node: Node, leaves: Vec<Leaf>, work: Work, narrow: bool) {
         self.made[node.index()] = Some(self.stages.len());
-        self.stages.push(Stage { node, leaves, work, spent: Vec::new() });
+        let (spent, candidates) = (Vec::new(), None);
+        self.stages.push(Stage { node, leaves, work, narrow, spent, candidates });
     }
 
     /// A leaf, through its views to what it is a view of.
@@ -239,62 +253,82 @@ impl Staging<'_> {
             }
         };
         views.reverse();
-        Leaf { node, origin, views }
+        Leaf { node, origin, views, dtype: self.graph.step(node).dtype() }
     }
 
     /// The code that makes a step of leaves.
     fn code(&self, root: Node, narrow: bool) -> Result<(Code, Vec<Leaf>), ProgramError> {
-        let mut leaves = self.read_by(&[root]);
-        // What is needed between the leaves and the root, in order. A step that was cut off after
-        // the root was visited is none of these leaves, and is computed once more.
-        let mut inside: Vec<Node> = Vec::new();
-        let mut open = vec![root];
-        let mut seen = std::collections::HashSet::new();
-        while let Some(node) = open.pop() {
-            if seen.insert(node) {
-                inside.push(node);
-                if leaves.binary_search(&node).is_err() {
-                    open.extend(self.graph.step(node).kind.args());
-                }
+        let leaves = self.read_by(&[root]);
+        let leaves: Vec<(Node, DType)> =
+            leaves.into_iter().map(|leaf| (leaf, self.graph.step(leaf).dtype())).collect();
+        let (code, read) = code(self.graph, root, &leaves, narrow, self.level)?;
+        Ok((code, read.into_iter().map(|leaf| self.leaf(leaf)).collect()))
+    }
+}
+
+/// The code that makes a step of some leaves, sorted, whose elements have these types; and the
+/// leaves that it reads.
+///
+/// A step that became an array after the root was visited is none of the leaves: it is computed
+/// once more.
+pub(crate) fn code(
+    graph: &Graph,
+    root: Node,
+    leaves: &[(Node, DType)],
+    narrow: bool,
+    level: Level,
+) -> Result<(Code, Vec<Node>), ProgramError> {
+    let leaf = |node: Node| leaves.binary_search_by_key(&node, |leaf| leaf.0).ok();
+    // The steps between the leaves and the root, in order.
+    let mut inside: Vec<Node> = Vec::new();
+    let mut open = vec![root];
+    let mut seen = std::collections::HashSet::new();
+    while let Some(node) = open.pop() {
+        if seen.insert(node) {
+            inside.push(node);
+            if leaf(node).is_none() {
+                open.extend(graph.step(node).kind.args());
             }
         }
-        inside.sort_unstable();
-        // A leaf may be read by such an array alone.
-        leaves.retain(|leaf| seen.contains(leaf));
-        let place = |node: Node| inside.binary_search(&node).unwrap_or(0);
-        let mut steps = Vec::with_capacity(inside.len());
-        for &node in &inside {
-            let step = self.graph.step(node);
-            let flat = match (leaves.binary_search(&node), &step.kind) {
-                (Ok(leaf), _) => Flat::Leaf(leaf),
-                (_, Kind::Constant(Value::Plain(bytes))) => Flat::Constant(*bytes),
-                (_, Kind::Cast(of)) => Flat::Cast(place(*of)),
-                (_, Kind::Apply(op, dtype, args)) => {
-                    let mut own = [0; 3];
-                    for (own, &arg) in own.iter_mut().zip(args).take(op.arity()) {
-                        *own = place(arg);
-                    }
-                    Flat::Apply(*op, *dtype, own)
+    }
+    inside.sort_unstable();
+    let place = |node: Node| inside.binary_search(&node).unwrap_or(0);
+    let (mut steps, mut read, mut types) = (Vec::with_capacity(inside.len()), vec![], vec![]);
+    for &node in &inside {
+        let step = graph.step(node);
+        let mut dtype = step.dtype();
+        let flat = match (leaf(node), &step.kind) {
+            (Some(leaf), _) => {
+                dtype = leaves[leaf].1;
+                read.push(node);
+                types.push(dtype);
+                Flat::Leaf(read.len() - 1)
+            }
+            (_, Kind::Constant(Value::Plain(bytes))) => Flat::Constant(*bytes),
+            (_, Kind::Cast(of)) => Flat::Cast(place(*of)),
+            (_, Kind::Apply(op, dtype, args)) => {
+                let mut own = [0; 3];
+                for (own, &arg) in own.iter_mut().zip(args).take(op.arity()) {
+                    *own = place(arg);
                 }
-                _ => return Err(self.unsupported(node)),
-            };
-            steps.push((flat, step.dtype()));
-        }
-        let types: Vec<DType> = leaves.iter().map(|&leaf| self.graph.step(leaf).dtype()).collect();
-        let code = Code::new(&steps, &types, narrow, self.level);
-        let code = code.ok_or_else(|| self.unsupported(root))?;
-        Ok((code, leaves.into_iter().map(|leaf| self.leaf(leaf)).collect()))
-    }
-
-    fn unsupported(&self, node: Node) -> ProgramError {
-        let step = self.graph.step(node);
-        let what = match (&step.kind, &step.is) {
-            (Kind::Apply(op, dtype, _), _) => format!("{op} of {dtype}"),
-            (_, Type::Array(dtype)) => format!("this on {dtype}"),
-            (_, Type::Literal(literal)) => format!("{literal} here"),
+                Flat::Apply(*op, *dtype, own)
+            }
+            _ => return Err(unsupported(graph, node)),
         };
-        ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
+        steps.push((flat, dtype));
     }
+    let code = Code::new(&steps, &types, narrow, level);
+    Ok((code.ok_or_else(|| unsupported(graph, root))?, read))
+}
+
+fn unsupported(graph: &Graph, node: Node) -> ProgramError {
+    let step = graph.step(node);
+    let what = match (&step.kind, &step.is) {
+        (Kind::Apply(op, dtype, _), _) => format!("{op} of {dtype}"),
+        (_, Type::Array(dtype)) => format!("this on {dtype}"),
+        (_, Type::Literal(literal)) => format!("{literal} here"),
+    };
+    ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
 }
 
 /// The shape of a value seen otherwise, and its strides.

@@ -1,19 +1,22 @@
-//! Laying a stage: the shape of its value, and how each leaf strides along it.
+//! Binding a stage to arrays: the shape of its value, and the strides of each leaf along that shape.
 //!
-//! Under NumPy's rule the order of operations makes no difference to shapes, so that all leaves are
-//! brought together at once. Under any other rule, and to find out which operation is to blame, the
-//! steps are taken one by one.
+//! Under NumPy's rule the order of operations makes no difference to shapes, so all leaves are
+//! broadcast together at once. Under any other rule, and to find the operation at fault when shapes do
+//! not broadcast, shapes are inferred step by step.
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use simulcast_core::{BroadcastError, Names, Rule, resolve};
 
 use crate::by_name::dyn_array::{AnyArray, AnyView};
-use crate::by_name::program::build::bytecode::{Code, Flat};
+use crate::by_name::program::build::bytecode::{Code, Flat, LEAVES};
 use crate::by_name::program::build::graph::{Kind, Node};
+use crate::by_name::program::build::hoist::Split;
 use crate::by_name::program::build::stages::{Leaf, Origin, Stage, Work, axis_of, seen};
 use crate::by_name::program::front::error::{Argument, ProgramError, ProgramErrorKind};
+use crate::by_name::program::run::hoist;
 use crate::by_name::program::{Program, Run};
 use simulcast_kernels::dtype::DType;
 
@@ -46,6 +49,7 @@ impl<'a> Leaves<'a> {
         run: &Run<'a>,
         stage: &'a Stage,
         made: &'a [Option<AnyArray>],
+        hoisted: &'a [AnyArray],
     ) -> Result<Self, ProgramError> {
         let stands = |leaf: &Leaf| match leaf.origin {
             Origin::Operand(operand) => leaf.views.is_empty() && operand < run.operands.len(),
@@ -54,13 +58,14 @@ impl<'a> Leaves<'a> {
         if stage.leaves.iter().all(stands) {
             return Ok(Self::Operands(run.operands, &stage.leaves));
         }
-        Self::seen(run, stage, made)
+        Self::seen(run, stage, made, hoisted)
     }
 
     fn seen(
         run: &Run<'a>,
         stage: &'a Stage,
         made: &'a [Option<AnyArray>],
+        hoisted: &'a [AnyArray],
     ) -> Result<Self, ProgramError> {
         let program = run.program;
         let mut views = Vec::with_capacity(stage.leaves.len());
@@ -70,6 +75,7 @@ impl<'a> Leaves<'a> {
                 Origin::Stage(stage) => {
                     made.get(*stage).and_then(Option::as_ref).map(|array| Seen::Own(array.view()))
                 }
+                Origin::Hoisted(at) => hoisted.get(*at).map(|array| Seen::Own(array.view())),
                 Origin::Text(text) => {
                     // SAFETY: one text, borrowed from the program.
                     let one = unsafe {
@@ -107,6 +113,19 @@ impl<'a> Leaves<'a> {
         (0..self.len()).filter_map(|leaf| self.view(leaf)).map(AnyView::shape).collect()
     }
 
+    /// The shapes of all leaves, in the places given.
+    #[inline]
+    pub(crate) fn shapes_in<'s>(
+        &'s self,
+        places: &'s mut [&'s [usize]; LEAVES],
+    ) -> &'s [&'s [usize]] {
+        let count = self.len().min(LEAVES);
+        for (leaf, place) in places.iter_mut().enumerate().take(count) {
+            *place = self.view(leaf).map_or(&[], AnyView::shape);
+        }
+        &places[..count]
+    }
+
     pub(crate) fn strides(&self) -> Vec<&[isize]> {
         (0..self.len()).filter_map(|leaf| self.view(leaf)).map(AnyView::strides).collect()
     }
@@ -130,38 +149,86 @@ fn viewed<'a>(program: &Program, leaf: &Leaf, base: &Seen<'a>) -> Result<Seen<'a
     Ok(Seen::Own(unsafe { base.relaid(&shape, &strides) }))
 }
 
-/// The shape of every stage's result, that of the program last.
-pub(crate) fn shapes(run: &Run<'_>) -> Result<Vec<Vec<usize>>, ProgramError> {
-    let program = run.program;
-    let mut shapes: Vec<Vec<usize>> = Vec::new();
-    for stage in &program.stages {
-        let mut own = Vec::new();
-        for leaf in &stage.leaves {
-            let base = match &leaf.origin {
-                Origin::Operand(operand) => run.operands.get(*operand).map(|v| v.shape().to_vec()),
-                Origin::Stage(stage) => shapes.get(*stage).cloned(),
-                Origin::Text(_) => Some(Vec::new()),
-            };
-            let mut base = base.unwrap_or_default();
-            for &node in &leaf.views {
-                if let Kind::View(_, view) = &program.graph.step(node).kind {
-                    let strides = vec![0; base.len()];
-                    let span = program.graph.step(node).span.clone();
-                    (base, _) = seen(view, &base, &strides)
-                        .map_err(|kind| ProgramError::new(kind, span))?;
-                }
-            }
-            own.push(base);
+/// The shapes of a stage, and of the sub-expressions that are hoisted from it.
+pub(crate) struct StageShapes {
+    pub(crate) result: Vec<usize>,
+    pub(crate) hoisted: Vec<Vec<usize>>,
+    /// The stages of those and of the rest, where there are any.
+    pub(crate) split: Option<Arc<Split>>,
+}
+
+/// The shapes of every stage, that of the program's result last.
+pub(crate) fn shapes(run: &Run<'_>) -> Result<Vec<StageShapes>, ProgramError> {
+    let mut shapes: Vec<StageShapes> = Vec::new();
+    for stage in &run.program.stages {
+        let leaves = leaf_shapes(run, stage, &shapes, &[])?;
+        let own: Vec<&[usize]> = leaves.iter().map(Vec::as_slice).collect();
+        let result = stage_shape(run, stage, &own)?;
+        let split = hoist::chosen(run, stage, &own);
+        let mut hoisted: Vec<Vec<usize>> = Vec::new();
+        for stage in split.iter().flat_map(|split| &split.hoisted) {
+            let leaves = leaf_shapes(run, stage, &shapes, &hoisted)?;
+            let own: Vec<&[usize]> = leaves.iter().map(Vec::as_slice).collect();
+            hoisted.push(stage_shape(run, stage, &own)?);
         }
-        let own: Vec<&[usize]> = own.iter().map(Vec::as_slice).collect();
-        let mut shape = mapped(program, stage, run.rule, &own)?;
-        if let Work::Fold(_, over) = &stage.work {
-            let kept = reduced(program, stage.node, &shape, over.axes.as_deref())?;
-            shape = left(&shape, &kept, over.keepdims);
-        }
-        shapes.push(shape);
+        shapes.push(StageShapes { result, hoisted, split });
     }
     Ok(shapes)
+}
+
+/// The shapes of a stage's leaves.
+fn leaf_shapes(
+    run: &Run<'_>,
+    stage: &Stage,
+    stages: &[StageShapes],
+    hoisted: &[Vec<usize>],
+) -> Result<Vec<Vec<usize>>, ProgramError> {
+    let mut shapes = Vec::with_capacity(stage.leaves.len());
+    for leaf in &stage.leaves {
+        let base = match &leaf.origin {
+            Origin::Operand(operand) => run.operands.get(*operand).map(|v| v.shape().to_vec()),
+            Origin::Stage(stage) => stages.get(*stage).map(|shapes| shapes.result.clone()),
+            Origin::Text(_) => Some(Vec::new()),
+            Origin::Hoisted(at) => hoisted.get(*at).cloned(),
+        };
+        let base = base.unwrap_or_default();
+        let strides = vec![0; base.len()];
+        shapes.push(seen_through(run.program, leaf, base, strides)?.0);
+    }
+    Ok(shapes)
+}
+
+/// The shape and the strides of a leaf, from those of the array that it is a view of.
+pub(crate) fn seen_through(
+    program: &Program,
+    leaf: &Leaf,
+    mut shape: Vec<usize>,
+    mut strides: Vec<isize>,
+) -> Result<(Vec<usize>, Vec<isize>), ProgramError> {
+    for &node in &leaf.views {
+        if let Kind::View(_, view) = &program.graph.step(node).kind {
+            let span = program.graph.step(node).span.clone();
+            (shape, strides) =
+                seen(view, &shape, &strides).map_err(|kind| ProgramError::new(kind, span))?;
+        }
+    }
+    Ok((shape, strides))
+}
+
+/// The shape of a stage's result.
+fn stage_shape(
+    run: &Run<'_>,
+    stage: &Stage,
+    leaves: &[&[usize]],
+) -> Result<Vec<usize>, ProgramError> {
+    let shape = mapped(run.program, stage, run.rule, leaves)?;
+    match &stage.work {
+        Work::Fold(_, over) => {
+            let kept = reduced(run.program, stage.node, &shape, over.axes.as_deref())?;
+            Ok(left(&shape, &kept, over.keepdims))
+        }
+        _ => Ok(shape),
+    }
 }
 
 /// What a reduction leaves of a shape.
@@ -243,7 +310,8 @@ pub(crate) struct Stepwise<'p> {
     shapes: Vec<Vec<usize>>,
     /// For each step, and each of its arguments, where the argument's axes go; none for a constant.
     axes: Vec<Vec<Option<Axes>>>,
-    leaves: Vec<Option<usize>>,
+    /// For each step, the leaf that it is, and the type of the leaf's elements.
+    leaves: Vec<Option<(usize, DType)>>,
 }
 
 /// Code for a stage whose leaves are laid some other way than NumPy's, and their strides.
@@ -262,7 +330,10 @@ impl<'p> Stepwise<'p> {
         shapes: &[&[usize]],
     ) -> Result<Self, ProgramError> {
         let root = root(program, stage);
-        let leaf = |node: Node| stage.leaves.iter().position(|leaf| leaf.node == node);
+        let leaf = |node: Node| {
+            let at = stage.leaves.iter().position(|leaf| leaf.node == node)?;
+            Some((at, stage.leaves[at].dtype))
+        };
         let mut nodes = vec![];
         let mut open = vec![root];
         let mut seen = std::collections::HashSet::new();
@@ -275,11 +346,11 @@ impl<'p> Stepwise<'p> {
             }
         }
         nodes.sort_unstable();
-        let leaves: Vec<Option<usize>> = nodes.iter().map(|&node| leaf(node)).collect();
+        let leaves: Vec<Option<(usize, DType)>> = nodes.iter().map(|&node| leaf(node)).collect();
         let mut this = Self { program, nodes, shapes: Vec::new(), axes: Vec::new(), leaves };
         for at in 0..this.nodes.len() {
             let (shape, axes) = match this.leaves[at] {
-                Some(leaf) => {
+                Some((leaf, _)) => {
                     (shapes.get(leaf).map(|s| s.to_vec()).unwrap_or_default(), Vec::new())
                 }
                 None => this.step(this.nodes[at], rule)?,
@@ -292,6 +363,11 @@ impl<'p> Stepwise<'p> {
 
     fn place(&self, node: Node) -> usize {
         self.nodes.binary_search(&node).unwrap_or(0)
+    }
+
+    /// The shape of a step.
+    pub(crate) fn shape(&self, node: Node) -> &[usize] {
+        self.shapes.get(self.place(node)).map_or(&[], Vec::as_slice)
     }
 
     fn root_shape(&self) -> Vec<usize> {
@@ -416,8 +492,10 @@ impl<'p> Stepwise<'p> {
         let (mut flats, mut leaves, mut types) = (Vec::new(), Vec::new(), Vec::new());
         for (at, places) in &instances {
             let step = self.program.graph.step(self.nodes[*at]);
+            let mut dtype = step.dtype();
             let flat = match (self.leaves[*at], &step.kind) {
-                (Some(leaf), _) => {
+                (Some((leaf, own)), _) => {
+                    dtype = own;
                     let mut own = vec![0; shape.len()];
                     for (place, stride) in
                         places.iter().zip(strides.get(leaf).copied().unwrap_or(&[]))
@@ -427,7 +505,7 @@ impl<'p> Stepwise<'p> {
                         }
                     }
                     leaves.push((leaf, own));
-                    types.push(step.dtype());
+                    types.push(dtype);
                     Flat::Leaf(leaves.len() - 1)
                 }
                 (
@@ -444,9 +522,9 @@ impl<'p> Stepwise<'p> {
                 }
                 _ => return Err(self.program.unsupported("this under another rule than numpy's")),
             };
-            flats.push((flat, step.dtype()));
+            flats.push((flat, dtype));
         }
-        if leaves.len() > crate::by_name::program::build::bytecode::LEAVES {
+        if leaves.len() > LEAVES {
             let what = "so many operands under another rule than numpy's";
             return Err(self.program.unsupported(what));
         }

@@ -10,6 +10,7 @@ use crate::by_name::dyn_array::{AnyArray, AnyViewMut};
 use crate::by_name::program::build::stages::{Stage, Work};
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::run::bind;
+use crate::by_name::program::run::hoist::Hoisted;
 use crate::by_name::program::run::strings::copied;
 use crate::by_name::program::{Run, Target};
 
@@ -25,6 +26,8 @@ pub fn row_axis(shape: &[usize]) -> usize {
 pub struct Ready<'r> {
     run: Run<'r>,
     made: Vec<Option<AnyArray>>,
+    /// What is hoisted from the last stage.
+    hoisted: Option<Hoisted>,
     /// The result, where it cannot be computed in parts: text.
     whole: Option<AnyArray>,
 }
@@ -54,18 +57,19 @@ impl<'r> Run<'r> {
     /// As [`Run::collect`].
     pub fn ready(&self) -> Result<Ready<'r>, ProgramError> {
         let made = self.earlier()?;
-        let whole = match self.program.stages.last() {
-            Some(Stage { work: Work::Text(_), .. }) => {
-                self.last(&made, &mut Target::Fresh, None)?
+        let (hoisted, whole) = match self.program.stages.last() {
+            Some(stage @ Stage { work: Work::Text(_), .. }) => {
+                (None, self.one_stage(stage, &made, None, &mut Target::Fresh, None)?)
             }
-            _ => None,
+            Some(stage) => (Hoisted::new(self, stage, &made)?, None),
+            None => (None, None),
         };
-        Ok(Ready { run: *self, made, whole })
+        Ok(Ready { run: *self, made, hoisted, whole })
     }
 
     /// The most bytes that a run takes at once, beside its operands and its output: the results of
-    /// earlier stages, as long as they are needed, and what the last one takes for so many rows of
-    /// the result. The letters of text are not counted.
+    /// earlier stages, as long as they are needed, sub-expressions that are
+    /// [hoisted](Run::hoisting), and what the last stage takes for so many rows of the result. The letters of text are not counted.
     ///
     /// # Errors
     ///
@@ -75,8 +79,14 @@ impl<'r> Run<'r> {
         let (mut held, mut most) = (0_u64, 0_u64);
         let mut kept: Vec<u64> = Vec::new();
         let stages = &self.program.stages;
-        for (at, (stage, mut shape)) in stages.iter().zip(bind::shapes(self)?).enumerate() {
-            let last = at + 1 == stages.len();
+        for (at, (stage, shapes)) in stages.iter().zip(bind::shapes(self)?).enumerate() {
+            let hoisted = shapes.split.iter().flat_map(|split| &split.hoisted);
+            let hoisted = hoisted.zip(&shapes.hoisted).map(|(stage, shape)| match &stage.work {
+                Work::Map(code) | Work::Fold(code, _) => bytes(code.dtype.size(), shape),
+                Work::Text(_) => 0,
+            });
+            let hoisted = hoisted.fold(0, u64::saturating_add);
+            let (mut shape, last) = (shapes.result, at + 1 == stages.len());
             let axis = row_axis(&shape);
             if let (true, false, Some(size)) =
                 (last, matches!(stage.work, Work::Text(_)), shape.get_mut(axis))
@@ -91,7 +101,7 @@ impl<'r> Run<'r> {
                 Work::Map(_) if last => 0,
                 _ => result,
             };
-            most = most.max(held.saturating_add(own));
+            most = most.max(held.saturating_add(own).saturating_add(hoisted));
             held = held.saturating_add(result);
             kept.push(result);
             for &spent in &stage.spent {
@@ -127,7 +137,12 @@ impl Ready<'_> {
             (Some(whole), Some(stage)) => {
                 copied(whole, out, Some(rows)).map_err(|error| run.refused(stage, error))
             }
-            _ => run.last(&self.made, &mut Target::Into(out), Some(rows)).map(|_| ()),
+            (_, Some(stage)) => {
+                let (hoisted, target) = (self.hoisted.as_ref(), &mut Target::Into(out));
+                run.one_stage(stage, &self.made, hoisted, target, Some(rows)).map(|_| ())
+            }
+            // Never: a program has a stage.
+            (_, None) => Ok(()),
         }
     }
 }

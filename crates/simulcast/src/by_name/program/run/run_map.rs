@@ -41,7 +41,7 @@ pub(crate) fn map(
             _ => exec.together::<LEAVES>(leaves, target),
         };
     }
-    let (code, mut laid, ins) = one_by_one(run, stage, leaves, true)?;
+    let (code, mut laid, ins) = one_by_one(run, stage, leaves, stage.narrow)?;
     let exec = Exec { run, stage, code: &code, rows };
     exec.sized(&mut laid, ins, target)
 }
