@@ -14,7 +14,13 @@ use simulcast_files::{Limits, Store};
 fn simulcast(args: &[&str]) -> Output {
     // Files are named as on the command line of the examples.
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulcast-files/tests/data");
-    Command::new(env!("CARGO_BIN_EXE_simulcast")).current_dir(data).args(args).output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_simulcast"));
+    command.current_dir(data).args(args);
+    // What is explained names the level, which is that of the machine.
+    if args.contains(&"--explain") {
+        command.env("SIMULCAST_LEVEL", "baseline");
+    }
+    command.output().unwrap()
 }
 
 /// The whole transcript of a call.
@@ -49,7 +55,7 @@ fn folder(name: &str) -> PathBuf {
 // [E_BROADCAST_ANY_FUNC_2270]
 #[test]
 fn results_are_shown() {
-    let calls: [&[&str]; 17] = [
+    let calls: [&[&str]; 18] = [
         &["eval", "a * b + 1", "a=(2,3)", "b=[10, 20, 30]"],
         &["eval", "(x - m) / s", "x=[[1, 2], [3, 6]]", "m=[2, 4]", "s=[[1], [2]]"],
         &["eval", "x / 2", "x=version1.npy"],
@@ -64,6 +70,7 @@ fn results_are_shown() {
         &["eval", "x[:, None] * x", "x=arange(4, dtype=int8)"],
         &["eval", "sum((x[:, None] - y) ** 2, axis=-1)", "x=(2,3)", "y=(4,3)", "--explain"],
         &["eval", "a * b", "a=(2,1)", "b=(3,)", "--explain"],
+        &["eval", "sum(x - exp(sin(r)))", "x=(30,3000)", "r=(3000,)", "--explain"],
         &["eval", "x", "x=linspace(0, 1, 40)"],
         &["eval", "a * b + 1", "a=(2,3)", "b=2.5", "--json", "--explain"],
         &["eval", "x + y", "x=(2,3,4)", "y=(3,)", "--rule", "pdpd:1", "--json"],
@@ -108,6 +115,24 @@ fn files_share_the_memory() {
     assert!(said.contains("c.npy: an array of 2000 bytes is over the limit of 1000"), "{said}");
     assert_eq!((refused.status.code(), out.exists()), (Some(2), false));
     assert!(sum("6000").status.success());
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+/// What is hoisted counts as memory, and is left where that is short.
+#[test]
+fn hoisting_takes_memory_where_there_is_some() {
+    let stages = |bytes: &str| {
+        let args = ["eval", "sum(x + exp(r))", "x=(50,2000)", "r=(2000,)", "--max-bytes", bytes];
+        let output = simulcast(&[&args[..], &["--explain", "--json"]].concat());
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let hoisted = |stage: &Value| stage["hoisted"].as_bool().unwrap();
+        let stages: Vec<bool> = answer["stages"].as_array().unwrap().iter().map(hoisted).collect();
+        (stages, answer["values"].clone())
+    };
+    // Operands of 816,000 bytes, a hoisted row of 16,000, and a result with the room that it is made in.
+    let (ample, short) = (stages("840000"), stages("820000"));
+    assert_eq!((ample.0, short.0), (vec![true, false], vec![false]));
+    assert_eq!(ample.1, short.1);
 }
 
 /// More elements than can be counted: a shape, and no memory for it.

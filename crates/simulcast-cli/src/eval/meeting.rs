@@ -60,10 +60,8 @@ pub(super) fn explain(
     let passes = strategy.stages.len();
     let word = if passes == 1 { "pass" } else { "passes" };
     let _ = writeln!(out, "  {word:<8} {passes} over memory");
-    if passes > 1 {
-        for line in strategy.to_string().lines() {
-            let _ = writeln!(out, "    {line}");
-        }
+    for line in strategy.to_string().lines() {
+        let _ = writeln!(out, "    {line}");
     }
     out
 }

@@ -108,7 +108,7 @@ pub(crate) fn chosen(run: &Run<'_>, stage: &Stage, shapes: &[&[usize]]) -> Optio
     let elements = if run.rule == Rule::Numpy {
         let axes = Axes::new(shapes)?;
         // Where all leaves have the same axes, so have all steps.
-        if axes.runs().len() <= 1 || !pays(axes.len) {
+        if axes.is_common(shapes.len()) || !pays(axes.len) {
             return None;
         }
         candidates.steps().map(|(_, leaves)| axes.elements(leaves)).collect::<Vec<_>>()
@@ -196,6 +196,11 @@ impl Axes {
 
     fn runs(&self) -> &[(u32, usize)] {
         &self.runs[..self.count]
+    }
+
+    /// Whether so many leaves all have more than one element along every axis.
+    fn is_common(&self, leaves: usize) -> bool {
+        self.runs().iter().all(|run| run.0.count_ones() as usize == leaves)
     }
 
     /// The elements of a step that depends on some leaves.
