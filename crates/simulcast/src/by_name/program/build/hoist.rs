@@ -241,7 +241,7 @@ fn cost(kind: &Kind, dtype: DType, level: Level) -> u64 {
     let (slow, compute) = match *kind {
         Kind::Apply(op, compute, _) => {
             let wide = widened(compute);
-            (ops::kernels(op, wide, level).is_some_and(|loops| loops.slow), wide)
+            (ops::kernels(op, wide, level).is_some_and(|kernels| kernels.compute_bound), wide)
         }
         _ => (false, dtype),
     };
