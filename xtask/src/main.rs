@@ -10,6 +10,7 @@ mod check;
 mod codes;
 mod conformance;
 mod coverage;
+mod operations;
 mod oracle;
 mod pictures;
 mod prove;
@@ -31,6 +32,7 @@ cargo xtask COMMAND
   msrv              build with the oldest Rust that Cargo.toml promises
   codes             make docs/codes.md anew
   pictures          make the pictures of the documentation anew
+  operations        make Python's names and stubs of operations and their reference page anew, from the table
   prove             replay every proof (needs Why3 and provers; installed if XTASK_STRICT=1)
   prove --oracle    hold the core to the program that is extracted from the proofs (--quick: a part)
   trace             make spec/traceability.md anew
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         ["msrv"] => msrv(),
         ["codes"] => codes::write(),
         ["pictures"] => pictures::write(),
+        ["operations"] => operations::write(),
         ["prove", rest @ ..] => prove::run(rest),
         ["trace"] => trace::write(),
         ["conformance", ..] => conformance::run(&args[1..]),
@@ -109,6 +112,7 @@ fn bench(options: &[&str]) -> Result<(), String> {
 fn test() -> Result<(), String> {
     Step::new("each requirement leads to code, tests and proofs").check(trace::check)?;
     Step::new("decisions of the core have one condition").check(check::single_conditions)?;
+    Step::new("what the table of operations generates").check(operations::check)?;
     Step::new("tests").run(cargo(["test", "--workspace", "--features", "simulcast-core/serde"]))?;
     Step::new("the page of all codes").check(codes::check)?;
     Step::new("pictures of the documentation").check(pictures::check)?;

@@ -6,6 +6,7 @@
 //! moves        packing and non-temporal copies at a level
 //! pack         gathering a tile of strided elements, and its transposition
 //! math         elementary functions with stated error bounds
+//! op           the table of operations: names, element types, results, derivatives
 //! ops          one loop for each operation and element type           (feature `ops`)
 //! register_vm  chains of float operations in vector registers         (feature `ops`)
 //! reduce       loops of reductions along rows and across them         (feature `ops`)
@@ -28,7 +29,6 @@ pub mod cpu;
 pub mod dtype;
 pub mod math;
 pub mod moves;
-#[cfg(feature = "ops")]
 pub mod op;
 #[cfg(feature = "ops")]
 pub mod ops;
@@ -47,5 +47,4 @@ pub mod tuning;
 pub use addend::Addend;
 pub use cpu::level::Level;
 pub use dtype::{DType, Element};
-#[cfg(feature = "ops")]
 pub use op::Op;

@@ -6,6 +6,7 @@
 //!
 //! assert_eq!("maximum".parse(), Ok(Op::Maximum));
 //! assert_eq!((Op::Where.name(), Op::Where.arity()), ("where", 3));
+//! assert_eq!(Op::from_onnx("Mul"), Some(Op::Multiply));
 //! ```
 //!
 //! | case | value |
@@ -13,189 +14,114 @@
 //! | integers that overflow | wrap, also the negation and the absolute value of the smallest |
 //! | integers divided by 0, and their remainder | 0 |
 //! | integers to a negative power | the quotient rounded towards 0: 0, but for 1 and -1; 0 to a negative power is 0 |
-//! | shifts by the width or more | 0, or -1 for a negative number shifted right; a negative amount counts as such |
+//! | shifts by the width or more | 0, or -1 for a negative number shifted right; so for a negative amount |
 //! | `maximum`, `minimum` with NaN | NaN |
 //! | `remainder`, `floor_divide` | the sign of the divisor, as in Python |
 //! | `fmod`, `trunc_divide` | the sign of the dividend, as in C |
-//! | `round` | halves go to the even neighbour |
+//! | `round` | ties go to the even neighbour |
 //! | `sign` | of NaN, NaN; of -0.0, 0.0, as NumPy |
 //! | strings | `concat`, `equal`, `not_equal` and `where` alone |
+//!
+//! Every list of operations is generated from [the table](mod@table): this enum, names in expressions, types, the functions
+//! of `simulcast::ops`, gradients, Python's functions and their stubs, ONNX's operators, the reference page.
+
+pub mod domain;
+mod table;
 
 use std::fmt;
 use std::str::FromStr;
 
+use domain::{BOOL, COMPLEX, Domain, FLOATS, Gives, INTEGERS, NUMBERS, REAL, REFUSES_BOOL, STRING};
+
+/// An operation's row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The name: NumPy's, where NumPy has the operation.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// The names of the operands.
+    pub operands: &'static [&'static str],
+    /// The element types that it takes, and what it gives.
+    pub domain: Domain,
+    /// NumPy's and the array API standard's other names.
+    pub also: &'static [&'static str],
+    /// Further names, in expressions alone.
+    pub text: &'static [&'static str],
+    /// The ONNX operators that compute just this.
+    pub onnx: &'static [&'static str],
+    /// The formula of the gradient of each operand; none where there is no derivative.
+    pub slopes: &'static [&'static str],
+}
+
 macro_rules! ops {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal / $arity:literal,)*) => {
+    (
+        { $grad:ident }
+        $(
+            $doc:literal
+            $variant:ident = $name:literal $function:ident($($operand:ident),+) on [$types:expr] -> $gives:ident,
+                typed $typed:tt, also [$($also:literal),*], text [$($text:literal),*], onnx [$($onnx:literal),*],
+                slope [$($slope:expr),*];
+        )*
+    ) => {
         /// An element-wise operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
         pub enum Op {
-            $($(#[$doc])* $variant,)*
+            $(#[doc = $doc] $variant,)*
         }
 
         impl Op {
             /// Every operation.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// Its name: NumPy's, where NumPy has it.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),* }
-            }
-
-            /// How many operands it takes.
-            #[must_use]
-            pub const fn arity(self) -> usize {
-                match self { $(Self::$variant => $arity),* }
-            }
         }
+
+        /// The rows, in the order of [`Op::ALL`].
+        static ROWS: [Row; Op::ALL.len()] = [
+            $(Row {
+                name: $name,
+                doc: $doc,
+                operands: &[$(stringify!($operand)),+],
+                domain: Domain::new($types, Gives::$gives),
+                also: &[$($also),*],
+                text: &[$($text),*],
+                onnx: &[$($onnx),*],
+                slopes: &[$(stringify!($slope)),*],
+            },)*
+        ];
     };
 }
 
-ops! {
-    /// `-a`
-    Negative = "negative" / 1,
-    /// `|a|`, of a complex number a float
-    Absolute = "absolute" / 1,
-    /// -1, 0 or 1; of a complex number `a / |a|`
-    Sign = "sign" / 1,
-    /// The square root
-    Sqrt = "sqrt" / 1,
-    /// The cube root
-    Cbrt = "cbrt" / 1,
-    /// `a * a`
-    Square = "square" / 1,
-    /// `1 / a`
-    Reciprocal = "reciprocal" / 1,
-    /// e to the power of `a`
-    Exp = "exp" / 1,
-    /// 2 to the power of `a`
-    Exp2 = "exp2" / 1,
-    /// `exp(a) - 1`, accurate near 0
-    Expm1 = "expm1" / 1,
-    /// The natural logarithm
-    Log = "log" / 1,
-    /// The logarithm to base 2
-    Log2 = "log2" / 1,
-    /// The logarithm to base 10
-    Log10 = "log10" / 1,
-    /// `log(1 + a)`, accurate near 0
-    Log1p = "log1p" / 1,
-    /// The sine
-    Sin = "sin" / 1,
-    /// The cosine
-    Cos = "cos" / 1,
-    /// The tangent
-    Tan = "tan" / 1,
-    /// The inverse of the sine
-    Arcsin = "arcsin" / 1,
-    /// The inverse of the cosine
-    Arccos = "arccos" / 1,
-    /// The inverse of the tangent
-    Arctan = "arctan" / 1,
-    /// The hyperbolic sine
-    Sinh = "sinh" / 1,
-    /// The hyperbolic cosine
-    Cosh = "cosh" / 1,
-    /// The hyperbolic tangent
-    Tanh = "tanh" / 1,
-    /// The inverse of the hyperbolic sine
-    Arcsinh = "arcsinh" / 1,
-    /// The inverse of the hyperbolic cosine
-    Arccosh = "arccosh" / 1,
-    /// The inverse of the hyperbolic tangent
-    Arctanh = "arctanh" / 1,
-    /// The error function
-    Erf = "erf" / 1,
-    /// `1 / (1 + exp(-a))`
-    Sigmoid = "sigmoid" / 1,
-    /// `a` where it is positive, else 0; NaN stays
-    Relu = "relu" / 1,
-    /// The largest integer that is not above
-    Floor = "floor" / 1,
-    /// The smallest integer that is not below
-    Ceil = "ceil" / 1,
-    /// The nearest integer, halves to the even one
-    Round = "round" / 1,
-    /// The integer part
-    Trunc = "trunc" / 1,
-    /// Whether it is 0
-    LogicalNot = "logical_not" / 1,
-    /// Every bit turned over
-    BitwiseNot = "bitwise_not" / 1,
-    /// Whether it is not a number
-    Isnan = "isnan" / 1,
-    /// Whether it is infinite
-    Isinf = "isinf" / 1,
-    /// Whether it is neither
-    Isfinite = "isfinite" / 1,
-    /// The complex conjugate
-    Conjugate = "conjugate" / 1,
-    /// The real part
-    Real = "real" / 1,
-    /// The imaginary part
-    Imag = "imag" / 1,
+crate::every_op!(ops);
 
-    /// `a + b`; of booleans, or
-    Add = "add" / 2,
-    /// `a - b`
-    Subtract = "subtract" / 2,
-    /// `a * b`; of booleans, and
-    Multiply = "multiply" / 2,
-    /// `a / b`, a float for integers too
-    Divide = "divide" / 2,
-    /// `a / b` rounded down
-    FloorDivide = "floor_divide" / 2,
-    /// `a / b` rounded towards 0, of integers
-    TruncDivide = "trunc_divide" / 2,
-    /// What is left, with the sign of `b`
-    Remainder = "remainder" / 2,
-    /// What is left, with the sign of `a`
-    Fmod = "fmod" / 2,
-    /// `a` to the power of `b`
-    Power = "power" / 2,
-    /// The angle of the point (b, a)
-    Arctan2 = "arctan2" / 2,
-    /// The length of (a, b)
-    Hypot = "hypot" / 2,
-    /// The larger one, or NaN
-    Maximum = "maximum" / 2,
-    /// The smaller one, or NaN
-    Minimum = "minimum" / 2,
-    /// Whether both are other than 0
-    LogicalAnd = "logical_and" / 2,
-    /// Whether one is other than 0
-    LogicalOr = "logical_or" / 2,
-    /// Whether just one is other than 0
-    LogicalXor = "logical_xor" / 2,
-    /// Bits of both
-    BitwiseAnd = "bitwise_and" / 2,
-    /// Bits of either
-    BitwiseOr = "bitwise_or" / 2,
-    /// Bits of just one
-    BitwiseXor = "bitwise_xor" / 2,
-    /// `a` times 2 to the power of `b`
-    LeftShift = "left_shift" / 2,
-    /// `a` divided by 2 to the power of `b`, rounded down
-    RightShift = "right_shift" / 2,
-    /// `a == b`
-    Equal = "equal" / 2,
-    /// `a != b`
-    NotEqual = "not_equal" / 2,
-    /// `a < b`
-    Less = "less" / 2,
-    /// `a <= b`
-    LessEqual = "less_equal" / 2,
-    /// `a > b`
-    Greater = "greater" / 2,
-    /// `a >= b`
-    GreaterEqual = "greater_equal" / 2,
-    /// One text after the other
-    Concat = "concat" / 2,
+impl Op {
+    /// Its row of the table.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub const fn row(self) -> &'static Row {
+        // A row for each variant, in their order.
+        &ROWS[self as usize]
+    }
 
-    /// `b` where `a` is true, else `c`
-    Where = "where" / 3,
-    /// `a * b + c`, rounded once where the machine can
-    MultiplyAdd = "multiply_add" / 3,
+    /// Its name: NumPy's, where NumPy has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// How many operands it takes.
+    #[must_use]
+    #[inline]
+    pub const fn arity(self) -> usize {
+        self.row().operands.len()
+    }
+
+    /// The operation that an ONNX operator is, where it is just one.
+    #[must_use]
+    pub fn from_onnx(operator: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|op| op.row().onnx.contains(&operator))
+    }
 }
 
 impl fmt::Display for Op {
@@ -222,5 +148,57 @@ impl FromStr for Op {
     fn from_str(name: &str) -> Result<Self, UnknownOp> {
         let named = Self::ALL.iter().find(|op| op.name() == name);
         named.copied().ok_or_else(|| UnknownOp(name.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_means_one_operation() {
+        let mut seen = HashSet::new();
+        for op in Op::ALL {
+            let row = op.row();
+            for name in row.also.iter().chain(row.text).chain([&row.name]) {
+                assert!(seen.insert(*name), "{op}: another operation is called `{name}` too");
+            }
+        }
+        let onnx: Vec<_> = Op::ALL.iter().flat_map(|op| op.row().onnx).collect();
+        assert_eq!(onnx.iter().collect::<HashSet<_>>().len(), onnx.len(), "{onnx:?}");
+    }
+
+    #[test]
+    fn rows_are_complete() {
+        for op in Op::ALL {
+            let row = op.row();
+            assert_eq!(row.name.parse(), Ok(*op));
+            assert!(row.doc.ends_with('.'), "{op}: its documentation is one sentence");
+            let slopes = row.slopes.len();
+            assert!(slopes == 0 || slopes == op.arity(), "{op}: a slope for each operand");
+        }
+    }
+
+    /// The loops of `float16` and `bfloat16` are those of `float32`, and strings have none.
+    #[cfg(feature = "ops")]
+    #[test]
+    fn every_operation_has_loops_for_the_types_of_its_row() {
+        use crate::{DType, Level, ops::kernels};
+
+        let mut missing = Vec::new();
+        for &op in Op::ALL {
+            for &dtype in DType::ALL {
+                let loops = !matches!(dtype, DType::F16 | DType::Bf16 | DType::String);
+                if loops
+                    && op.row().domain.has(dtype)
+                    && kernels(op, dtype, Level::BASELINE).is_none()
+                {
+                    missing.push(format!("{op} of {dtype}"));
+                }
+            }
+        }
+        assert!(missing.is_empty(), "no loop in ops/ for {}", missing.join(", "));
     }
 }

@@ -128,30 +128,9 @@ pub const fn swapped(op: Op) -> Option<Op> {
     }
 }
 
-/// The type of the result: `bool` for predicates and comparisons, the type of the parts for the parts of a complex number and
-/// its absolute value, and otherwise `dtype`.
+/// The type of the result of an operation on operands of `dtype`.
 pub const fn result_of(op: Op, dtype: DType) -> DType {
-    match (op, dtype) {
-        (
-            Op::LogicalNot
-            | Op::LogicalAnd
-            | Op::LogicalOr
-            | Op::LogicalXor
-            | Op::Isnan
-            | Op::Isinf
-            | Op::Isfinite
-            | Op::Equal
-            | Op::NotEqual
-            | Op::Less
-            | Op::LessEqual
-            | Op::Greater
-            | Op::GreaterEqual,
-            _,
-        ) => DType::Bool,
-        (Op::Absolute | Op::Real | Op::Imag, DType::C64) => DType::F32,
-        (Op::Absolute | Op::Real | Op::Imag, DType::C128) => DType::F64,
-        _ => dtype,
-    }
+    op.row().domain.result(dtype)
 }
 
 /// How an operation is made into loops.

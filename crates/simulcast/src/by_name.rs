@@ -1,15 +1,16 @@
 //! Operations by name, arrays whose element type is known when they run, and programs: the feature `program`.
 
 mod apply;
-pub mod compose;
+mod composite;
 mod dyn_array;
-pub mod dynamic;
+mod formula;
 pub mod gradient;
 pub mod ops;
 pub mod program;
 mod types;
 
 pub use apply::Apply;
+pub use composite::{compose, dynamic};
 pub use dyn_array::{AnyArray, AnyView, AnyViewMut};
 pub use gradient::{Laying, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
 pub use program::{

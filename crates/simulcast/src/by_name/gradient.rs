@@ -31,11 +31,12 @@ use ndarray::{ArrayD, IxDyn};
 use simulcast_core::{BroadcastError, Names, Plan, Rule, Source, resolve};
 
 use crate::by_name::apply::{LETTERS, lay};
-use crate::by_name::compose::Steps;
 use crate::by_name::dyn_array::{AnyArray, AnyView};
+use crate::by_name::formula::{Formula, Term, choose};
 use crate::by_name::program::{Builder, Fold, Node, ProgramError, ProgramErrorKind};
 use crate::by_name::types::{Promotion, TypeError};
 use simulcast_kernels::dtype::DType;
+use simulcast_kernels::every_op;
 use simulcast_kernels::op::Op;
 
 /// The gradient of each operand, under NumPy's rule; see [the module's page](self).
@@ -105,9 +106,7 @@ pub fn vjp_by<'r>(
     let mut build = Builder::new(Promotion::Numpy);
     let args = named(&mut build, operands);
     build.apply(op, &args)?;
-    pulled(laying.into(), op.name(), operands, grad, |build, args, grad, at| {
-        derivative(build, op, args, grad, at)
-    })
+    pulled(laying.into(), op.name(), operands, grad, |args, grad, at| slope(op, args, grad, at))
 }
 
 /// The gradients of `x` and of the slope of [`dynamic::prelu`](crate::by_name::dynamic::prelu).
@@ -121,11 +120,12 @@ pub fn vjp_prelu(
     grad: &AnyView<'_>,
 ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
     let operands = [x.clone(), slope.clone()];
-    pulled(Rule::Unidirectional.into(), "prelu", &operands, grad, |build, args, grad, at| {
+    pulled(Rule::Unidirectional.into(), "prelu", &operands, grad, |args, grad, at| {
         let (x, slope) = (args[0], args[1]);
-        let (negative, zero) = (build.by(Op::Less, x, 0.0)?, build.number(0.0));
-        let sloped = build.two(Op::Multiply, grad, if at == 0 { slope } else { x })?;
-        build.choose(negative, sloped, if at == 0 { grad } else { zero }).map(Local::Of)
+        Slope::Of(match at {
+            0 => choose(x.less(0.0), grad * slope, grad),
+            _ => choose(x.less(0.0), grad * x, 0.0),
+        })
     })
 }
 
@@ -157,34 +157,33 @@ pub fn vjp_clip_by<'r>(
     grad: &AnyView<'_>,
 ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
     let operands: Vec<AnyView<'_>> = [Some(x), lo, hi].into_iter().flatten().cloned().collect();
-    let mut made = pulled(laying.into(), "clip", &operands, grad, |build, args, grad, at| {
+    let mut made = pulled(laying.into(), "clip", &operands, grad, |args, grad, at| {
         let x = args[0];
         let low = lo.and(args.get(1).copied());
         let high = hi.and(args.last().copied());
-        let zero = build.number(0.0);
-        // Each comparison is the other way round, so that NaN passes the gradient to x.
-        let under = low.map(|low| build.two(Op::Less, x, low)).transpose()?;
-        let over = high.map(|high| build.two(Op::Greater, x, high)).transpose()?;
-        let crossed = match (low, high) {
-            (Some(low), Some(high)) => Some(build.two(Op::Greater, low, high)?),
-            _ => None,
-        };
         let is_low = lo.is_some() && at == 1;
-        let mut of = if at == 0 || is_low { grad } else { zero };
-        if is_low {
-            of = under.map_or(Ok(zero), |under| build.choose(under, of, zero))?;
-        } else if at == 0 {
-            for outside in [under, over].into_iter().flatten() {
-                of = build.choose(outside, zero, of)?;
-            }
-        } else if let Some(over) = over {
-            of = build.choose(over, grad, of)?;
-        }
+        // Each comparison is strict and of this direction, so that NaN passes the gradient to x.
+        let under = low.map(|low| x.less(low));
+        let over = high.map(|high| x.greater(high));
+        let crossed = low.zip(high).map(|(low, high)| low.greater(high));
+        let mut slope = match (at, under, over) {
+            (0, ..) => [under, over]
+                .into_iter()
+                .flatten()
+                .fold(grad, |slope, outside| choose(outside, 0.0, slope)),
+            (_, Some(under), _) if is_low => choose(under, grad, 0.0),
+            (_, _, Some(over)) => choose(over, grad, 0.0),
+            // Never: a bound that has a gradient is there.
+            _ => return Slope::Nothing,
+        };
         if let Some(crossed) = crossed {
-            let rest = if at == 0 || is_low { zero } else { grad };
-            of = build.choose(crossed, rest, of)?;
+            // `hi` is the result.
+            slope = match at == 0 || is_low {
+                true => choose(crossed, 0.0, slope),
+                false => choose(crossed, grad, slope),
+            };
         }
-        Ok(Local::Of(of))
+        Slope::Of(slope)
     })?;
     if lo.is_none() {
         made.insert(1, None);
@@ -195,15 +194,21 @@ pub fn vjp_clip_by<'r>(
     Ok(made)
 }
 
-/// A derivative times the gradient.
-enum Local {
-    Of(Node),
+/// A derivative times the gradient of the result.
+enum Slope<'b> {
+    Of(Term<'b>),
     /// 0, whatever the gradient is.
     Zero,
     /// The operand decides and is not computed with: it has no gradient.
     Decides,
     /// There is no derivative.
     Nothing,
+}
+
+impl<'b> From<Term<'b>> for Slope<'b> {
+    fn from(term: Term<'b>) -> Self {
+        Self::Of(term)
+    }
 }
 
 /// The operands as values of a program.
@@ -217,13 +222,13 @@ fn widened(build: &mut Builder, node: Node, dtype: DType) -> Result<Node, TypeEr
     if matches!(dtype, DType::F16 | DType::Bf16) { build.cast(node, DType::F32) } else { Ok(node) }
 }
 
-/// The gradient of each operand: what `local` makes of operands and gradient, summed back.
+/// The gradient of each operand: the slope by it, summed over the axes along which it was repeated.
 fn pulled(
     laying: Laying<'_>,
     name: &'static str,
     operands: &[AnyView<'_>],
     grad: &AnyView<'_>,
-    mut local: impl FnMut(&mut Builder, &[Node], Node, usize) -> Result<Local, TypeError>,
+    slope: impl for<'b> Fn(&[Term<'b>], Term<'b>, usize) -> Slope<'b>,
 ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
     let none = || {
         let dtypes = operands.iter().map(AnyView::dtype).collect();
@@ -257,18 +262,21 @@ fn pulled(
         }
         let gradient = build.operand("gradient", grad.dtype());
         let gradient = widened(&mut build, gradient, grad.dtype())?;
-        let own = match local(&mut build, &args, gradient, at)? {
-            Local::Of(node) => node,
-            Local::Zero => {
+        let formula = Formula::new(&mut build);
+        let terms: Vec<Term<'_>> = args.iter().map(|&arg| formula.term(arg)).collect();
+        let node = match slope(&terms, formula.term(gradient), at) {
+            Slope::Of(term) => term.node,
+            Slope::Zero => {
                 gradients.push(Some(zeros(operand.dtype(), operand.shape()).ok_or_else(none)?));
                 continue;
             }
-            Local::Decides => {
+            Slope::Decides => {
                 gradients.push(None);
                 continue;
             }
-            Local::Nothing => return Err(none()),
+            Slope::Nothing => return Err(none()),
         };
+        let own = formula.finish(node)?;
         let place = arrays.iter().position(|&n| n == at);
         let axes = match place {
             Some(place) => plan.sum_axes(place).unwrap_or_default(),
@@ -289,222 +297,41 @@ fn pulled(
     Ok(gradients)
 }
 
-/// The derivative of an operation by its operand `at`, times `grad`.
-fn derivative(
-    build: &mut Builder,
-    op: Op,
-    args: &[Node],
-    grad: Node,
-    at: usize,
-) -> Result<Local, TypeError> {
-    match *args {
-        [a] => of_one(build, op, a, grad),
-        [a, b] => of_two(build, op, [a, b], grad, at),
-        [a, b, c] => of_three(build, op, [a, b, c], grad, at),
-        _ => Ok(Local::Nothing),
-    }
+/// Writes the slopes of the table of operations.
+macro_rules! slopes {
+    (
+        { $grad:ident }
+        $(
+            $doc:literal
+            $variant:ident = $name:literal $function:ident($($operand:ident),+) on $types:tt -> $gives:ident,
+                typed $typed:tt, also $also:tt, text $text:tt, onnx $onnx:tt, slope [$($slope:expr),*];
+        )*
+    ) => {
+        /// The derivative of an operation by its operand `at`, times the gradient of the result.
+        #[allow(unused_variables, reason = "not every slope reads every operand")]
+        fn slope<'b>(op: Op, args: &[Term<'b>], $grad: Term<'b>, at: usize) -> Slope<'b> {
+            const ZERO: Slope<'static> = Slope::Zero;
+            const DECIDES: Slope<'static> = Slope::Decides;
+            match op {
+                $(Op::$variant => {
+                    const {
+                        let slopes: &[&str] = &[$(stringify!($slope)),*];
+                        let operands: &[&str] = &[$(stringify!($operand)),+];
+                        let complete = slopes.is_empty() || slopes.len() == operands.len();
+                        assert!(complete, concat!($name, " has a slope for each operand, or none"));
+                    }
+                    let &[$($operand),+] = args else { return Slope::Nothing };
+                    let by_operand: &[&dyn Fn() -> Slope<'b>] = &[$(&|| ($slope).into()),*];
+                    by_operand.get(at).map_or(Slope::Nothing, |slope| slope())
+                })*
+                // Never: there is a row for each.
+                _ => Slope::Nothing,
+            }
+        }
+    };
 }
 
-fn of_one(build: &mut Builder, op: Op, a: Node, grad: Node) -> Result<Local, TypeError> {
-    use Op::{Add, Divide, Multiply, Negative, Subtract};
-    // What the gradient is divided by, or else multiplied by.
-    let below = match op {
-        Op::Sqrt => {
-            let root = build.one(Op::Sqrt, a)?;
-            Some(build.by(Multiply, root, 2.0)?)
-        }
-        Op::Cbrt => {
-            let root = build.one(Op::Cbrt, a)?;
-            let square = build.one(Op::Square, root)?;
-            Some(build.by(Multiply, square, 3.0)?)
-        }
-        Op::Reciprocal => {
-            let square = build.one(Op::Square, a)?;
-            Some(build.one(Negative, square)?)
-        }
-        Op::Log => Some(a),
-        Op::Log2 => Some(build.by(Multiply, a, LN_2)?),
-        Op::Log10 => Some(build.by(Multiply, a, LN_10)?),
-        Op::Log1p => Some(build.by(Add, a, 1.0)?),
-        // (1 - a) (1 + a) has no cancellation near 1.
-        Op::Arcsin | Op::Arccos | Op::Arctanh => {
-            let (less, more) = (build.of(Subtract, 1.0, a)?, build.by(Add, a, 1.0)?);
-            let product = build.two(Multiply, less, more)?;
-            Some(match op {
-                Op::Arctanh => product,
-                Op::Arcsin => build.one(Op::Sqrt, product)?,
-                _ => {
-                    let root = build.one(Op::Sqrt, product)?;
-                    build.one(Negative, root)?
-                }
-            })
-        }
-        Op::Arctan => {
-            let square = build.one(Op::Square, a)?;
-            Some(build.by(Add, square, 1.0)?)
-        }
-        // 1 - tanh^2 would cancel where the result is near 1.
-        Op::Tanh => {
-            let cosh = build.one(Op::Cosh, a)?;
-            Some(build.one(Op::Square, cosh)?)
-        }
-        Op::Arcsinh => Some(build.by(Op::Hypot, a, 1.0)?),
-        Op::Arccosh => {
-            let (less, more) = (build.by(Subtract, a, 1.0)?, build.by(Add, a, 1.0)?);
-            let (less, more) = (build.one(Op::Sqrt, less)?, build.one(Op::Sqrt, more)?);
-            Some(build.two(Multiply, less, more)?)
-        }
-        _ => None,
-    };
-    if let Some(below) = below {
-        return build.two(Divide, grad, below).map(Local::Of);
-    }
-    let by = match op {
-        Negative => return build.one(Negative, grad).map(Local::Of),
-        Op::Conjugate | Op::Real => return Ok(Local::Of(grad)),
-        Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Imag => {
-            return Ok(Local::Zero);
-        }
-        Op::Relu => {
-            let (off, zero) = (build.by(Op::LessEqual, a, 0.0)?, build.number(0.0));
-            return build.choose(off, zero, grad).map(Local::Of);
-        }
-        Op::Absolute => build.one(Op::Sign, a)?,
-        Op::Square => build.by(Multiply, a, 2.0)?,
-        Op::Exp | Op::Expm1 => build.one(Op::Exp, a)?,
-        Op::Exp2 => {
-            let power = build.one(Op::Exp2, a)?;
-            build.by(Multiply, power, LN_2)?
-        }
-        Op::Sin => build.one(Op::Cos, a)?,
-        Op::Cos => {
-            let sin = build.one(Op::Sin, a)?;
-            build.one(Negative, sin)?
-        }
-        Op::Tan => {
-            let tan = build.one(Op::Tan, a)?;
-            let square = build.one(Op::Square, tan)?;
-            build.by(Add, square, 1.0)?
-        }
-        Op::Sinh => build.one(Op::Cosh, a)?,
-        Op::Cosh => build.one(Op::Sinh, a)?,
-        Op::Erf => {
-            let square = build.one(Op::Square, a)?;
-            let square = build.one(Negative, square)?;
-            let bell = build.one(Op::Exp, square)?;
-            build.by(Multiply, bell, FRAC_2_SQRT_PI)?
-        }
-        // s(a) s(-a), where 1 - s(a) would cancel.
-        Op::Sigmoid => {
-            let other = build.one(Negative, a)?;
-            let (up, down) = (build.one(Op::Sigmoid, a)?, build.one(Op::Sigmoid, other)?);
-            build.two(Multiply, up, down)?
-        }
-        _ => return Ok(Local::Nothing),
-    };
-    build.two(Multiply, grad, by).map(Local::Of)
-}
-
-fn of_two(
-    build: &mut Builder,
-    op: Op,
-    [a, b]: [Node; 2],
-    grad: Node,
-    at: usize,
-) -> Result<Local, TypeError> {
-    use Op::{Divide, Multiply, Negative, Subtract};
-    let (own, other) = if at == 0 { (a, b) } else { (b, a) };
-    let node = match (op, at) {
-        (Op::Add, _) | (Subtract | Op::Remainder | Op::Fmod, 0) => grad,
-        (Subtract, _) => build.one(Negative, grad)?,
-        (Multiply, _) => build.two(Multiply, grad, other)?,
-        (Divide, 0) => build.two(Divide, grad, b)?,
-        (Divide, _) => {
-            let quotient = build.two(Divide, a, b)?;
-            let by = build.two(Divide, quotient, b)?;
-            let by = build.one(Negative, by)?;
-            build.two(Multiply, grad, by)?
-        }
-        // b a^(b - 1), and 0 for b = 0, where a may be 0 too.
-        (Op::Power, 0) => {
-            let less = build.by(Subtract, b, 1.0)?;
-            let power = build.two(Op::Power, a, less)?;
-            let slope = build.two(Multiply, b, power)?;
-            let (constant, zero) = (build.by(Op::Equal, b, 0.0)?, build.number(0.0));
-            let slope = build.choose(constant, zero, slope)?;
-            build.two(Multiply, grad, slope)?
-        }
-        // a^b log(a), and 0 for a = 0, unless the power is infinite.
-        (Op::Power, _) => {
-            let power = build.two(Op::Power, a, b)?;
-            let log = build.one(Op::Log, a)?;
-            let slope = build.two(Multiply, power, log)?;
-            let (none, up) = (build.by(Op::Equal, a, 0.0)?, build.by(Op::GreaterEqual, b, 0.0)?);
-            let (flat, zero) = (build.two(Op::LogicalAnd, none, up)?, build.number(0.0));
-            let slope = build.choose(flat, zero, slope)?;
-            build.two(Multiply, grad, slope)?
-        }
-        // NaN is neither beaten nor equal: both get the gradient.
-        (Op::Maximum | Op::Minimum, _) => {
-            let beaten = if op == Op::Maximum { Op::Less } else { Op::Greater };
-            let (beaten, even) = (build.two(beaten, own, other)?, build.two(Op::Equal, a, b)?);
-            let (half, zero) = (build.by(Multiply, grad, 0.5)?, build.number(0.0));
-            let rest = build.choose(even, half, grad)?;
-            build.choose(beaten, zero, rest)?
-        }
-        (Op::Remainder, _) => {
-            let times = build.two(Op::FloorDivide, a, b)?;
-            let times = build.one(Negative, times)?;
-            build.two(Multiply, grad, times)?
-        }
-        // The whole number of times, rather than a quotient that was rounded up to one.
-        (Op::Fmod, _) => {
-            let left = build.two(Op::Fmod, a, b)?;
-            let whole = build.two(Subtract, left, a)?;
-            let times = build.two(Divide, whole, b)?;
-            let times = build.one(Op::Round, times)?;
-            build.two(Multiply, grad, times)?
-        }
-        (Op::FloorDivide, _) => return Ok(Local::Zero),
-        (Op::Hypot, _) => {
-            let length = build.two(Op::Hypot, a, b)?;
-            let slope = build.two(Divide, own, length)?;
-            build.two(Multiply, grad, slope)?
-        }
-        // Divided twice by the length, whose square may overflow.
-        (Op::Arctan2, _) => {
-            let length = build.two(Op::Hypot, a, b)?;
-            let slope = build.two(Divide, other, length)?;
-            let slope = build.two(Divide, slope, length)?;
-            let slope = if at == 0 { slope } else { build.one(Negative, slope)? };
-            build.two(Multiply, grad, slope)?
-        }
-        _ => return Ok(Local::Nothing),
-    };
-    Ok(Local::Of(node))
-}
-
-fn of_three(
-    build: &mut Builder,
-    op: Op,
-    [a, b, _]: [Node; 3],
-    grad: Node,
-    at: usize,
-) -> Result<Local, TypeError> {
-    let node = match (op, at) {
-        (Op::Where, 0) => return Ok(Local::Decides),
-        (Op::Where, _) => {
-            let zero = build.number(0.0);
-            let (taken, left) = if at == 1 { (grad, zero) } else { (zero, grad) };
-            build.choose(a, taken, left)?
-        }
-        (Op::MultiplyAdd, 0) => build.two(Op::Multiply, grad, b)?,
-        (Op::MultiplyAdd, 1) => build.two(Op::Multiply, grad, a)?,
-        (Op::MultiplyAdd, _) => grad,
-        _ => return Ok(Local::Nothing),
-    };
-    Ok(Local::Of(node))
-}
+every_op!(slopes);
 
 macro_rules! floats {
     ($($variant:ident)*) => {

@@ -27,7 +27,6 @@
 //! | `bfloat16` | as NumPy with `ml_dtypes`: with `float16`, `int16` it is `float32`; with a float literal too |
 
 mod cast;
-mod domain;
 mod error;
 mod literal;
 #[cfg(test)]
@@ -39,7 +38,6 @@ pub use error::{TypeError, TypeErrorKind};
 pub use literal::{Literal, literal_as, literal_operand};
 
 use cast::{BY_SIZE, Family};
-use domain::Domain;
 use simulcast_kernels::dtype::{DType, Kind};
 use simulcast_kernels::op::Op;
 
@@ -104,7 +102,7 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
     if args.len() != op.arity() {
         return Err(error(TypeErrorKind::Arity { expected: op.arity() }));
     }
-    let domain = Domain::of(op);
+    let domain = op.row().domain;
     let operands = match (op, args) {
         (Op::Where, [condition, operands @ ..]) => {
             if let Type::Array(dtype) = *condition {
@@ -120,7 +118,7 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
     let dtype = match promotion {
         Promotion::Strict => {
             let dtype = strict(operands).map_err(error)?;
-            let refused = domain.refuses_bool && dtype == DType::Bool;
+            let refused = domain.refuses_bool() && dtype == DType::Bool;
             if refused || !domain.has(dtype) {
                 return Err(error(TypeErrorKind::Undefined));
             }
@@ -129,8 +127,8 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
         // Moved, not computed: NumPy asks `result_type`, not the list of loops.
         Promotion::Numpy if op == Op::Where => common(operands).map_err(error)?,
         Promotion::Numpy => {
-            let asked: Vec<DType> = stand_ins(operands, domain.compares, DType::F16).collect();
-            if domain.refuses_bool && asked.iter().all(|&dtype| dtype == DType::Bool) {
+            let asked: Vec<DType> = stand_ins(operands, domain.compares(), DType::F16).collect();
+            if domain.refuses_bool() && asked.iter().all(|&dtype| dtype == DType::Bool) {
                 return Err(error(TypeErrorKind::Undefined));
             }
             let holds = |dtype: &DType| {
@@ -138,7 +136,7 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
             };
             let whole = asked.iter().all(|&dtype| is_whole(dtype));
             match (BY_SIZE.iter().copied().find(holds), asked.as_slice()) {
-                (Some(DType::F64), &[first, second]) if whole && domain.compares => {
+                (Some(DType::F64), &[first, second]) if whole && domain.compares() => {
                     return Ok(mixed(first, second));
                 }
                 (Some(_), _) if whole && op == Op::Divide => DType::F64,

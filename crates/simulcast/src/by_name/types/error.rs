@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::{Literal, Type};
-use crate::by_name::types::domain::Domain;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 
@@ -57,10 +56,7 @@ impl TypeError {
 
     /// The kinds of types that the operation takes, in words: `integers`, `floats`.
     pub fn allowed(&self) -> impl Iterator<Item = &'static str> {
-        self.op.into_iter().flat_map(|op| {
-            let domain = Domain::of(op);
-            domain.words()
-        })
+        self.op.into_iter().flat_map(|op| op.row().domain.words())
     }
 }
 

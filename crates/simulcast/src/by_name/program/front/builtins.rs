@@ -20,44 +20,7 @@ pub(in crate::by_name::program) enum Function {
     Transpose,
 }
 
-/// Other names for operations: the array API standard's, Python's, ONNX's.
-const ALIASES: [(&str, Op); 34] = [
-    ("abs", Op::Absolute),
-    ("neg", Op::Negative),
-    ("sgn", Op::Sign),
-    ("recip", Op::Reciprocal),
-    ("asin", Op::Arcsin),
-    ("acos", Op::Arccos),
-    ("atan", Op::Arctan),
-    ("asinh", Op::Arcsinh),
-    ("acosh", Op::Arccosh),
-    ("atanh", Op::Arctanh),
-    ("atan2", Op::Arctan2),
-    ("ln", Op::Log),
-    ("rint", Op::Round),
-    ("fix", Op::Trunc),
-    ("invert", Op::BitwiseNot),
-    ("bitwise_invert", Op::BitwiseNot),
-    ("conj", Op::Conjugate),
-    ("expit", Op::Sigmoid),
-    ("sub", Op::Subtract),
-    ("mul", Op::Multiply),
-    ("div", Op::Divide),
-    ("true_divide", Op::Divide),
-    ("mod", Op::Remainder),
-    ("pow", Op::Power),
-    ("bitwise_left_shift", Op::LeftShift),
-    ("bitwise_right_shift", Op::RightShift),
-    ("eq", Op::Equal),
-    ("ne", Op::NotEqual),
-    ("lt", Op::Less),
-    ("le", Op::LessEqual),
-    ("gt", Op::Greater),
-    ("ge", Op::GreaterEqual),
-    ("select", Op::Where),
-    ("fma", Op::MultiplyAdd),
-];
-
+/// Functions that are not operations; the names of operations stand in their table.
 const OTHERS: [(&str, Function); 12] = [
     ("sum", Function::Reduce(Fold::Sum)),
     ("mean", Function::Reduce(Fold::Mean)),
@@ -75,15 +38,15 @@ const OTHERS: [(&str, Function); 12] = [
 
 impl Function {
     pub(in crate::by_name::program) fn named(name: &str) -> Option<Self> {
-        let op = || ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, op)| *op);
+        let op = || Op::ALL.iter().copied().find(|&op| names_of(op).any(|own| own == name));
         let other = || OTHERS.iter().find(|(own, _)| *own == name).map(|(_, function)| *function);
         let dtype = || name.parse().ok().map(Self::Cast);
-        name.parse().ok().or_else(op).map(Self::Op).or_else(other).or_else(dtype)
+        op().map(Self::Op).or_else(other).or_else(dtype)
     }
 
     /// Every name of a function.
     fn names() -> impl Iterator<Item = &'static str> {
-        let ops = Op::ALL.iter().map(|op| op.name()).chain(ALIASES.iter().map(|(name, _)| *name));
+        let ops = Op::ALL.iter().copied().flat_map(names_of);
         let dtypes = DType::ALL.iter().map(|dtype| dtype.name());
         ops.chain(OTHERS.iter().map(|(name, _)| *name)).chain(dtypes)
     }
@@ -92,6 +55,12 @@ impl Function {
     pub(in crate::by_name::program) fn near(name: &str) -> Option<&'static str> {
         of_python(name).or_else(|| nearest(name, Self::names()))
     }
+}
+
+/// Every name of an operation in expressions.
+fn names_of(op: Op) -> impl Iterator<Item = &'static str> {
+    let row = op.row();
+    [row.name].into_iter().chain(row.also.iter().chain(row.text).copied())
 }
 
 /// What NumPy takes Python's own types for. Elsewhere they mean others: ONNX's float has 32 bits.

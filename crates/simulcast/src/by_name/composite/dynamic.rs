@@ -18,7 +18,7 @@ use simulcast_core::Rule;
 
 use crate::by_name::apply::Apply as _;
 use crate::by_name::apply::lay;
-use crate::by_name::compose::{self, evaluate};
+use crate::by_name::composite::compose::{self, evaluate};
 use crate::by_name::dyn_array::{AnyArray, AnyView};
 use crate::by_name::program::ProgramError;
 use crate::by_name::types::Promotion;
