@@ -95,8 +95,7 @@ macro_rules! functions {
         @function $variant:ident ($($arg:ident),+) $doc:literal $name:literal $function:ident
         $signature:literal
     ) => {
-        #[doc = $doc]
-        #[doc = example!($variant)]
+        #[doc = concat!($doc, example!($variant))]
         #[pyfunction]
         #[pyo3(
             name = $name,

@@ -5,17 +5,22 @@ import math
 import ml_dtypes
 import numpy as np
 
+import simulcast
+
 DTYPES = [np.dtype(name) for name in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()]
 DTYPES.insert(10, np.dtype(ml_dtypes.bfloat16))
 
-UNARY = """negative absolute sign sqrt cbrt square reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos
-arctan sinh cosh tanh arcsinh arccosh arctanh floor ceil trunc round logical_not bitwise_not isnan isinf isfinite conjugate
-real imag""".split()
-BINARY = """add subtract multiply divide floor_divide remainder fmod power arctan2 hypot maximum minimum logical_and logical_or
-logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift equal not_equal less less_equal greater
-greater_equal""".split()
-OWN = ["erf", "sigmoid", "relu", "trunc_divide", "where", "multiply_add"]
-"""Those that NumPy lacks, or takes other arguments for."""
+
+
+def functions(operands):
+    """Our operations of so many operands."""
+    signature = "(" + ", ".join("abc"[:operands]) + ", /, out=None"
+    own = [name for name in simulcast.__all__ if getattr(getattr(simulcast, name), "__name__", None) == name]
+    return [name for name in own if (getattr(simulcast, name).__text_signature__ or "").startswith(signature)]
+
+
+UNARY, BINARY = ([name for name in functions(operands) if hasattr(np, name)] for operands in (1, 2))
+"""Those that NumPy has too."""
 
 ROUNDED = set(
     """cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh power

@@ -109,14 +109,14 @@ fn page() -> String {
     let mut page = String::from(
         "# Operations\n\n\
          Generated from the table of operations (`crates/simulcast-kernels/src/op/table.rs`) by `cargo xtask operations`.\n\n\
-         Each is a function in expressions and in Python, and under its own name in Rust's `simulcast::ops`, where one element \
-         type serves all operands; `Op::apply` takes arrays of any types. Operands of types that an operation does not take \
-         are cast to the smallest type that it takes and that holds them, as in NumPy 2. `concat` is `+` of text in \
+         Each is a function in expressions and in Python, most are one of Rust's `simulcast::ops`, where one element type \
+         serves all\noperands, and `Op::apply` takes arrays of any types. Operands of a type that an operation does not \
+         take are cast to the smallest\ntype that it takes and that holds them, as in NumPy 2. `concat` is `+` of text in \
          expressions, and `add` in Python.\n\n\
-         *Gradient*: for each operand, the derivative times `grad`, the gradient of the result, before it is summed over the \
-         axes along which the operand was repeated. `choose(condition, a, b)` is `a` where the condition is true, else `b`; a \
-         method is the operation of that name. `ZERO` is 0 whatever `grad` is, `DECIDES` an operand that is not computed with \
-         and has no gradient; a dash means that there is no derivative.\n",
+         The gradient is, for each operand, the derivative times `grad`, the gradient of the result, before it is summed \
+         over the axes\nalong which the operand was repeated. `choose(condition, a, b)` is `a` where the condition is \
+         true, else `b`; a method is the\noperation of that name. `ZERO` is 0 whatever `grad` is; `DECIDES` is an operand \
+         that is not computed with and has no gradient;\na dash says that there is no derivative.\n",
     );
     for (arity, title) in [(1, "One operand"), (2, "Two operands"), (3, "Three operands")] {
         page += &format!(

@@ -173,6 +173,11 @@ macro_rules! every_op {
                 typed [try_sigmoid: Float -> T], also [], text ["expit"], onnx ["Sigmoid"],
                 slope [grad * (a.sigmoid() * (-a).sigmoid())];
 
+            "`a / (1 + |a|)`."
+            Softsign = "softsign" softsign(a) on [FLOATS] -> Same,
+                typed [try_softsign: Float -> T], also [], text [], onnx ["Softsign"],
+                slope [grad / (a.absolute() + 1.0).square()];
+
             "`a` where it is positive, else 0; NaN stays."
             Relu = "relu" relu(a) on [REAL] -> Same,
                 typed [try_relu: Real -> T], also [], text [], onnx ["Relu"],

@@ -124,6 +124,7 @@ bodies! {
     tiled Arctanh(a) -> T { a.atanh::<FMA>() }
     tiled Erf(a) -> T { a.erf::<FMA>() }
     tiled Sigmoid(a) -> T { a.sigmoid::<FMA>() }
+    light Softsign(a) -> T { a / (T::ONE + a.magnitude()) }
     light Relu(a) -> T { if a <= T::ZERO { T::ZERO } else { a } }
     light Floor(a) -> T { a.floor() }
     light Ceil(a) -> T { a.ceil() }

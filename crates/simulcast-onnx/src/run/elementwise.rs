@@ -19,14 +19,10 @@ const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
 /// The steps of an operator, and how many inputs it takes.
 pub(super) fn find(op: &str) -> Option<(Steps, RangeInclusive<usize>)> {
-    if simple(op).is_some() {
-        return Some((apply, 1..=1));
-    }
-    if binary(op).is_some() {
-        return Some((apply, 2..=2));
+    if let Some(op) = Op::from_onnx(op) {
+        return Some((apply, op.arity()..=op.arity()));
     }
     Some(match op {
-        "Where" => (apply, 3..=3),
         "Div" => (divide, 2..=2),
         "Mod" => (modulo, 2..=2),
         "Pow" => (power, 2..=2),
@@ -38,65 +34,8 @@ pub(super) fn find(op: &str) -> Option<(Steps, RangeInclusive<usize>)> {
         "Clip" => (clip, 1..=3),
         "IsInf" => (is_inf, 1..=1),
         "Shrink" => (shrink, 1..=1),
-        "Softplus" | "Softsign" | "Mish" | "HardSwish" | "Gelu" | "Elu" | "Selu" | "Celu"
-        | "LeakyRelu" | "ThresholdedRelu" | "HardSigmoid" | "Swish" => (activation, 1..=1),
-        _ => return None,
-    })
-}
-
-/// Operators of one operand that are one operation.
-fn simple(op: &str) -> Option<Op> {
-    Some(match op {
-        "Abs" => Op::Absolute,
-        "Acos" => Op::Arccos,
-        "Acosh" => Op::Arccosh,
-        "Asin" => Op::Arcsin,
-        "Asinh" => Op::Arcsinh,
-        "Atan" => Op::Arctan,
-        "Atanh" => Op::Arctanh,
-        "BitwiseNot" => Op::BitwiseNot,
-        "Ceil" => Op::Ceil,
-        "Cos" => Op::Cos,
-        "Cosh" => Op::Cosh,
-        "Erf" => Op::Erf,
-        "Exp" => Op::Exp,
-        "Floor" => Op::Floor,
-        "IsNaN" => Op::Isnan,
-        "Log" => Op::Log,
-        "Neg" => Op::Negative,
-        "Not" => Op::LogicalNot,
-        "Reciprocal" => Op::Reciprocal,
-        "Relu" => Op::Relu,
-        "Round" => Op::Round,
-        "Sigmoid" => Op::Sigmoid,
-        "Sign" => Op::Sign,
-        "Sin" => Op::Sin,
-        "Sinh" => Op::Sinh,
-        "Sqrt" => Op::Sqrt,
-        "Tan" => Op::Tan,
-        "Tanh" => Op::Tanh,
-        _ => return None,
-    })
-}
-
-/// Operators of two operands of one type that are one operation.
-fn binary(op: &str) -> Option<Op> {
-    Some(match op {
-        "Add" => Op::Add,
-        "And" => Op::LogicalAnd,
-        "BitwiseAnd" => Op::BitwiseAnd,
-        "BitwiseOr" => Op::BitwiseOr,
-        "BitwiseXor" => Op::BitwiseXor,
-        "Equal" => Op::Equal,
-        "Greater" => Op::Greater,
-        "GreaterOrEqual" => Op::GreaterEqual,
-        "Less" => Op::Less,
-        "LessOrEqual" => Op::LessEqual,
-        "Mul" => Op::Multiply,
-        "Or" => Op::LogicalOr,
-        "StringConcat" => Op::Concat,
-        "Sub" => Op::Subtract,
-        "Xor" => Op::LogicalXor,
+        "Softplus" | "Mish" | "HardSwish" | "Gelu" | "Elu" | "Selu" | "Celu" | "LeakyRelu"
+        | "ThresholdedRelu" | "HardSigmoid" | "Swish" => (activation, 1..=1),
         _ => return None,
     })
 }
@@ -119,7 +58,8 @@ fn dtype_of(build: &Builder, node: Node) -> Result<DType, NodeError> {
 }
 
 fn apply(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
-    let op = simple(&call.op).or_else(|| binary(&call.op)).unwrap_or(Op::Where);
+    let op =
+        Op::from_onnx(&call.op).ok_or_else(|| format!("`{}` is not one operation", call.op))?;
     Ok(build.apply(op, &all(args)?)?)
 }
 
@@ -224,7 +164,6 @@ fn activation(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let alpha = |default| call.float("alpha", default);
     Ok(match call.op.as_str() {
         "Softplus" => compose::softplus(build, x),
-        "Softsign" => compose::softsign(build, x),
         "Mish" => compose::mish(build, x),
         "HardSwish" => compose::hard_swish(build, x),
         "Gelu" if call.text("approximate") == Some("tanh") => compose::gelu_tanh(build, x),

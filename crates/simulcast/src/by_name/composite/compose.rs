@@ -190,7 +190,7 @@ functions! {
 
     /// `x / (1 + |x|)`.
     softsign(_formula, x: Node) {
-        x / (x.absolute() + 1.0)
+        x.softsign()
     }
 
     /// `x * tanh(softplus(x))`.
