@@ -225,6 +225,10 @@ def sigmoid(
     a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,
 ) -> Any: ...
+def softsign(
+    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+    rule: _Rule = "numpy", threads: int | None = None,
+) -> Any: ...
 def relu(
     a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
     rule: _Rule = "numpy", threads: int | None = None,

@@ -22,7 +22,7 @@
 //! | `sign` | of NaN, NaN; of -0.0, 0.0, as NumPy |
 //! | strings | `concat`, `equal`, `not_equal` and `where` alone |
 //!
-//! Every list of operations is generated from [the table](mod@table): this enum, names in expressions, types, the functions
+//! Every list of operations is generated from the table in `op/table.rs`: this enum, names in expressions, types, the functions
 //! of `simulcast::ops`, gradients, Python's functions and their stubs, ONNX's operators, the reference page.
 
 pub mod domain;

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `Variant`, `"name"` | [`Op`](super::Op), its name in expressions, and the function of that name in Python |
 //! | `function(operands)` | the arity; the function in `simulcast::ops`, where `typed` is not empty |
-//! | `on [types] -> result` | what the operation is defined on and gives: masks of [`super::domain`], and [`super::Gives`] |
+//! | `on [types] -> result` | what the operation is defined on and gives: masks and results of `op/domain.rs` |
 //! | `typed` | the panic-free function, the trait of its element types and its result's type; empty: none, or one by hand |
 //! | `also` | NumPy's and the array API standard's other names: functions in Python, and names in expressions |
 //! | `text` | further names in expressions alone |
