@@ -255,7 +255,6 @@ __all__ = [
     "remainder",
     "right_shift",
     "round",
-    "rules",
     "sigmoid",
     "sign",
     "sin",

@@ -183,9 +183,9 @@ fn operations_that_nobody_recorded_are_their_formulas() {
         let len = operand[0].slice().len() / size;
         for level in Level::available() {
             let mut out = Bytes::new(len * size);
-            let loops = kernels(*op, dtype, level).unwrap();
+            let kernels = kernels(*op, dtype, level).unwrap();
             // SAFETY: an operand of `len` elements, and a result of as many.
-            unsafe { loops[0](out.slice_mut().as_mut_ptr(), ins(operand), len) };
+            unsafe { (kernels.cached)(out.slice_mut().as_mut_ptr(), ins(operand), 0, len) };
             for (ours, x) in out.slice().chunks(size).zip(operand[0].slice().chunks(size)) {
                 let x = parts(x, dtype)[0];
                 let theirs = formula(x);
