@@ -6,16 +6,23 @@ use std::hint::black_box;
 use candle_core::{DType, Device, Result, Tensor};
 
 use crate::case::Case;
+use crate::engines::Engines;
 use crate::measure::Task;
+use crate::rotation::{Rotation, count};
 
 /// The case, where candle has an answer to it.
-pub(crate) fn task(case: &Case) -> Option<Task> {
-    if case.backwards {
-        return None;
+pub(crate) fn add(to: &mut Engines<'_>, case: &Case) {
+    if !case.backwards {
+        to.add_if("candle", || task(case));
     }
-    let operands = operands(case).ok()?;
+}
+
+fn task(case: &Case) -> Option<Task> {
+    let sets = (0..count(case)).map(|_| operands(case));
+    let mut sets = Rotation::new(sets.collect::<Result<Vec<_>>>().ok()?);
     let (op, output) = (case.op.clone(), case.output());
-    let run = move || -> Result<Option<Tensor>> {
+    let mut run = move || -> Result<Option<Tensor>> {
+        let operands = sets.next();
         let [a, rest @ ..] = &operands[..] else { return Ok(None) };
         let result = match (op.as_str(), rest) {
             ("a + b", [b]) => a.broadcast_add(b)?,

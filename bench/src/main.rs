@@ -7,16 +7,21 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
+mod against;
 #[cfg(feature = "candle")]
 mod candle;
 mod case;
 mod engines;
 mod floor;
 mod measure;
+#[cfg(feature = "onnx")]
 mod model;
+mod operands;
 mod peers;
 mod program;
 mod report;
+mod rotation;
+mod worker;
 
 use std::fs;
 use std::io::Write as _;
@@ -30,12 +35,20 @@ use report::{Line, Row, time};
 
 const HELP: &str = "\
 simulcast-bench [--cases FILE] [--case GLOB] [--engine NAME] [--quick] [--peer COMMAND]...
+simulcast-bench --against PROGRAM [--cases FILE] [--case GLOB] [--engine NAME] [--quick] [--rounds N] [--runs N] [--out FILE]
+simulcast-bench --best-of FILE...
 
   --cases FILE     other cases than those of bench/cases.json
   --case GLOB      the cases whose name fits
   --engine NAME    that engine alone, beside the floor
   --quick          under a minute: less time for each engine, one case of each kind
   --peer COMMAND   a process that answers as bench/README.md says, beside the others
+  --against PROGRAM  our engines beside those of this benchmark compiled with another revision, in turns
+  --rounds N       the most pairs of turns a row (15)
+  --runs N         as many runs, and what they come to together
+  --out FILE       where the ratios are written; with several runs, FILE.1, FILE.2 and so on
+  --best-of FILE...  what runs come to together
+  --worker         answer questions of another process (src/worker.rs)
   --help           this text";
 
 struct Options {
@@ -45,6 +58,12 @@ struct Options {
     seconds: f64,
     quick: bool,
     peers: Vec<String>,
+    against: Option<PathBuf>,
+    rounds: usize,
+    runs: usize,
+    out: Option<PathBuf>,
+    best_of: Vec<PathBuf>,
+    worker: bool,
 }
 
 /// What is asked for; nothing where that is help.
@@ -56,7 +75,14 @@ fn options() -> Result<Option<Options>, String> {
         seconds: 0.5,
         quick: false,
         peers: Vec::new(),
+        against: None,
+        rounds: 15,
+        runs: 1,
+        out: None,
+        best_of: Vec::new(),
+        worker: false,
     };
+    let number = |text: String| text.parse().map_err(|_| format!("{text} is no number\n{HELP}"));
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value\n{HELP}"));
@@ -65,6 +91,12 @@ fn options() -> Result<Option<Options>, String> {
             "--case" => options.case = value()?,
             "--engine" => options.engine = Some(value()?),
             "--peer" => options.peers.push(value()?),
+            "--against" => options.against = Some(value()?.into()),
+            "--rounds" => options.rounds = number(value()?)?,
+            "--runs" => options.runs = number(value()?)?,
+            "--out" => options.out = Some(value()?.into()),
+            "--best-of" => options.best_of.extend(args.by_ref().map(PathBuf::from)),
+            "--worker" => options.worker = true,
             "--help" | "-h" => return Ok(None),
             "--quick" => (options.quick, options.seconds) = (true, 0.06),
             _ => return Err(format!("what is {arg}?\n{HELP}")),
@@ -91,14 +123,69 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), String> {
+    if options.worker {
+        return worker::serve();
+    }
+    if !options.best_of.is_empty() {
+        let runs = options.best_of.iter().map(|file| against::read(file));
+        return verdict(&runs.collect::<Result<Vec<_>, _>>()?);
+    }
     let home = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let file = options.cases.clone().unwrap_or_else(|| home.join("cases.json"));
     let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
     let cases: Vec<Case> =
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut peers = options.peers.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
     let wanted =
         |case: &&Case| matches(&options.case, &case.name) && (case.quick || !options.quick);
+    match &options.against {
+        Some(old) => compare(options, old, || cases.iter().filter(wanted)),
+        None => measure_all(options, &home, &file, &cases, wanted),
+    }
+}
+
+/// Runs beside another revision, and what they come to.
+fn compare<'c, I: Iterator<Item = &'c Case>>(
+    options: &Options,
+    old: &Path,
+    cases: impl Fn() -> I,
+) -> Result<(), String> {
+    let seconds = if options.quick { 0.01 } else { 0.02 };
+    let schedule = against::Schedule { old: old.to_owned(), rounds: options.rounds, seconds };
+    let mut runs = Vec::new();
+    for run in 1..=options.runs.max(1) {
+        let rows = against::run(cases(), options.engine.as_deref(), &schedule)?;
+        if rows.is_empty() {
+            return Err("no case and engine fits that both revisions have".into());
+        }
+        println!("\n{}", against::summary(&rows));
+        if let Some(out) = &options.out {
+            let mut name = out.as_os_str().to_owned();
+            if options.runs > 1 {
+                name.push(format!(".{run}"));
+            }
+            write(Path::new(&name), &against::lines(&rows)?)?;
+        }
+        runs.push(rows);
+    }
+    if runs.len() > 1 { verdict(&runs) } else { Ok(()) }
+}
+
+/// What several runs come to; an error where that is too slow.
+fn verdict(runs: &[Vec<against::Ratio>]) -> Result<(), String> {
+    let verdict = against::Verdict::of(runs);
+    println!("{}", verdict.text());
+    if verdict.passes() { Ok(()) } else { Err("slower than the other revision".into()) }
+}
+
+/// Every engine of each case beside the floor and its peers: the tables.
+fn measure_all(
+    options: &Options,
+    home: &Path,
+    file: &Path,
+    cases: &[Case],
+    wanted: impl Fn(&&Case) -> bool,
+) -> Result<(), String> {
+    let mut peers = options.peers.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
     println!(
         "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10}",
         "case", "engine", "best", "median", "of floor", "ns/element"
@@ -119,9 +206,9 @@ fn run(options: &Options) -> Result<(), String> {
     let folder = home.join("results");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (machine, file) = (machine(), folder.join("results.jsonl"));
-    println!("{}", report::table(&rows(&cases, &lines), &machine));
+    println!("{}", report::table(&rows(cases, &lines), &machine));
     let lines = beside(earlier(&file, &machine), lines);
-    let rows = rows(&cases, &lines);
+    let rows = rows(cases, &lines);
     let text = lines.iter().map(|line| serde_json::to_string(line).map(|line| line + "\n"));
     write(&file, &text.collect::<Result<String, _>>().map_err(|e| e.to_string())?)?;
     write(&folder.join("table.md"), &report::table(&rows, &machine))?;
@@ -200,8 +287,8 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
         engine.starts_with("floor")
             || options.engine.as_deref().is_none_or(|wanted| wanted == engine)
     };
-    let tasks = engines::tasks(case).into_iter();
-    let (engines, mut tasks): (Vec<_>, Vec<_>) = tasks.filter(|(one, _)| wanted(one)).unzip();
+    let tasks = engines::tasks(case, &wanted).into_iter();
+    let (engines, mut tasks): (Vec<_>, Vec<_>) = tasks.unzip();
     let entrant = |&engine: &&str| {
         let threads = if engine.ends_with("-1") || engine == "hand" { 1 } else { all };
         Entrant { engine: engine.into(), threads, outside: false, rounds: Vec::new() }

@@ -47,6 +47,31 @@ pub(crate) fn measure(seconds: f64, task: &mut Task) -> Measured {
     Measured { best: times[0], median: times[times.len() / 2] }
 }
 
+/// The median of the seconds a call, of calls for about that many seconds, after one that brings everything to where
+/// this process left it.
+pub(crate) fn turn(seconds: f64, task: &mut Task) -> f64 {
+    /// Clocks are read at most this often.
+    const BATCH_SECONDS: f64 = 10e-6;
+    let timed = |batch: usize, task: &mut Task| {
+        let start = Instant::now();
+        for _ in 0..batch {
+            task();
+        }
+        start.elapsed().as_secs_f64()
+    };
+    let begin = Instant::now();
+    task();
+    let mut batch = 1;
+    while timed(batch, task) < BATCH_SECONDS {
+        batch *= 2;
+    }
+    let mut times = vec![timed(batch, task) / batch as f64];
+    while begin.elapsed().as_secs_f64() < seconds {
+        times.push(timed(batch, task) / batch as f64);
+    }
+    median(times).unwrap_or(f64::NAN)
+}
+
 /// How many cores that many threads have at the moment: two of them on one core share its divider. On machines that
 /// are shared, this changes within seconds, and with it what speed there is to be had.
 pub(crate) fn cores(threads: usize) -> f64 {

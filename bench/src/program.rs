@@ -1,49 +1,71 @@
 //! The engine of programs: the case's expression, compiled once and run on one and on all threads,
 //! or, where the case says so, the compiling itself.
 
+use std::cell::LazyCell;
 use std::hint::black_box;
 use std::rc::Rc;
 
 use half::{bf16, f16};
-use simulcast::{AnyArray, AnyView, Apply as _, DType, Expr, ExprKind, Op, Program, Promotion};
+// All of it, because this file is compiled with other revisions too, where `apply_into` is in a trait or is not.
+use simulcast::*;
 
 use crate::case::Case;
-use crate::engines::stored;
+use crate::engines::Engines;
 use crate::measure::Task;
+use crate::operands::stored;
+use crate::rotation::{Rotation, count};
 
 /// The case's expression as programs; nothing for what is no expression.
-pub(crate) fn tasks(case: &Case) -> Vec<(&'static str, Task)> {
+pub(crate) fn tasks(to: &mut Engines<'_>, case: &Case) {
     if ["copy", "sum_to", "broadcast_shapes", "broadcast_to"].contains(&case.op.as_str()) {
-        return Vec::new();
+        return;
     }
-    let expr = Expr::parse(&case.op).expect("an expression");
-    let operands: Vec<AnyArray> =
-        case.types().iter().enumerate().map(|(n, element)| array(case, n, element)).collect();
-    let named: Vec<(&str, DType)> =
-        ["a", "b", "c", "d", "e"].into_iter().zip(operands.iter().map(AnyArray::dtype)).collect();
     if case.compile {
-        let (text, types) = (case.op.clone(), named);
-        let compile = move || drop(black_box(compiled(&text, &types)));
-        return vec![("program-1", Box::new(compile))];
+        to.add("program-1", || {
+            let (text, types) = (case.op.clone(), types(case));
+            Box::new(move || drop(black_box(compiled(&text, &types))))
+        });
+        return;
     }
-    let program = Rc::new(compiled(&case.op, &named));
-    let operands = Rc::new(operands);
-    let mut all = vec![
-        ("program-1", run(case, &program, &operands, Some(1))),
-        ("program", run(case, &program, &operands, None)),
-    ];
+    let operands = LazyCell::new(|| operands(case));
+    to.add("program-1", || run(case, &operands, Some(1)));
+    to.add("program", || run(case, &operands, None));
     // A call by name looks its program up; that is seen where there is little to do.
-    if let Some(op) = single(&expr).filter(|_| case.elements() < 100) {
-        let held = Held::new(&operands);
-        let mut out = program.run(held.views()).expect("a result");
-        all.push((
-            "operator-1",
+    if case.elements() < 100
+        && let Some(op) = single(&Expr::parse(&case.op).expect("an expression"))
+    {
+        to.add("operator-1", || {
+            let mut sets = Rotation::new(operands.iter().map(Held::new));
+            let program = compiled(&case.op, &types(case));
+            let mut out = program.run(sets.next().views()).expect("a result");
             Box::new(move || {
-                black_box(op.apply_into(held.views(), &mut out.view_mut()).is_ok());
-            }),
-        ));
+                black_box(op.apply_into(sets.next().views(), &mut out.view_mut()).is_ok());
+            })
+        });
     }
-    all
+}
+
+/// Every operand, as often as the case has copies.
+fn operands(case: &Case) -> Vec<Rc<Vec<AnyArray>>> {
+    let types = case.types();
+    let one = |_| types.iter().enumerate().map(|(n, element)| array(case, n, element)).collect();
+    (0..count(case)).map(one).map(Rc::new).collect()
+}
+
+/// The operands' names and types.
+fn types(case: &Case) -> Vec<(&'static str, DType)> {
+    let small = |element: &String| match element.as_str() {
+        "f32" => DType::F32,
+        "f64" => DType::F64,
+        "f16" => DType::F16,
+        "bf16" => DType::Bf16,
+        "i8" => DType::I8,
+        "u8" => DType::U8,
+        "i64" => DType::I64,
+        "bool" => DType::Bool,
+        _ => panic!("{element} is no type of a case"),
+    };
+    ["a", "b", "c", "d", "e"].into_iter().zip(case.types().iter().map(small)).collect()
 }
 
 fn compiled(text: &str, types: &[(&str, DType)]) -> Program {
@@ -59,15 +81,16 @@ fn single(expr: &Expr) -> Option<Op> {
     }
 }
 
-fn run(
-    case: &Case,
-    program: &Rc<Program>,
-    operands: &Rc<Vec<AnyArray>>,
-    threads: Option<usize>,
-) -> Task {
-    let (program, held, fresh) = (Rc::clone(program), Held::new(operands), case.fresh);
-    let mut out = program.run(held.views()).expect("a result");
+fn run(case: &Case, operands: &[Rc<Vec<AnyArray>>], threads: Option<usize>) -> Task {
+    let (program, fresh) = (compiled(&case.op, &types(case)), case.fresh);
+    let set = |operands| {
+        let held = Held::new(operands);
+        let out = program.run(held.views()).expect("a result");
+        (held, out)
+    };
+    let mut sets = Rotation::new(operands.iter().map(set));
     Box::new(move || {
+        let (held, out) = sets.next();
         let mut run = program.on(held.views());
         if let Some(threads) = threads {
             run = run.threads(threads);
@@ -88,7 +111,7 @@ struct Held {
 
 impl Held {
     fn new(arrays: &Rc<Vec<AnyArray>>) -> Self {
-        // SAFETY: the arrays are kept as long as the views, and nobody changes or moves them.
+        // SAFETY: the arrays are kept as long as the views, and nothing changes or moves them.
         let shown: &'static [AnyArray] = unsafe { &*std::ptr::from_ref(arrays.as_slice()) };
         Self { views: shown.iter().map(AnyArray::view).collect(), _arrays: Rc::clone(arrays) }
     }

@@ -6,15 +6,18 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
+mod bench;
 mod check;
 mod codes;
 mod conformance;
 mod coverage;
+mod kernels;
 mod operations;
 mod oracle;
 mod pictures;
 mod prove;
 mod python;
+mod revision;
 mod run;
 mod trace;
 
@@ -43,6 +46,12 @@ cargo xtask COMMAND
   miri              tests of the core, the unsafe kernels and programs under Miri
   bench [OPTIONS]   arrays side by side with their peers: --quick, --case GLOB, --engine NAME,
                     --peers (with those in Python, installed under target)
+  bench --against REV [OPTIONS]
+                    our engines beside those of another revision, in turns: --case GLOB,
+                    --engine NAME, --quick, --rounds N, --runs N, --out FILE; --build only builds
+  bench --best-of FILE...
+                    what several such runs come to
+  kernels           the functions that the engine compiles to, by module (--against REV: and before)
   bench core        the core's benchmarks";
 
 fn main() -> ExitCode {
@@ -65,7 +74,8 @@ fn main() -> ExitCode {
         ["fuzz", seconds] => fuzz(seconds),
         ["miri"] => miri(),
         ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
-        ["bench", options @ ..] => bench(options),
+        ["kernels", options @ ..] => kernels::run(options),
+        ["bench", options @ ..] => bench::run(options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
@@ -79,33 +89,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Arrays side by side with their peers.
-fn bench(options: &[&str]) -> Result<(), String> {
-    let mut run =
-        cargo(["run", "--release", "-p", "simulcast-bench", "--features", "candle", "--"]);
-    run.args(options.iter().filter(|&&option| option != "--peers"));
-    if options.contains(&"--peers") {
-        let list = run::root().join("bench/peers/requirements.txt");
-        let step = Step::new("environment of the peers");
-        match python::environment(&run::root().join("target/bench"), &list) {
-            // Relative to the root, where it is started: a path of its own may have spaces.
-            Ok(_) => {
-                let mut scripts = vec!["arrays", "pytorch", "xla", "graphs"];
-                match python::install(&run::root().join("target/bench")) {
-                    Ok(()) => scripts.push("own"),
-                    Err(why) => Step::new("our own package").skipped(&why)?,
-                }
-                for script in scripts {
-                    let peer = format!("target/bench/bin/python bench/peers/{script}.py");
-                    run.args(["--peer", &peer]);
-                }
-            }
-            Err(why) => step.skipped(&why)?,
-        }
-    }
-    Step::new("bench").run(run)
 }
 
 /// Everything there is to test.
