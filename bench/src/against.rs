@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::Case;
-use crate::measure::median;
+use crate::asked::Worker;
 use crate::report::time;
-use crate::worker::Worker;
+use simulcast_bench::case::Case;
+use simulcast_bench::measure::median;
+use simulcast_bench::rotation::in_cache;
 
 /// Below this ratio a row counts as slower.
 const ROW_LIMIT: f64 = 0.95;
@@ -78,6 +79,59 @@ impl Ratio {
     }
 }
 
+/// The two programs, copied: what a process takes for a call of 100 ns depends on where its code lies in memory, by up
+/// to a third, and a file stays where it was first read. Each start takes the next copy.
+struct Copies {
+    folder: PathBuf,
+    at: usize,
+}
+
+/// The copies of each program, and the starts of a row that is measured in the caches.
+const STARTS: usize = 3;
+
+impl Copies {
+    fn new(old: &Path, new: &Path) -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("simulcast-against-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let copies = Self { folder, at: 0 };
+        for at in 0..STARTS {
+            for (program, to) in [old, new].into_iter().zip(copies.programs(at)) {
+                fs::copy(program, to).map_err(|e| format!("{}: {e}", program.display()))?;
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Of equal length: names come before the stack.
+    fn programs(&self, at: usize) -> [PathBuf; 2] {
+        ["old", "new"].map(|name| self.folder.join(format!("{name}{at}")))
+    }
+
+    fn start(&mut self) -> Result<Pair, String> {
+        self.at = (self.at + 1) % STARTS;
+        let [old, new] = self.programs(self.at);
+        Ok(Pair { old: Worker::start(&old)?, new: Worker::start(&new)? })
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A process of each revision.
+struct Pair {
+    old: Worker,
+    new: Worker,
+}
+
+/// What became of a row.
+enum Outcome {
+    Compared(Ratio),
+    OnlyNew,
+}
+
 /// One run: every engine of every case.
 pub(crate) fn run<'c>(
     cases: impl Iterator<Item = &'c Case>,
@@ -85,36 +139,24 @@ pub(crate) fn run<'c>(
     schedule: &Schedule,
 ) -> Result<Vec<Ratio>, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let (mut old, mut new) = (Worker::start(&schedule.old)?, Worker::start(&own)?);
+    let mut copies = Copies::new(&schedule.old, &own)?;
     let mut all = Vec::new();
     println!(
         "{:<14} {:<12} {:>11} {:>11} {:>7} {:>7}",
         "case", "engine", "old", "new", "ratio", "spread"
     );
     for case in cases {
-        let engines = new.engines(case)?;
-        let before = old.engines(case)?;
-        let wanted = |one: &&String| engine.is_none_or(|wanted| *one == wanted);
-        for name in engines.iter().filter(wanted) {
-            if !before.contains(name) {
-                println!("{:<14} {name:<12} only the new one has it", case.name);
-                continue;
-            }
-            old.make(name)?;
-            new.make(name)?;
-            match (old.done()?, new.done()?) {
-                (true, true) => {
-                    let row = compared(&case.name, name, schedule, &mut old, &mut new)?;
+        let names = copies.start()?.new.engines(case)?;
+        for name in names.iter().filter(|name| engine.is_none_or(|wanted| *name == wanted)) {
+            match compared(case, name, schedule, &mut copies)? {
+                Outcome::Compared(row) => {
                     show(&row);
                     all.push(row);
                 }
-                (false, true) => println!("{:<14} {name:<12} only the new one can", case.name),
-                (_, false) => return Err(format!("{}: {name} cannot be made", case.name)),
+                Outcome::OnlyNew => {
+                    println!("{:<14} {name:<12} only the new one has it", case.name);
+                }
             }
-            old.drop_task()?;
-            new.drop_task()?;
-            old.done()?;
-            new.done()?;
         }
     }
     Ok(all)
@@ -122,30 +164,49 @@ pub(crate) fn run<'c>(
 
 /// The turns of one row.
 fn compared(
-    case: &str,
+    case: &Case,
     engine: &str,
     schedule: &Schedule,
-    old: &mut Worker,
-    new: &mut Worker,
-) -> Result<Ratio, String> {
-    // What is touched for the first time, and decided by trying, is over before it counts.
-    old.turn(schedule.seconds)?;
-    new.turn(schedule.seconds)?;
+    copies: &mut Copies,
+) -> Result<Outcome, String> {
+    // Large arrays take long to make, and their cases do not depend on where code lies.
+    let starts = if in_cache(case) { STARTS } else { 1 };
+    let (fewest, most) = (FEWEST_ROUNDS.div_ceil(starts), schedule.rounds.div_ceil(starts));
     let mut pairs = Vec::new();
-    loop {
-        if pairs.len() % 2 == 0 {
-            let before = old.turn(schedule.seconds)?;
-            pairs.push((before, new.turn(schedule.seconds)?));
-        } else {
-            let after = new.turn(schedule.seconds)?;
-            pairs.push((old.turn(schedule.seconds)?, after));
+    for _ in 0..starts {
+        let Pair { mut old, mut new } = copies.start()?;
+        let has = old.engines(case)?.iter().any(|one| one == engine);
+        new.engines(case)?;
+        if has {
+            old.make(engine)?;
         }
-        let row = Ratio::of(case, engine, &pairs);
-        let enough = pairs.len() >= FEWEST_ROUNDS && row.doubt() < ENOUGH;
-        if enough || pairs.len() >= schedule.rounds {
-            return Ok(row);
+        new.make(engine)?;
+        if !new.done()? {
+            return Err(format!("{}: {engine} cannot be made", case.name));
+        }
+        if !has || !old.done()? {
+            return Ok(Outcome::OnlyNew);
+        }
+        // What is touched for the first time, and decided by trying, is over before it counts.
+        old.turn(schedule.seconds)?;
+        new.turn(schedule.seconds)?;
+        let before = pairs.len();
+        loop {
+            if pairs.len() % 2 == 0 {
+                let first = old.turn(schedule.seconds)?;
+                pairs.push((first, new.turn(schedule.seconds)?));
+            } else {
+                let first = new.turn(schedule.seconds)?;
+                pairs.push((old.turn(schedule.seconds)?, first));
+            }
+            let rounds = pairs.len() - before;
+            let own = Ratio::of(&case.name, engine, &pairs[before..]);
+            if rounds >= most || (rounds >= fewest && own.doubt() < ENOUGH) {
+                break;
+            }
         }
     }
+    Ok(Outcome::Compared(Ratio::of(&case.name, engine, &pairs)))
 }
 
 fn show(row: &Ratio) {

@@ -11,7 +11,7 @@ use crate::measure::Task;
 use crate::rotation::{Rotation, count};
 
 /// The case, where candle has an answer to it.
-pub(crate) fn add(to: &mut Engines<'_>, case: &Case) {
+pub fn add(to: &mut Engines<'_>, case: &Case) {
     if !case.backwards {
         to.add_if("candle", || task(case));
     }
@@ -22,7 +22,7 @@ fn task(case: &Case) -> Option<Task> {
     let mut sets = Rotation::new(sets.collect::<Result<Vec<_>>>().ok()?);
     let (op, output) = (case.op.clone(), case.output());
     let mut run = move || -> Result<Option<Tensor>> {
-        let operands = sets.next();
+        let operands = sets.turn();
         let [a, rest @ ..] = &operands[..] else { return Ok(None) };
         let result = match (op.as_str(), rest) {
             ("a + b", [b]) => a.broadcast_add(b)?,

@@ -4,71 +4,71 @@ use serde::{Deserialize, Serialize};
 
 /// One line of `cases.json`.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Case {
-    pub(crate) name: String,
+pub struct Case {
+    pub name: String,
     /// An expression over the operands `a`, `b`, and so on, in Python's syntax; or `copy`, the first
     /// operand stretched to the result; or `sum_to`, its sum to the result's shape; or
     /// `broadcast_shapes` or `broadcast_to`, which touch no element; or `onnx_check`, a model of as
     /// many nodes as the shape has elements, loaded and checked.
-    pub(crate) op: String,
+    pub op: String,
     #[serde(rename = "type")]
-    pub(crate) element: String,
+    pub element: String,
     /// The types of the operands, where not all are the one above.
-    pub(crate) types: Option<Vec<String>>,
+    pub types: Option<Vec<String>>,
     /// The type of the result, where it is another one.
-    pub(crate) gives: Option<String>,
-    pub(crate) shapes: Vec<Vec<usize>>,
+    pub gives: Option<String>,
+    pub shapes: Vec<Vec<usize>>,
     /// The shape of the result, where it is not the common shape.
-    pub(crate) result: Option<Vec<usize>>,
+    pub result: Option<Vec<usize>>,
     /// Whether the output is allocated by the call.
     #[serde(default)]
-    pub(crate) fresh: bool,
+    pub fresh: bool,
     /// Whether the first operand is the transpose of what is stored.
     #[serde(default)]
-    pub(crate) transposed: bool,
+    pub transposed: bool,
     /// Whether the first operand runs backwards along its last axis.
     #[serde(default)]
-    pub(crate) backwards: bool,
+    pub backwards: bool,
     /// Whether it is one of those that a quick run takes: one of each kind.
     #[serde(default)]
-    pub(crate) quick: bool,
+    pub quick: bool,
     /// Whether the expression is made ready to run, rather than run.
     #[serde(default)]
-    pub(crate) compile: bool,
+    pub compile: bool,
 }
 
 impl Case {
     /// The shape of the output.
-    pub(crate) fn output(&self) -> Vec<usize> {
+    pub fn output(&self) -> Vec<usize> {
         let common = || simulcast::broadcast_shapes(&self.shapes).unwrap_or_default();
         self.result.clone().unwrap_or_else(common)
     }
 
     /// The type of each operand.
-    pub(crate) fn types(&self) -> Vec<String> {
+    pub fn types(&self) -> Vec<String> {
         self.types.clone().unwrap_or_else(|| vec![self.element.clone(); self.shapes.len()])
     }
 
     /// The type of the output.
-    pub(crate) fn gives(&self) -> &str {
+    pub fn gives(&self) -> &str {
         self.gives.as_ref().unwrap_or(&self.element)
     }
 
     /// Whether elements are touched: what else there is to measure has no floor.
-    pub(crate) fn moves(&self) -> bool {
+    pub fn moves(&self) -> bool {
         !self.compile
             && !["broadcast_shapes", "broadcast_to", "onnx_check"].contains(&self.op.as_str())
     }
 
     /// The elements of the largest array.
-    pub(crate) fn elements(&self) -> usize {
+    pub fn elements(&self) -> usize {
         let all =
             self.shapes.iter().chain([&self.output()]).map(|s| s.iter().product::<usize>()).max();
         all.unwrap_or(1).max(1)
     }
 
     /// The bytes to read and to write: each input once, each output once.
-    pub(crate) fn traffic(&self) -> (usize, usize) {
+    pub fn traffic(&self) -> (usize, usize) {
         let bytes = |shape: &[usize], element: &str| {
             let size = match element {
                 "f64" | "i64" => 8,
@@ -84,7 +84,7 @@ impl Case {
         (read, bytes(&self.output(), self.gives()))
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let (read, written) = self.traffic();
         read + written
     }

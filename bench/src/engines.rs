@@ -1,6 +1,6 @@
 //! Engines in this process: ours on one and on all threads, as closures and as
 //! programs, `ndarray`'s `Zip` and its parallel form,
-//! candle, the vector functions of rten, loops written by hand for the case, and the floor.
+//! candle, the vector functions of rten, and loops written by hand for the case.
 //!
 //! Every closure is compiled for each engine, rank and way of calling that it is measured with: what no case needs is
 //! left out, because it costs seconds of compiling each.
@@ -17,21 +17,20 @@ use simulcast::{
 };
 
 use crate::case::Case;
-use crate::floor::{self, Pages};
 use crate::measure::Task;
 use crate::operands::{Element, fixed, operand, rank, shape, stored};
 use crate::program;
 use crate::rotation::{Rotation, copies, count};
 
 /// The engines that are asked for and have an answer to a case.
-pub(crate) struct Engines<'w> {
+pub struct Engines<'w> {
     wanted: &'w dyn Fn(&str) -> bool,
     all: Vec<(&'static str, Task)>,
 }
 
 impl Engines<'_> {
     /// An engine, made where it is asked for.
-    pub(crate) fn add(&mut self, engine: &'static str, make: impl FnOnce() -> Task) {
+    pub fn add(&mut self, engine: &'static str, make: impl FnOnce() -> Task) {
         if (self.wanted)(engine) {
             self.all.push((engine, make()));
         }
@@ -39,24 +38,20 @@ impl Engines<'_> {
 
     /// An engine that finds out whether it has an answer.
     #[cfg(feature = "candle")]
-    pub(crate) fn add_if(&mut self, engine: &'static str, make: impl FnOnce() -> Option<Task>) {
+    pub fn add_if(&mut self, engine: &'static str, make: impl FnOnce() -> Option<Task>) {
         if (self.wanted)(engine) {
             self.all.extend(make().map(|task| (engine, task)));
         }
     }
 }
 
-/// The engines that have an answer to the case, the floors first where there are any.
-pub(crate) fn tasks(case: &Case, wanted: &dyn Fn(&str) -> bool) -> Vec<(&'static str, Task)> {
+/// The engines that have an answer to the case.
+pub fn tasks(case: &Case, wanted: &dyn Fn(&str) -> bool) -> Vec<(&'static str, Task)> {
     let mut engines = Engines { wanted, all: Vec::new() };
     if case.op == "onnx_check" {
         #[cfg(feature = "onnx")]
         engines.add("ours-1", || crate::model::task(case));
         return engines.all;
-    }
-    if case.moves() {
-        engines.add("floor", || floor::of(case, Pages::Plain));
-        engines.add("floor-huge", || floor::of(case, Pages::Huge));
     }
     zips(&mut engines, case);
     program::tasks(&mut engines, case);
@@ -143,7 +138,7 @@ fn rten(to: &mut Engines<'_>, case: &Case) {
         let of = |_| (from.clone(), vec![std::mem::MaybeUninit::uninit(); from.len()]);
         let mut sets = Rotation::new((0..count(case)).map(of));
         Box::new(move || {
-            let (from, to) = sets.next();
+            let (from, to) = sets.turn();
             op.map(from, to);
             black_box(to.as_ptr());
         })
@@ -174,7 +169,7 @@ macro_rules! zips {
         to.add("ours-1", || {
             let mut sets = sets();
             Box::new(move || {
-                let ($($name,)* out) = sets.next();
+                let ($($name,)* out) = sets.turn();
                 zip(($(&**$name,)*)).map_into(out, f);
                 black_box(out);
             })
@@ -182,7 +177,7 @@ macro_rules! zips {
         to.add("ours", || {
             let mut sets = sets();
             Box::new(move || {
-                let ($($name,)* out) = sets.next();
+                let ($($name,)* out) = sets.turn();
                 zip(($(&**$name,)*)).par_map_into(out, f);
                 black_box(out);
             })
@@ -190,7 +185,7 @@ macro_rules! zips {
         to.add("ndarray-1", || {
             let mut sets = sets();
             Box::new(move || {
-                let ($($name,)* out) = sets.next();
+                let ($($name,)* out) = sets.turn();
                 Zip::from(&mut *out)$(.and_broadcast(&**$name))*.for_each(|out, $($name),*| *out = f($($name),*));
                 black_box(out);
             })
@@ -198,7 +193,7 @@ macro_rules! zips {
         to.add("ndarray", || {
             let mut sets = sets();
             Box::new(move || {
-                let ($($name,)* out) = sets.next();
+                let ($($name,)* out) = sets.turn();
                 Zip::from(&mut *out)$(.and_broadcast(&**$name))*.par_for_each(|out, $($name),*| *out = f($($name),*));
                 black_box(out);
             })
@@ -233,28 +228,28 @@ where
     to.add("ours-1", || {
         let mut sets = sets();
         Box::new(move || {
-            let (a, b, _) = sets.next();
+            let (a, b, _) = sets.turn();
             black_box(zip((&**a, &**b)).map(f));
         })
     });
     to.add("ours", || {
         let mut sets = sets();
         Box::new(move || {
-            let (a, b, _) = sets.next();
+            let (a, b, _) = sets.turn();
             black_box(zip((&**a, &**b)).par_map(f));
         })
     });
     to.add("ndarray-1", || {
         let mut sets = sets();
         Box::new(move || {
-            let (a, b, _) = sets.next();
+            let (a, b, _) = sets.turn();
             black_box(Zip::from(&**a).and_broadcast(&**b).map_collect(f));
         })
     });
     to.add("ndarray", || {
         let mut sets = sets();
         Box::new(move || {
-            let (a, b, _) = sets.next();
+            let (a, b, _) = sets.turn();
             black_box(Zip::from(&**a).and_broadcast(&**b).par_map_collect(f));
         })
     });
@@ -295,7 +290,7 @@ where
         let set = |_| (of(0), of(1), vec![R::of(1); a]);
         let mut sets = Rotation::new((0..count(case)).map(set));
         Box::new(move || {
-            let (a, b, out) = sets.next();
+            let (a, b, out) = sets.turn();
             let rows = out.chunks_exact_mut(columns).zip(a.chunks_exact(columns));
             if rowwise {
                 for (out, a) in rows {
@@ -407,7 +402,7 @@ fn copy<T: Element>(to: &mut Engines<'_>, case: &Case) {
     to.add("ours-1", || {
         let mut sets = sets();
         Box::new(move || {
-            let (a, out) = sets.next();
+            let (a, out) = sets.turn();
             copy_into(&**a, out);
             black_box(out);
         })
@@ -415,7 +410,7 @@ fn copy<T: Element>(to: &mut Engines<'_>, case: &Case) {
     to.add("ours", || {
         let mut sets = sets();
         Box::new(move || {
-            let (a, out) = sets.next();
+            let (a, out) = sets.turn();
             par_copy_into(&**a, out);
             black_box(out);
         })
@@ -423,7 +418,7 @@ fn copy<T: Element>(to: &mut Engines<'_>, case: &Case) {
     to.add("ndarray-1", || {
         let mut sets = sets();
         Box::new(move || {
-            let (a, out) = sets.next();
+            let (a, out) = sets.turn();
             out.assign(&**a);
             black_box(out);
         })
@@ -436,11 +431,11 @@ fn sum<T: Element + Addend + LinalgScalar>(to: &mut Engines<'_>, case: &Case) {
     let grads = || Rotation::new(grads.iter().map(Rc::clone));
     to.add("ours-1", || {
         let (mut grads, shape) = (grads(), shape.clone());
-        Box::new(move || drop(black_box(sum_to_shape(&**grads.next(), &shape[..]))))
+        Box::new(move || drop(black_box(sum_to_shape(&**grads.turn(), &shape[..]))))
     });
     to.add("ours", || {
         let (mut grads, shape) = (grads(), shape.clone());
-        Box::new(move || drop(black_box(par_sum_to_shape(&**grads.next(), &shape[..]))))
+        Box::new(move || drop(black_box(par_sum_to_shape(&**grads.turn(), &shape[..]))))
     });
     to.add("ndarray-1", || {
         let mut grads = grads();
@@ -452,7 +447,7 @@ fn sum<T: Element + Addend + LinalgScalar>(to: &mut Engines<'_>, case: &Case) {
         };
         let axes: Vec<usize> = (0..from.len()).rev().filter(summed).collect();
         Box::new(move || {
-            let (grad, mut sums) = (grads.next(), None::<ArrayD<T>>);
+            let (grad, mut sums) = (grads.turn(), None::<ArrayD<T>>);
             for &axis in &axes {
                 let axis = Axis(axis);
                 sums = Some(sums.map_or_else(|| grad.sum_axis(axis), |s| s.sum_axis(axis)));

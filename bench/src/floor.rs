@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use crate::case::Case;
-use crate::measure::Task;
+use simulcast_bench::case::Case;
+use simulcast_bench::measure::Task;
 
 /// Which pages the floor's memory is in.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Side-by-side benchmarks: a table, a plot, and one line of JSON a measurement.
 //!
-//! Cases are data (`cases.json`). An engine is anything that makes a [`Task`](measure::Task) of a
+//! Cases are data (`cases.json`). An engine is anything that makes a `Task` of a
 //! case, or a process that answers as [`peers`] says. Times are good as ratios inside one run of
 //! one case: all take turns, several turns a case, and so does the floor, the bytes that must move
 //! over the bandwidth that this machine has at that moment.
@@ -8,30 +8,22 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
 mod against;
-#[cfg(feature = "candle")]
-mod candle;
-mod case;
-mod engines;
+mod asked;
 mod floor;
-mod measure;
-#[cfg(feature = "onnx")]
-mod model;
-mod operands;
 mod peers;
-mod program;
 mod report;
-mod rotation;
-mod worker;
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use case::Case;
-use measure::{Measured, cores, measure, median};
+use floor::Pages;
 use peers::{Answer, Peer};
 use report::{Line, Row, time};
+use simulcast_bench::case::Case;
+use simulcast_bench::measure::{Measured, cores, measure, median};
+use simulcast_bench::{engines, worker};
 
 const HELP: &str = "\
 simulcast-bench [--cases FILE] [--case GLOB] [--engine NAME] [--quick] [--peer COMMAND]...
@@ -287,7 +279,10 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
         engine.starts_with("floor")
             || options.engine.as_deref().is_none_or(|wanted| wanted == engine)
     };
-    let tasks = engines::tasks(case, &wanted).into_iter();
+    let floors = [("floor", Pages::Plain), ("floor-huge", Pages::Huge)];
+    let floors = floors.into_iter().filter(|_| case.moves());
+    let floors = floors.map(|(name, pages)| (name, floor::of(case, pages)));
+    let tasks = floors.chain(engines::tasks(case, &wanted));
     let (engines, mut tasks): (Vec<_>, Vec<_>) = tasks.unzip();
     let entrant = |&engine: &&str| {
         let threads = if engine.ends_with("-1") || engine == "hand" { 1 } else { all };

@@ -5,30 +5,30 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// What is measured: one call is one run of the case.
-pub(crate) type Task = Box<dyn FnMut()>;
+pub type Task = Box<dyn FnMut()>;
 
 /// Seconds a run.
-pub(crate) struct Measured {
-    pub(crate) best: f64,
-    pub(crate) median: f64,
+pub struct Measured {
+    pub best: f64,
+    pub median: f64,
 }
 
 impl Measured {
     /// What several rounds come to: the best of them, and what half of them stay below.
-    pub(crate) fn over<'m>(rounds: impl Iterator<Item = &'m Self> + Clone) -> Self {
+    pub fn over<'m>(rounds: impl Iterator<Item = &'m Self> + Clone) -> Self {
         let best = rounds.clone().map(|one| one.best).fold(f64::INFINITY, f64::min);
         Self { best, median: median(rounds.map(|one| one.median).collect()).unwrap_or(best) }
     }
 }
 
 /// What half of them stay below, where there are any.
-pub(crate) fn median(mut all: Vec<f64>) -> Option<f64> {
+pub fn median(mut all: Vec<f64>) -> Option<f64> {
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied()
 }
 
 /// Runs a task for about that many seconds; tiny tasks are timed in batches.
-pub(crate) fn measure(seconds: f64, task: &mut Task) -> Measured {
+pub fn measure(seconds: f64, task: &mut Task) -> Measured {
     task();
     let start = Instant::now();
     task();
@@ -49,7 +49,7 @@ pub(crate) fn measure(seconds: f64, task: &mut Task) -> Measured {
 
 /// The median of the seconds a call, of calls for about that many seconds, after one that brings everything to where
 /// this process left it.
-pub(crate) fn turn(seconds: f64, task: &mut Task) -> f64 {
+pub fn turn(seconds: f64, task: &mut Task) -> f64 {
     /// Clocks are read at most this often.
     const BATCH_SECONDS: f64 = 10e-6;
     let timed = |batch: usize, task: &mut Task| {
@@ -74,7 +74,7 @@ pub(crate) fn turn(seconds: f64, task: &mut Task) -> f64 {
 
 /// How many cores that many threads have at the moment: two of them on one core share its divider. On machines that
 /// are shared, this changes within seconds, and with it what speed there is to be had.
-pub(crate) fn cores(threads: usize) -> f64 {
+pub fn cores(threads: usize) -> f64 {
     const ROUNDS: usize = 20_000;
     let divide = || {
         let start = Instant::now();

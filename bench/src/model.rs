@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::measure::Task;
 
 /// The bytes of a model, loaded, inferred, checked and shown.
-pub(crate) fn task(case: &Case) -> Task {
+pub fn task(case: &Case) -> Task {
     let bytes = Writer::new(case.elements()).model();
     let once = move || {
         let model = Model::from_bytes(&bytes).expect("a model");

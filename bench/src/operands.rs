@@ -6,7 +6,7 @@ use ndarray::{Array, ArrayD, Axis, Dimension};
 use crate::case::Case;
 
 /// Elements of any type from numbers.
-pub(crate) trait Element: Clone + Send + Sync + 'static {
+pub trait Element: Clone + Send + Sync + 'static {
     fn of(n: usize) -> Self;
 }
 
@@ -37,18 +37,18 @@ element! {
 }
 
 /// The rank that a case is computed in: 2 or 4.
-pub(crate) fn rank(case: &Case) -> usize {
+pub fn rank(case: &Case) -> usize {
     if case.output().len() <= 2 { 2 } else { 4 }
 }
 
 /// The output's shape in that rank.
-pub(crate) fn shape(case: &Case) -> Vec<usize> {
+pub fn shape(case: &Case) -> Vec<usize> {
     let own = case.output();
     [vec![1; rank(case) - own.len()], own].concat()
 }
 
 /// Operand `n` of a case.
-pub(crate) fn stored<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
+pub fn stored<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
     let shape = &case.shapes[n];
     let count = shape.iter().product();
     let mut elements: Vec<T> = Vec::with_capacity(count);
@@ -69,7 +69,7 @@ pub(crate) fn stored<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
 }
 
 /// Operand `n` of a case, of the rank that it is computed in.
-pub(crate) fn operand<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
+pub fn operand<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
     let mut array = stored(case, n);
     while array.ndim() < rank(case) {
         array.insert_axis_inplace(Axis(0));
@@ -78,7 +78,7 @@ pub(crate) fn operand<T: Element>(case: &Case, n: usize) -> ArrayD<T> {
 }
 
 /// The same array with a rank that is known when it is compiled.
-pub(crate) fn fixed<D: Dimension, T>(array: ArrayD<T>) -> Array<T, D> {
+pub fn fixed<D: Dimension, T>(array: ArrayD<T>) -> Array<T, D> {
     array.into_dimensionality().expect("the result's rank")
 }
 

@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::case::Case;
+use simulcast_bench::case::Case;
 
 /// What a peer measured.
 #[derive(Deserialize)]

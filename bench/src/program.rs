@@ -16,7 +16,7 @@ use crate::operands::stored;
 use crate::rotation::{Rotation, count};
 
 /// The case's expression as programs; nothing for what is no expression.
-pub(crate) fn tasks(to: &mut Engines<'_>, case: &Case) {
+pub fn tasks(to: &mut Engines<'_>, case: &Case) {
     if ["copy", "sum_to", "broadcast_shapes", "broadcast_to"].contains(&case.op.as_str()) {
         return;
     }
@@ -37,9 +37,9 @@ pub(crate) fn tasks(to: &mut Engines<'_>, case: &Case) {
         to.add("operator-1", || {
             let mut sets = Rotation::new(operands.iter().map(Held::new));
             let program = compiled(&case.op, &types(case));
-            let mut out = program.run(sets.next().views()).expect("a result");
+            let mut out = program.run(sets.turn().views()).expect("a result");
             Box::new(move || {
-                black_box(op.apply_into(sets.next().views(), &mut out.view_mut()).is_ok());
+                black_box(op.apply_into(sets.turn().views(), &mut out.view_mut()).is_ok());
             })
         });
     }
@@ -90,7 +90,7 @@ fn run(case: &Case, operands: &[Rc<Vec<AnyArray>>], threads: Option<usize>) -> T
     };
     let mut sets = Rotation::new(operands.iter().map(set));
     Box::new(move || {
-        let (held, out) = sets.next();
+        let (held, out) = sets.turn();
         let mut run = program.on(held.views());
         if let Some(threads) = threads {
             run = run.threads(threads);

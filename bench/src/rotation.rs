@@ -18,19 +18,19 @@ const CACHES: usize = 4;
 const DEFAULT_CACHE_BYTES: usize = 32 << 20;
 
 /// Values that are used in turn.
-pub(crate) struct Rotation<T> {
+pub struct Rotation<T> {
     copies: Vec<T>,
     at: usize,
 }
 
 impl<T> Rotation<T> {
-    pub(crate) fn new(copies: impl IntoIterator<Item = T>) -> Self {
+    pub fn new(copies: impl IntoIterator<Item = T>) -> Self {
         Self { copies: copies.into_iter().collect(), at: 0 }
     }
 
     /// The copy that was used longest ago.
     #[inline]
-    pub(crate) fn next(&mut self) -> &mut T {
+    pub fn turn(&mut self) -> &mut T {
         self.at += 1;
         if self.at >= self.copies.len() {
             self.at = 0;
@@ -40,14 +40,14 @@ impl<T> Rotation<T> {
 }
 
 /// The copies of an array, which the engines of a case share.
-pub(crate) fn copies<T: Clone>(case: &Case, array: T) -> Vec<Rc<T>> {
+pub fn copies<T: Clone>(case: &Case, array: T) -> Vec<Rc<T>> {
     let mut all: Vec<Rc<T>> = (1..count(case)).map(|_| Rc::new(array.clone())).collect();
     all.push(Rc::new(array));
     all
 }
 
 /// The copies of each array that a case has.
-pub(crate) fn count(case: &Case) -> usize {
+pub fn count(case: &Case) -> usize {
     if !case.moves() || case.element == "string" || in_cache(case) {
         return 1;
     }
@@ -56,7 +56,7 @@ pub(crate) fn count(case: &Case) -> usize {
 }
 
 /// Whether its arrays stay in the last-level cache from one call to the next.
-pub(crate) fn in_cache(case: &Case) -> bool {
+pub fn in_cache(case: &Case) -> bool {
     case.bytes() <= last_level_cache() / 2
 }
 
@@ -85,9 +85,9 @@ mod tests {
     #[test]
     fn copies_take_turns() {
         let mut rotation = Rotation::new([1, 2, 3]);
-        let taken: Vec<i32> = (0..6).map(|_| *rotation.next()).collect();
+        let taken: Vec<i32> = (0..6).map(|_| *rotation.turn()).collect();
         assert_eq!(taken, [2, 3, 1, 2, 3, 1]);
-        assert_eq!(*Rotation::new([7]).next(), 7);
+        assert_eq!(*Rotation::new([7]).turn(), 7);
     }
 
     #[test]

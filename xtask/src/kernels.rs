@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::revision::{self, Tree};
+use crate::revision::Tree;
 use crate::run::{Step, output};
 
 /// Where kernels are: all of the crate of kernels, and the folder that it came from in earlier revisions.
