@@ -19,6 +19,7 @@ mod prove;
 mod python;
 mod revision;
 mod run;
+mod threads;
 mod trace;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ cargo xtask COMMAND
   coverage          lines, and branches on nightly, of simulcast-core
   fuzz [SECONDS]    each fuzz target for a while (10 seconds unless told)
   miri              tests of the core, the unsafe kernels and programs under Miri
+  loom              every interleaving of the helper threads' protocol, within bounds
+  tsan              the helper threads' tests under ThreadSanitizer
   bench [OPTIONS]   arrays side by side with their peers: --quick, --case GLOB, --engine NAME,
                     --peers (with those in Python, installed under target)
   bench --against REV [OPTIONS]
@@ -73,6 +76,8 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz("10"),
         ["fuzz", seconds] => fuzz(seconds),
         ["miri"] => miri(),
+        ["loom"] => threads::loom(),
+        ["tsan"] => threads::sanitize(),
         ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
         ["kernels", options @ ..] => kernels::run(options),
         ["bench", options @ ..] => bench::run(options),
@@ -206,8 +211,8 @@ fn miri() -> Result<(), String> {
     ];
     let target = run::root().join("target/miri");
     step.run(run::command("cargo", args).env("CARGO_TARGET_DIR", &target))?;
-    // Tree Borrows, because crossbeam's deques are rejected by Stacked Borrows; leaks are ignored because rayon
-    // never joins its workers.
+    threads::miri()?;
+    // The tree-shaped model of borrows; leaks are ignored because helper threads live as long as the process.
     let flags = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-ignore-leaks";
     let kernels = ["-p", "simulcast-kernels", "--features", "ops", "--lib"];
     let programs =

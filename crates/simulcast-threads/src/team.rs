@@ -1,0 +1,215 @@
+//! The team: the slots of all helpers, how a caller finds free ones, and what a helper does until the process ends.
+
+use std::ops::Range;
+use std::panic::resume_unwind;
+// Plain ones: how large the team is and how long it lives are no part of the protocol.
+use std::sync::Arc as TeamArc;
+use std::sync::atomic::AtomicUsize as Size;
+
+use crate::job::{Job, Work};
+use crate::slot::{Assignment, Slot};
+use crate::sync::{Arc, Builder, Ordering, spin_loop};
+use crate::tuning::HANDOUT_ROUNDS;
+
+pub(crate) struct Team {
+    slots: Box<[Slot]>,
+    /// How many slots are in use.
+    helpers: Size,
+    /// The process whose threads the helpers are.
+    #[cfg(not(loom))]
+    process: u32,
+}
+
+impl Team {
+    /// A team of so many helpers out of `most`. None is started yet.
+    pub(crate) fn new(helpers: usize, most: usize) -> TeamArc<Self> {
+        TeamArc::new(Self {
+            slots: (0..most).map(|_| Slot::new()).collect(),
+            helpers: Size::new(helpers.min(most)),
+            #[cfg(not(loom))]
+            process: process(),
+        })
+    }
+
+    pub(crate) fn helpers(&self) -> usize {
+        self.helpers.load(Ordering::Relaxed)
+    }
+
+    /// Makes the team larger or smaller. Helpers that are too many finish what they have, and sleep.
+    #[cfg(not(loom))]
+    pub(crate) fn resize(&self, helpers: usize) {
+        self.helpers.store(helpers.min(self.slots.len()), Ordering::Relaxed);
+    }
+
+    /// Whether the helpers exist: after a fork, they do in the parent only.
+    #[cfg(not(loom))]
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.process == process()
+    }
+
+    fn slots(&self) -> &[Slot] {
+        &self.slots[..self.helpers()]
+    }
+
+    /// Runs each part on at most so many threads, this one included, and resumes the panic of the first part that panicked.
+    /// `of_this_process` gives the team whose helpers may be woken.
+    pub(crate) fn run(
+        self: &TeamArc<Self>,
+        parts: usize,
+        threads: usize,
+        work: &Work<'_>,
+        of_this_process: impl FnOnce(&TeamArc<Self>) -> TeamArc<Self>,
+    ) {
+        let helpers = self.helpers().min(threads.min(parts).saturating_sub(1));
+        if helpers == 0 {
+            return (0..parts).for_each(work);
+        }
+        // SAFETY: the closure is borrowed until this function returns or unwinds, and the guard waits before it does.
+        let job = Arc::new(unsafe { Job::new(work, parts, helpers + 1) });
+        let guard = WaitOnDrop(&job);
+        let handed = self.hand_to_awake(&job, helpers);
+        if handed < helpers && !job.is_claimed() {
+            of_this_process(self).wake(&job, handed + 1..helpers + 1);
+        }
+        job.run(0);
+        drop(guard);
+        if let Some(payload) = job.take_panic() {
+            resume_unwind(payload);
+        }
+    }
+
+    /// Hands the job to at most so many helpers that poll, always in the same order; returns to how many. A helper that
+    /// is finishing the last part of the caller's last job is about to poll: it is worth a few rounds.
+    fn hand_to_awake(&self, job: &Arc<Job>, helpers: usize) -> usize {
+        let mut handed = 0;
+        for _ in 0..HANDOUT_ROUNDS {
+            for claim in self.slots().iter().filter_map(Slot::claim_awake).take(helpers - handed) {
+                handed += 1;
+                claim.hand(Assignment { job: Arc::clone(job), ranges: handed..handed + 1 });
+            }
+            if handed == helpers || !self.slots().iter().any(Slot::is_busy) {
+                break;
+            }
+            spin_loop();
+        }
+        handed
+    }
+
+    /// Wakes or starts a helper for each of these ranges. Each takes as long as some work does: the first helper wakes
+    /// those of half the ranges, and so on.
+    fn wake(self: &TeamArc<Self>, job: &Arc<Job>, mut ranges: Range<usize>) {
+        while !ranges.is_empty() && !job.is_claimed() {
+            let free = |(index, slot): (usize, _)| Some((index, Slot::claim(slot)?));
+            let Some((index, claim)) = self.slots().iter().enumerate().find_map(free) else { return };
+            let next = ranges.start + ranges.len() / 2 + 1;
+            let assignment = Assignment { job: Arc::clone(job), ranges: ranges.start..next };
+            ranges.start = next;
+            claim.hand_or_start(assignment, || {
+                let team = TeamArc::clone(self);
+                let thread = Builder::new().name(format!("simulcast-{index}"));
+                thread.spawn(move || team.help(index)).is_ok()
+            });
+        }
+    }
+
+    /// What a helper does, from its first assignment on.
+    fn help(self: TeamArc<Self>, index: usize) {
+        let slot = &self.slots[index];
+        let mut next = slot.take();
+        while let Some(Assignment { job, ranges }) = next {
+            self.wake(&job, ranges.start + 1..ranges.end);
+            job.run(ranges.start);
+            // Not kept while the helper waits.
+            drop(job);
+            next = slot.wait();
+        }
+        slot.leave();
+    }
+
+    /// Ends the helpers, once they wait.
+    #[cfg(test)]
+    pub(crate) fn dismiss(&self) {
+        self.slots.iter().for_each(Slot::dismiss);
+    }
+}
+
+/// Waits for a job to be finished, also where the caller unwinds.
+struct WaitOnDrop<'j>(&'j Job);
+
+impl Drop for WaitOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
+}
+
+/// The id of this process, where there is fork.
+#[cfg(not(loom))]
+fn process() -> u32 {
+    if cfg!(unix) { std::process::id() } else { 0 }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn as_many_threads_work_as_are_asked_for_whatever_the_machine_has() {
+        for threads in [2, 3, 8] {
+            let team = Team::new(threads - 1, 10);
+            let all = Barrier::new(threads);
+            // No part ends before there is a thread for each.
+            team.run(threads, usize::MAX, &|_| _ = all.wait(), TeamArc::clone);
+            team.dismiss();
+        }
+    }
+
+    #[test]
+    fn a_helper_that_cannot_be_started_is_not_waited_for() {
+        let (team, done) = (Team::new(1, 1), AtomicBool::new(false));
+        let work = |_| done.store(true, Ordering::Relaxed);
+        // SAFETY: the closure outlives the team, and so all helpers.
+        let job = Arc::new(unsafe { Job::new(&work, 1, 2) });
+        let ask = || Assignment { job: Arc::clone(&job), ranges: 1..2 };
+        for _ in 0..2 {
+            let claim = team.slots[0].claim().unwrap();
+            assert!(team.slots[0].claim().is_none());
+            claim.hand_or_start(ask(), || false);
+            // What it would have been handed is not kept.
+            assert_eq!(Arc::strong_count(&job), 1);
+        }
+        job.run(0);
+        job.wait();
+        assert!(done.into_inner());
+    }
+
+    #[test]
+    fn no_helper_keeps_a_job() {
+        let team = Team::new(3, 3);
+        let work = |_| ();
+        // SAFETY: the closure outlives the team, and so all helpers.
+        let job = Arc::new(unsafe { Job::new(&work, 4, 4) });
+        team.wake(&job, 1..4);
+        job.run(0);
+        job.wait();
+        team.dismiss();
+        while team.slots.iter().any(Slot::is_busy) {
+            std::thread::yield_now();
+        }
+        assert_eq!(Arc::strong_count(&job), 1);
+    }
+
+    #[test]
+    fn a_smaller_team_uses_fewer_helpers() {
+        let team = Team::new(3, 3);
+        team.resize(0);
+        let caller = std::thread::current().id();
+        let only = |_| assert_eq!(std::thread::current().id(), caller);
+        team.run(100, usize::MAX, &only, TeamArc::clone);
+        team.resize(100);
+        assert_eq!(team.helpers(), 3);
+        team.dismiss();
+    }
+}
