@@ -1,4 +1,4 @@
-//! The helper threads' protocol: explored with loom, and its ordinary tests run under Miri and ThreadSanitizer.
+//! The helper threads' protocol: explored with loom, and its ordinary tests run under Miri and `ThreadSanitizer`.
 
 use std::process::Command;
 
@@ -15,11 +15,12 @@ pub(crate) fn loom() -> Result<(), String> {
 pub(crate) fn miri() -> Result<(), String> {
     let mut test = command("cargo", ["+nightly", "miri", "test", "-p", "simulcast-threads"]);
     // Helpers live as long as the process; the id of the process is asked for.
-    test.args(["--lib", "--tests"]).env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-ignore-leaks");
+    test.args(["--lib", "--tests"])
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-ignore-leaks");
     Step::new("Miri on the helper threads").run(own_target(test, "miri"))
 }
 
-/// The ordinary tests at full speed under ThreadSanitizer: data races.
+/// The ordinary tests at full speed under `ThreadSanitizer`: data races.
 pub(crate) fn sanitize() -> Result<(), String> {
     let step = Step::new("ThreadSanitizer on the helper threads");
     if let Err(why) = rustup(["component", "add", "rust-src", "--toolchain", "nightly"]) {
@@ -30,7 +31,8 @@ pub(crate) fn sanitize() -> Result<(), String> {
     let host = host.ok_or("rustc does not say what its host is")?;
     let mut test = command("cargo", ["+nightly", "test", "-Zbuild-std", "--target", host]);
     test.args(["-p", "simulcast-threads", "--lib", "--tests"]);
-    test.env("RUSTFLAGS", "-Zsanitizer=thread");
+    // Some tests fork, and their children start threads.
+    test.env("RUSTFLAGS", "-Zsanitizer=thread").env("TSAN_OPTIONS", "die_after_fork=0");
     step.run(own_target(test, "tsan"))
 }
 

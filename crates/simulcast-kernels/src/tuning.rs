@@ -87,6 +87,13 @@ pub const BAND_ROWS: usize = 1024;
 
 /// # Threads
 ///
+/// A part of fewer elements is not worth another thread. Not measured on both sides: waking a thread takes as long as
+/// adding some 100,000 numbers.
+pub const PART_ELEMENTS: usize = 1 << 16;
+
+/// Parts for each thread: many, so that a thread that is slower than the others, or is descheduled, delays none of them.
+pub const PARTS_PER_THREAD: usize = 16;
+
 /// The elements of a block along a loop whose operand is read again: with what is beside them, they stay in a cache of one
 /// thread; four times as many do not.
 pub const REREAD_BLOCK_ELEMENTS: usize = 1 << 16;

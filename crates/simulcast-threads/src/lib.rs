@@ -29,7 +29,7 @@
 //! # The protocol
 //!
 //! Two structures, each with one invariant. Both are model-checked with loom (`cargo xtask loom`), over all
-//! interleavings of two threads and, with bounded preemptions, of up to four.
+//! interleavings of two threads and, with bounded preemptions, of three.
 //!
 //! ## Job
 //!
@@ -42,7 +42,7 @@
 //! |---|---|---|
 //! | claim a part | caller or helper | `fetch_add` on the range's counter; the part is claimed if the result is below its end |
 //! | run it | the same thread | through the pointer to the closure; a panic is caught |
-//! | finish it | the same thread | `fetch_sub` on `unfinished`, AcqRel; the thread that reaches 0 unparks the caller |
+//! | finish it | the same thread | `fetch_sub` on `unfinished`, `AcqRel`; the thread that reaches 0 unparks the caller |
 //! | return | caller | after reading 0 from `unfinished`, Acquire |
 //!
 //! **Invariant: the closure is called only for a part that is claimed and not finished, and the caller does not leave

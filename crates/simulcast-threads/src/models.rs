@@ -162,7 +162,7 @@ fn two_callers_share_a_team() {
 /// Parts make calls themselves, on the caller's thread and on the helper's, and the helper may be free for them or not.
 #[test]
 fn nested_calls_end() {
-    let outcomes = explore(Some(2), || {
+    let outcomes = explore(Some(4), || {
         let team = Team::new(1, 1);
         let (borrowed, helped) = (Borrowed::new(2), AtomicUsize::new(0));
         run(&team, 2, &|part| {

@@ -22,8 +22,7 @@ mod tests {
 
     #[test]
     fn shares_differ_by_at_most_one_and_cover_the_whole() {
-        for (len, parts) in
-            [(0, 1), (0, 7), (1, 3), (5, 5), (7, 3), (1000, 64), (usize::MAX, 1000)]
+        for (len, parts) in [(0, 1), (0, 7), (1, 3), (5, 5), (7, 3), (1000, 64), (usize::MAX, 1000)]
         {
             let begins: Vec<usize> = (0..=parts).map(|part| share(len, part, parts)).collect();
             assert_eq!((begins[0], begins[parts]), (0, len));

@@ -100,7 +100,9 @@ impl Team {
     fn wake(self: &TeamArc<Self>, job: &Arc<Job>, mut ranges: Range<usize>) {
         while !ranges.is_empty() && !job.is_claimed() {
             let free = |(index, slot): (usize, _)| Some((index, Slot::claim(slot)?));
-            let Some((index, claim)) = self.slots().iter().enumerate().find_map(free) else { return };
+            let Some((index, claim)) = self.slots().iter().enumerate().find_map(free) else {
+                return;
+            };
             let next = ranges.start + ranges.len() / 2 + 1;
             let assignment = Assignment { job: Arc::clone(job), ranges: ranges.start..next };
             ranges.start = next;

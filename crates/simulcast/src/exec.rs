@@ -8,7 +8,7 @@
 //! cursor      pointers that move through loops
 //! inner_loop  the waist: what is done to a run of elements
 //! closure     the user's closures as inner loops: all that is compiled for each of them
-//! threads     parts on the threads of a pool
+//! parallelism how many parts a call has; `simulcast-threads` runs them
 //! ```
 
 pub(crate) mod blocked;
@@ -18,7 +18,7 @@ pub(crate) mod cursor;
 pub(crate) mod emit;
 pub(crate) mod inner_loop;
 pub(crate) mod launch;
+pub(crate) mod parallelism;
 pub(crate) mod strategy;
 pub(crate) mod strided;
-pub(crate) mod threads;
 pub(crate) mod tiled;

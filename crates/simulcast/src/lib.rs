@@ -36,10 +36,11 @@
 //! array     operands, outputs, views from parts
 //! layout    strides, loop nests, partition: arithmetic alone
 //!           ── simulcast-kernels: the loops over runs of elements; CPU facts ──
+//!           ── simulcast-threads: runs the parts of a call on several threads ──
 //! ```
 //!
 //! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, up to 1,024, which stay awake for a
-//! fifth of a millisecond after each; `SIMULCAST_LEVEL` sets the instruction set.
+//! fifth of a millisecond after each (the crate `simulcast-threads`); `SIMULCAST_LEVEL` sets the instruction set.
 
 #![warn(clippy::panic, clippy::expect_used)]
 #![cfg_attr(not(feature = "program"), allow(dead_code, reason = "programs use the rest"))]

@@ -27,13 +27,12 @@ use std::ops::Range;
 
 use self::loops::{ROWS, RUN, across, run};
 use crate::Addend;
-use crate::exec::threads;
 use crate::layout::loop_nest::{Loop, Nest};
-use crate::layout::partition::share;
 use crate::layout::small_vec::Inline;
 use simulcast_kernels::compiled_for_levels;
 use simulcast_kernels::cpu::level::{Kind, Level};
 use simulcast_kernels::cpu::nontemporal;
+use simulcast_threads::{SendPtr, for_each_part, share};
 
 /// The neighbours of a unit across, and along.
 const WIDE: usize = 4096;
@@ -194,19 +193,6 @@ fn join_rows<S: Copy>(late: &mut [S], early: &[S], plus: impl Fn(S, S) -> S) {
     }
 }
 
-/// Pointers that cross threads: to what is read, and to what is written.
-struct Shared<G, R>(*const G, *mut R);
-
-// SAFETY: what is read is `Sync`, what is written is `Send`, and every task writes elements of its
-// own.
-unsafe impl<G: Sync, R: Send> Sync for Shared<G, R> {}
-
-impl<G, R> Shared<G, R> {
-    fn get(&self) -> (*const G, *mut R) {
-        (self.0, self.1)
-    }
-}
-
 /// Sums the gradient into the result, on at most `limit` threads if that is said.
 ///
 /// # Safety
@@ -219,13 +205,14 @@ pub(crate) unsafe fn reduce<T: Addend>(
     result: &mut [T],
     limit: Option<usize>,
 ) {
-    let shared = Shared(grad, result.as_mut_ptr());
-    let run = |tasks: usize, task: &(dyn Fn(usize) + Sync)| threads::each(tasks, limit, task);
+    // What is read is `Sync`, what is written `Send`, and every task writes elements of its own.
+    let (grad, result) = (SendPtr::reading(grad), SendPtr::new(result.as_mut_ptr()));
+    let run = |tasks: usize, task: &(dyn Fn(usize) + Sync)| for_each_part(tasks, limit, task);
     let Reduction { units, leaves, parts, .. } = *reduction;
     if parts == 1 {
         let tasks = units.min(4 * PARTS);
         run(tasks, &|task| {
-            let (grad, result) = shared.get();
+            let (grad, result) = (grad.get().cast_const(), result.get());
             let mut work = Work::new();
             for unit in share(units, task, tasks)..share(units, task + 1, tasks) {
                 // SAFETY: the caller keeps the invariant; tasks have units of their own.
@@ -240,14 +227,14 @@ pub(crate) unsafe fn reduce<T: Addend>(
     // Few units: at most `SUMS` sums.
     let width = reduction.width;
     let mut rows: Vec<T::Sum> = Vec::with_capacity(units * parts * width);
-    let rows_at = Shared(grad, rows.as_mut_ptr());
+    let rows_at = SendPtr::new(rows.as_mut_ptr());
     run(units * parts, &|task| {
         let (unit, part) = (task / parts, task % parts);
         let own = share(leaves, part, parts)..share(leaves, part + 1, parts);
         let mut work = Work::new();
         // SAFETY: the caller keeps the invariant; every task writes a row of its own.
         unsafe {
-            let (grad, rows) = rows_at.get();
+            let (grad, rows) = (grad.get().cast_const(), rows_at.get());
             work.sum(level, reduction, grad, unit, own);
             work.total.resize(width, T::NEUTRAL);
             std::ptr::copy_nonoverlapping(work.total.as_ptr(), rows.add(task * width), width);
@@ -258,7 +245,7 @@ pub(crate) unsafe fn reduce<T: Addend>(
     for (unit, rows) in rows.chunks_exact_mut(parts * width).enumerate() {
         in_pairs::<T>(rows, width);
         // SAFETY: the caller keeps the invariant.
-        unsafe { store(reduction, rows, shared.get().1, unit) };
+        unsafe { store(reduction, rows, result.get(), unit) };
     }
 }
 
@@ -388,6 +375,7 @@ fn in_pairs<T: Addend>(rows: &mut [T::Sum], width: usize) {
 #[cfg(test)]
 mod tests {
     use half::f16;
+    use simulcast_threads::set_threads;
 
     use super::*;
 
@@ -416,11 +404,16 @@ mod tests {
                 unsafe { reduce(level, &reduction, grad.as_ptr(), &mut sums, limit) };
                 sums.into_iter().map(f32::to_bits).collect::<Vec<_>>()
             };
+            set_threads(8);
             let once = run(Level::BASELINE, Some(1));
             for level in Level::available() {
-                // Not under Miri: the queues of rayon's threads break its rules for references.
-                for limit in [Some(1), if cfg!(miri) { Some(1) } else { None }] {
-                    assert_eq!(run(level, limit), once, "{} {limit:?} {kept:b}", level.name());
+                for threads in [1, 2, 3, 8] {
+                    assert_eq!(
+                        run(level, Some(threads)),
+                        once,
+                        "{} {threads} {kept:b}",
+                        level.name()
+                    );
                 }
             }
         }

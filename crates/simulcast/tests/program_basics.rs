@@ -5,6 +5,7 @@ use simulcast::{
     AnyArray, AnyView, AxisPattern, Builder, Complex, DType, Expr, Fold, Level, Literal, Op,
     Program, Promotion, Rule, Scalar, zip,
 };
+use simulcast_threads::set_threads;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -193,7 +194,8 @@ fn reductions_over_any_axes_are_those_of_ndarray() -> Outcome {
                     };
                 }
                 let views = [AnyView::from(x)];
-                for threads in [1, 2] {
+                set_threads(8);
+                for threads in [1, 2, 3, 8] {
                     let result = program.on(&views).threads(threads).collect()?;
                     assert_eq!(result.typed::<i64>(), Some(expected.view()), "{fold:?} {axes:?}");
                 }

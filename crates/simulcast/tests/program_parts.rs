@@ -9,6 +9,7 @@ use ndarray::{Array1, Array2, ArrayD, Axis, Ix3, IxDyn, array};
 use simulcast::{
     AnyArray, AnyView, DType, Expr, Program, ProgramErrorKind, Promotion, Rule, row_axis,
 };
+use simulcast_threads::set_threads;
 
 /// Counts the bytes that a thread has in use, and the most that it had: other tests, and what runs
 /// them, come and go beside it.
@@ -133,7 +134,8 @@ fn crossed_rows_have_the_bits_of_rows_by_themselves() {
             let whole = program.run(&views).unwrap();
             // Seven rows at a time are too few to be crossed.
             assert!(in_parts(&program, &views, Rule::Numpy, 7) == whole, "{text} of {one:?}");
-            for threads in [1, 3] {
+            set_threads(8);
+            for threads in [1, 2, 3, 8] {
                 let again = program.on(&views).threads(threads).collect().unwrap();
                 assert!(again == whole, "{text} of {one:?} on {threads}");
             }

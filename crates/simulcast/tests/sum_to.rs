@@ -10,6 +10,7 @@ use simulcast::{
     Addend, Complex, NamedAxes, Plan, Rule, par_sum_to, par_sum_to_shape, resolve, sum_to,
     sum_to_shape, try_sum_to, try_sum_to_shape,
 };
+use simulcast_threads::set_threads;
 
 /// Element by element: every place of the result that shows the operand's element.
 fn naive(grad: &ArrayViewD<'_, i64>, plan: &Plan, operand: usize) -> ArrayD<i64> {
@@ -90,8 +91,13 @@ fn large_sums_are_accurate_and_the_same_bits_on_any_number_of_threads() {
         [[1, 1, 257], [64, 1, 1], [1, 131, 1], [1, 1, 1], [64, 1, 257], [64, 131, 1], [1, 131, 257]]
     {
         let sums = sum_to_shape(&grad, shape);
-        let same = par_sum_to_shape(&grad, shape);
-        assert!(sums.iter().zip(&same).all(|(a, b)| a.to_bits() == b.to_bits()), "{shape:?}");
+        for threads in [1, 2, 3, 8] {
+            // No other test of this file sets it.
+            set_threads(threads);
+            let same = par_sum_to_shape(&grad, shape);
+            let equal = sums.iter().zip(&same).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(equal, "{shape:?} on {threads}");
+        }
         let exact = sum_to_shape(&exact, shape);
         let terms = grad.len() as f64 / sums.len() as f64;
         // Pairwise: half a unit in the last place for each level of the tree, 32 more for leaves.

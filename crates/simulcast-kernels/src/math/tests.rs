@@ -3,9 +3,10 @@
 use std::fmt::{Debug, LowerHex};
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::sync::Mutex;
 
-use rayon::prelude::*;
 use serde_json::Value;
+use simulcast_threads::{for_each_part, share, threads};
 
 use super::{Real, cbrt_hypot, exp, hyperbolic, inverse_trig, log, pow, trig};
 use crate::compiled_for_levels;
@@ -301,12 +302,15 @@ fn sweep(name: &str, exact: impl Fn(f64) -> f64 + Sync, step: usize) {
         got: vec![0.0; 1 << BLOCK],
         worst: vec![Worst::default(); levels.len()],
     };
-    let none = || room.worst.clone();
-    let all = blocks.par_iter().fold(|| room.clone(), block).map(|room| room.worst);
-    let worst = all.reduce(none, |mut one, other| {
-        one.iter_mut().zip(other).for_each(|(one, other)| one.see(other.error, other.at));
-        one
+    let worst = Mutex::new(room.worst.clone());
+    let parts = blocks.len().min(16 * threads());
+    for_each_part(parts, None, &|part| {
+        let begin = |part| share(blocks.len(), part, parts);
+        let room = blocks[begin(part)..begin(part + 1)].iter().fold(room.clone(), block);
+        let mut worst = worst.lock().unwrap();
+        worst.iter_mut().zip(room.worst).for_each(|(one, other)| one.see(other.error, other.at));
     });
+    let worst = worst.into_inner().unwrap();
     for (level, Worst { error, at: (x, got, value) }) in levels.iter().zip(worst) {
         let level = level.name();
         let told = format!("{name} at {level}: {error:.4} ULP at {x:?}: {got:?} is not {value:?}");
@@ -319,7 +323,7 @@ fn sweep(name: &str, exact: impl Fn(f64) -> f64 + Sync, step: usize) {
 const STEP: usize = 0x1_ffff;
 
 #[test]
-#[cfg_attr(miri, ignore = "safe code, and rayon's queues break the rules that Miri tries out")]
+#[cfg_attr(miri, ignore = "safe code, and slow")]
 fn single_precision_is_within_the_bound_of_double_precision() {
     for (name, exact) in BY_ANOTHER_HAND {
         sweep(name, exact, STEP);

@@ -27,7 +27,8 @@ use simulcast_core::{BroadcastError, Rule};
 use crate::api::view::{or_panic, try_broadcast_to};
 use crate::api::zip::{Zip, laid, try_zip_by};
 use crate::array::operand::Operand;
-use crate::exec::threads;
+use crate::exec::parallelism;
+use simulcast_threads::for_each_part;
 
 /// The array laid onto that shape, to be cloned.
 pub(crate) fn laid_to<A: Operand, I: IntoDimension>(
@@ -128,14 +129,14 @@ fn par_clone_from<A: Operand<Elem: Clone + Send + Sync>, D: Dimension>(
     array: &A,
     out: &mut ArrayRef<A::Elem, D>,
 ) -> Result<(), BroadcastError> {
-    let parts = threads::parts(out.len(), None);
+    let parts = parallelism::parts(out.len(), None);
     let longest = (0..out.ndim()).rev().max_by_key(|&axis| out.shape()[axis]).map(Axis);
     let Some(axis) = longest.filter(|_| parts > 1) else { return clone_from(array, out) };
     let shown = try_broadcast_to(array.shown(), out.raw_dim())?;
     let each = out.len_of(axis).div_ceil(parts);
     let pairs = out.axis_chunks_iter_mut(axis, each).zip(shown.axis_chunks_iter(axis, each));
     let pairs: Vec<_> = pairs.map(|pair| Mutex::new(Some(pair))).collect();
-    threads::each(pairs.len(), None, |part| {
+    for_each_part(pairs.len(), None, &|part| {
         let pair = pairs[part].lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((mut out, shown)) = pair {
             out.assign(&shown);

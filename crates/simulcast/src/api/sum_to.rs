@@ -34,7 +34,7 @@ use crate::api::copy::laid_to;
 use crate::api::view::or_panic;
 use crate::array::operand::Operand;
 use crate::array::output::reserve;
-use crate::exec::threads;
+use crate::exec::parallelism;
 use crate::reduce::{Reduction, reduce};
 use simulcast_kernels::cpu::level::Level;
 
@@ -182,7 +182,7 @@ fn summed<A: Operand<Elem: Addend>, D: Dimension>(
     sums.resize(len, A::Elem::narrow(A::Elem::ZERO));
     if elements > 0 {
         let reduction = Reduction::new(plan.shape(), grad.steps(), &along);
-        let limit = if threads::parts(elements, limit) > 1 { limit } else { Some(1) };
+        let limit = if parallelism::parts(elements, limit) > 1 { limit } else { Some(1) };
         // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape; the
         // result's strides are row-major in a vector of its size, and 0 where the operand repeats.
         unsafe { reduce(Level::best(), &reduction, grad.pointer(), &mut sums, limit) };

@@ -18,10 +18,11 @@ use simulcast_core::{BroadcastError, Names, Refusal, Rule, elements, row_major_i
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::nontemporal::Fence;
 use simulcast_kernels::tuning::CACHE_LINE_BYTES;
+use simulcast_threads::{SendPtr, for_each_part};
 
 use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
 use super::strategy::{Question, Shape, Stores, Strategy, is_tiny};
-use super::{blocked, contiguous, strided, threads, tiled};
+use super::{blocked, contiguous, parallelism, strided, tiled};
 use crate::array::output::{Fresh, Ledger};
 use crate::layout::broadcast::{Laid, same};
 use crate::layout::nest::Nest;
@@ -104,23 +105,6 @@ unsafe fn recorded(inner: &mut dyn InnerLoop, job: &Job<'_>, ledger: Option<&Led
                 execute(entry.inner, job);
             }
         }
-    }
-}
-
-/// Pointers that cross threads.
-#[derive(Clone, Copy)]
-struct Shared<'s> {
-    out: *mut u8,
-    ins: &'s [*const u8],
-}
-
-// SAFETY: parallel calls ask for `Sync` elements and `Send` results, and every part writes elements of its own.
-unsafe impl Sync for Shared<'_> {}
-
-impl Shared<'_> {
-    /// The whole value: a closure that named its fields would capture them, which are not `Sync`.
-    fn get(&self) -> Self {
-        *self
     }
 }
 
@@ -315,7 +299,7 @@ impl<'s> Source<'s> {
         if threads == Some(1) && self.tiny(facts, &strides).is_some() {
             return shape(Shape::Tiny);
         }
-        let parts = threads::parts(self.len, threads);
+        let parts = parallelism::parts(self.len, threads);
         let nest = self.nest(facts, &strides);
         self.strategy(facts, &nest, std::ptr::null_mut(), parts, true).0
     }
@@ -354,7 +338,7 @@ impl<'s> Source<'s> {
                 unsafe { recorded(inner, &job, ledger) };
             }
             Work::Parts(make, limit) => {
-                let about = threads::parts(self.len, limit);
+                let about = parallelism::parts(self.len, limit);
                 make(&mut |inner| {
                     let facts = inner.facts();
                     let nest = self.nest(&facts, strides);
@@ -365,13 +349,15 @@ impl<'s> Source<'s> {
                         // SAFETY: as above.
                         return unsafe { recorded(inner, &job, ledger) };
                     }
-                    let shared = Shared { out, ins };
+                    let (out, ins) = (SendPtr::new(out), SendPtr::reading(ins));
                     let (nest, strategy) = (&nest, &strategy);
-                    threads::each(parts, limit, |part| {
-                        let Shared { out, ins } = shared.get();
+                    for_each_part(parts, limit, &|part| {
+                        // SAFETY: the slice is borrowed for as long as this function runs.
+                        let (out, ins) = (out.get(), unsafe { &*ins.get() });
                         let part = strategy.partition.part(nest, part, before);
                         let job = Job { nest: &part, strategy, out, ins };
-                        // SAFETY: as above; the parts write distinct elements of the result.
+                        // SAFETY: as above; parallel calls ask for `Sync` elements and `Send` results, and the parts
+                        // write distinct elements of the result.
                         make(&mut |inner| unsafe { recorded(inner, &job, ledger) });
                     });
                 });

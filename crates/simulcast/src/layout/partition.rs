@@ -22,12 +22,7 @@ use simulcast_kernels::tuning::{
     BAND_COLUMNS, BAND_COLUMNS_MIN, BAND_ROWS, BAND_ROWS_MIN, REREAD_BLOCK_ELEMENTS,
     REREAD_ROW_ELEMENTS,
 };
-
-/// `len * part / parts`, without the overflow; at most `len`, since no part is beyond the last.
-pub(crate) fn share(len: usize, part: usize, parts: usize) -> usize {
-    let share = len as u128 * part as u128 / parts.max(1) as u128;
-    usize::try_from(share).map_or(len, |share| share.min(len))
-}
+use simulcast_threads::share;
 
 /// In how many pieces each loop of a nest is cut.
 #[derive(Clone, Debug)]

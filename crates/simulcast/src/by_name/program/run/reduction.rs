@@ -27,6 +27,7 @@ mod task;
 use std::ops::Range;
 
 use simulcast_core::{BroadcastError, Rule, row_major_into};
+use simulcast_threads::SendPtr;
 
 use self::blocking::Cuts;
 use self::operation::Operation;
@@ -142,6 +143,7 @@ impl Deal<'_, '_, '_, '_> {
             .and_then(|operation| Cross::new(operation, folding.kind, code.dtype, cuts, level));
         let cross = cross.as_ref();
         let (whole, folding) = (&whole, &folding);
+        let ins = ins.map(SendPtr::reading);
         let task = FoldTask { code, level, ins, whole, cuts, folding, operation, cross };
         let mut write = |out: *mut u8| match (len, count) {
             (0, _) => {}

@@ -4,11 +4,11 @@ use crate::by_name::program::run::reduction::blocking::{Axis, merged, moved};
 use crate::by_name::program::run::reduction::operation::Arg;
 use crate::by_name::program::run::reduction::pairwise_stack::Pile;
 use crate::by_name::program::run::reduction::reducer::{Folding, Spare};
-use crate::by_name::program::run::reduction::task::{BLOCK, FoldTask, Shared};
-use crate::layout::partition::share;
+use crate::by_name::program::run::reduction::task::{BLOCK, FoldTask};
 use simulcast_kernels::cpu::EIGHT;
 use simulcast_kernels::cpu::aligned_buf::{Line, room};
 use simulcast_kernels::cpu::nontemporal::FAR;
+use simulcast_threads::{SendPtr, share};
 
 /// The parts that there should be at least, whoever does them.
 const PARTS: usize = 64;
@@ -49,7 +49,7 @@ impl<const N: usize> FoldTask<'_, N> {
             partial.resize((groups * parts * widest * size).div_ceil(16), [0_u64; 2]);
         }
         let out = if parts > 1 { partial.as_mut_ptr().cast() } else { results };
-        let (shared, this) = (Shared(out), self);
+        let (shared, this) = (SendPtr::new(out), self);
         let all_columns = cuts.product(columns.clone());
         // Where the results of a group are, and how many.
         let place = |group: usize| {

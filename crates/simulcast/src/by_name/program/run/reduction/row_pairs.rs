@@ -13,11 +13,12 @@ use crate::DType;
 use crate::by_name::program::run::reduction::blocking::{Axis, Cuts, merged, moved};
 use crate::by_name::program::run::reduction::operation::{Arg, Operation};
 use crate::by_name::program::run::reduction::reducer::Spare;
-use crate::by_name::program::run::reduction::task::{FoldTask, Shared};
+use crate::by_name::program::run::reduction::task::FoldTask;
 use simulcast_kernels::cpu::aligned_buf;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::pack::pack_apart;
 use simulcast_kernels::reduce::{Abreast, LEAF, WIDE};
+use simulcast_threads::SendPtr;
 
 /// The bytes of a tile: half of a first-level cache.
 const TILE: usize = 16384;
@@ -84,7 +85,7 @@ impl<const N: usize> FoldTask<'_, N> {
         let wide = (TILE / size / len / vector).clamp(1, across.div_ceil(vector)) * vector;
         let (tiles, parts) = (across.div_ceil(wide), down.div_ceil(HIGH));
         let units = cross.around.iter().map(|(size, _)| size).product::<usize>();
-        let (shared, this) = (Shared(out), self);
+        let (shared, this) = (SendPtr::new(out), self);
         Self::each(units * tiles * parts, parallel, limit, |tasks| {
             let (out, bytes) = (shared.get(), wide * len * size);
             let mut room = aligned_buf::room(bytes);

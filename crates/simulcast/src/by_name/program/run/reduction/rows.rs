@@ -3,9 +3,10 @@
 use crate::by_name::program::run::reduction::blocking::{Axis, merged, moved};
 use crate::by_name::program::run::reduction::operation::Arg;
 use crate::by_name::program::run::reduction::reducer::Spare;
-use crate::by_name::program::run::reduction::task::{FoldTask, Shared};
+use crate::by_name::program::run::reduction::task::FoldTask;
 use simulcast_kernels::cpu::aligned_buf::room;
 use simulcast_kernels::reduce::{RowFold, Rows};
+use simulcast_threads::SendPtr;
 
 /// The bytes of a block of rows that are folded one by one, each in one go.
 const ROWS: usize = 131_072;
@@ -24,7 +25,7 @@ impl<const N: usize> FoldTask<'_, N> {
         let outer = 0..cuts.inner.start;
         let most = (ROWS / folding.size / reduced).max(1);
         let cut = cuts.cut(outer.clone(), most);
-        let shared = Shared(out);
+        let shared = SendPtr::new(out);
         let this = self;
         Self::each(cut.blocks, parallel, limit, |blocks| {
             let out = shared.get();

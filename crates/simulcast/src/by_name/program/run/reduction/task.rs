@@ -11,11 +11,11 @@ use crate::by_name::program::run::reduction::operation::Operation;
 use crate::by_name::program::run::reduction::reducer::Folding;
 use crate::by_name::program::run::reduction::row_pairs::Cross;
 use crate::exec::launch::{Source, Work};
-use crate::exec::threads;
+use crate::exec::parallelism;
 use crate::layout::broadcast::Laid;
-use crate::layout::partition::share;
 use crate::layout::small_vec::Inline;
 use simulcast_kernels::cpu::level::Level;
+use simulcast_threads::{SendPtr, for_each_part, share};
 
 /// The elements of a block.
 pub(super) const BLOCK: usize = 16384;
@@ -25,7 +25,8 @@ pub(super) const BLOCK: usize = 16384;
 pub(super) struct FoldTask<'t, const N: usize> {
     pub(super) code: &'t Code,
     pub(super) level: Level,
-    pub(super) ins: [*const u8; N],
+    /// Only read, and their elements are `Sync`.
+    pub(super) ins: [SendPtr<u8>; N],
     /// What is folded is a part of this, cut up as it would be in the whole.
     pub(super) whole: &'t Cuts<N>,
     pub(super) cuts: &'t Cuts<N>,
@@ -34,21 +35,6 @@ pub(super) struct FoldTask<'t, const N: usize> {
     pub(super) operation: Option<&'t Operation>,
     pub(super) cross: Option<&'t Cross<N>>,
 }
-
-/// A pointer that crosses threads.
-pub(super) struct Shared(pub(super) *mut u8);
-
-// SAFETY: every part writes elements of its own.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    pub(super) fn get(&self) -> *mut u8 {
-        self.0
-    }
-}
-
-// SAFETY: operands are read only, and their elements are `Sync`.
-unsafe impl<const N: usize> Sync for FoldTask<'_, N> {}
 
 impl<const N: usize> FoldTask<'_, N> {
     /// Folds into memory for all results.
@@ -59,7 +45,7 @@ impl<const N: usize> FoldTask<'_, N> {
     pub(super) unsafe fn go(&self, out: *mut u8, limit: Option<usize>) {
         let cuts = self.cuts;
         let elements = cuts.results().saturating_mul(cuts.reduced());
-        let parallel = threads::parts(elements, limit);
+        let parallel = parallelism::parts(elements, limit);
         if let Some(cross) = self.cross {
             self.crossed(cross, out, parallel, limit);
         } else if cuts.columns().is_empty() && cuts.reduced() <= BLOCK {
@@ -78,13 +64,13 @@ impl<const N: usize> FoldTask<'_, N> {
     ) {
         let parts = parallel.min(tasks);
         let part = |part| work(share(tasks, part, parts)..share(tasks, part + 1, parts));
-        threads::each(parts, limit, part);
+        for_each_part(parts, limit, &part);
     }
 
     /// Where a leaf is, so many elements from its first.
     pub(super) fn leaf(&self, leaf: usize, at: isize) -> *const u8 {
         let size = self.code.sizes.get(leaf).copied().unwrap_or(1);
-        self.ins[leaf].wrapping_offset(at * size.cast_signed())
+        self.ins[leaf].get().cast_const().wrapping_offset(at * size.cast_signed())
     }
 
     /// Computes a rectangle into the room, row-major.
