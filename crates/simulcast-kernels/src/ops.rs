@@ -24,6 +24,7 @@ mod cast;
 pub(crate) mod complex;
 mod complex_functions;
 pub(crate) mod float;
+mod fused_pairs;
 mod half;
 pub(crate) mod int;
 mod int_divide;
@@ -41,6 +42,7 @@ use crate::tuning::TILE_ELEMENTS as TILE;
 use crate::{DType, Op};
 
 pub use cast::{Conversion, cast};
+pub use fused_pairs::{choice_by, pair};
 pub use half::half;
 
 use table::{kernel_of, kernels_of};

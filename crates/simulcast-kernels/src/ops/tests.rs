@@ -401,6 +401,82 @@ fn halves_are_computed_in_single_precision_and_rounded_once() {
     check(DType::Bf16, &all, wide, |x| bf16::from_f32(x).to_bits());
 }
 
+#[test]
+fn pairs_round_as_two_steps_do() {
+    let recorded = recorded();
+    for (&first, &second) in
+        Op::ALL.iter().flat_map(|first| Op::ALL.iter().map(move |second| (first, second)))
+    {
+        for (dtype, level) in [DType::F32, DType::F64]
+            .into_iter()
+            .flat_map(|dtype| Level::available().into_iter().map(move |level| (dtype, level)))
+        {
+            // What chooses reads three.
+            for place in 0..second.arity().min(2) {
+                let Some(both) = pair(first, second, place, dtype, level) else { continue };
+                let operands = &recorded.operands[&dtype][2];
+                let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
+                let run = |call: Call, ins: [*const u8; 3]| {
+                    let mut out = Bytes::new(count * size);
+                    // SAFETY: as many elements in all of them.
+                    unsafe { run_all(call, out.slice_mut().as_mut_ptr(), ins, count) };
+                    out
+                };
+                let [a, b, c] = [0, 1, 2].map(|n| operands[n].slice().as_ptr());
+                let between =
+                    run((kernels(first, dtype, level).unwrap(), false), [a, b, std::ptr::null()]);
+                let between = between.slice().as_ptr();
+                let ins = if place == 0 {
+                    [between, c, std::ptr::null()]
+                } else {
+                    [c, between, std::ptr::null()]
+                };
+                let apart = run((kernels(second, dtype, level).unwrap(), false), ins);
+                for joined in both_stores(both).into_iter().map(|call| run(call, [a, b, c])) {
+                    let places = joined.slice().chunks(size).zip(apart.slice().chunks(size));
+                    for (ours, theirs) in places {
+                        assert!(
+                            close(ours, theirs, dtype, 0),
+                            "{first} then {second} of {dtype} at {level:?}: {ours:02x?} {theirs:02x?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn choices_by_a_comparison_are_what_it_says() {
+    let recorded = recorded();
+    for (op, dtype) in [Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual]
+        .into_iter()
+        .flat_map(|op| [DType::F32, DType::F64].map(|dtype| (op, dtype)))
+    {
+        for level in Level::available() {
+            let operands = &recorded.operands[&dtype][1];
+            let (size, count) = (dtype.size(), operands[0].1 / dtype.size());
+            let [a, b] = [0, 1].map(|n| operands[n].slice().as_ptr());
+            let mut choice = Bytes::new(count);
+            let (mut apart, mut joined) = (Bytes::new(count * size), Bytes::new(count * size));
+            // SAFETY: as many elements in all of them.
+            unsafe {
+                let (less, operands) = match swapped(op) {
+                    Some(less) => (less, [b, a, std::ptr::null()]),
+                    None => (op, [a, b, std::ptr::null()]),
+                };
+                let [compare, choose] =
+                    [less, Op::Where].map(|op| kernels(op, dtype, level).unwrap().cached);
+                compare(choice.slice_mut().as_mut_ptr(), operands, 0, count);
+                choose(apart.slice_mut().as_mut_ptr(), [choice.slice().as_ptr(), a, b], 0, count);
+                let both = choice_by(op, dtype, level).unwrap().cached;
+                both(joined.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], 0, count);
+            }
+            assert!(joined.slice() == apart.slice(), "{op} of {dtype} at {level:?}");
+        }
+    }
+}
+
 /// The element at each place is what a loop over that element alone gives, whatever is repeated,
 /// and wherever the stretch begins.
 fn agree(

@@ -7,6 +7,7 @@
 //! registers     tiles in the first-level cache; one is free again after its last use
 //! ```
 //!
+//! Two steps of which the second alone reads the first are one instruction if there is a loop for both.
 //! `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded once, as they are written;
 //! one step on them alone has a loop that does all of it. A `bool` leaf may hold any non-zero byte for true. Kernels that
 //! only test it accept that; everything else reads a copy normalised to 0 and 1.
@@ -160,6 +161,76 @@ impl Making {
     }
 }
 
+/// How a step is done.
+#[derive(Clone, Copy)]
+enum Part {
+    Alone,
+    /// By the step that reads it.
+    First,
+    /// With the step that it reads: the loops for both, and what they read.
+    Both(Kernels, [usize; 3], usize),
+}
+
+/// A comparison of two values that chooses between the same two, as one of `where(a < b, a, b)`, with
+/// `a` and `b` in their places.
+fn choice(comparison: Op, [a, b, _]: [usize; 3], chosen: &[usize]) -> Option<(Op, [usize; 3])> {
+    if *chosen == [a, b] {
+        return Some((comparison, [a, b, 0]));
+    }
+    let turned = match comparison {
+        Op::Less => Op::Greater,
+        Op::LessEqual => Op::GreaterEqual,
+        Op::Greater => Op::Less,
+        Op::GreaterEqual => Op::LessEqual,
+        _ => return None,
+    };
+    (*chosen == [b, a]).then_some((turned, [b, a, 0]))
+}
+
+/// How each step is done.
+fn parts(steps: &[(Flat, DType)], level: Level) -> Vec<Part> {
+    let mut readers = vec![0_usize; steps.len()];
+    for (step, _) in steps {
+        match *step {
+            Flat::Apply(op, _, args) => {
+                args.into_iter().take(op.arity()).for_each(|arg| readers[arg] += 1);
+            }
+            Flat::Cast(from) => readers[from] += 1,
+            Flat::Leaf(_) | Flat::Constant(_) => {}
+        }
+    }
+    let mut parts = vec![Part::Alone; steps.len()];
+    for (at, (step, _)) in steps.iter().enumerate() {
+        let Flat::Apply(second, compute, args) = *step else { continue };
+        let wide = widened(compute);
+        for (place, arg) in args.into_iter().take(second.arity()).enumerate() {
+            let Flat::Apply(first, own, inner) = steps[arg].0 else { continue };
+            if readers[arg] != 1 || widened(own) != wide || !matches!(parts[arg], Part::Alone) {
+                continue;
+            }
+            let both = if second == Op::Where {
+                choice(first, inner, &args[1..]).and_then(|(first, all)| {
+                    Some(Part::Both(ops::choice_by(first, wide, level)?, all, 2))
+                })
+            } else {
+                ops::pair(first, second, place, wide, level).map(|table| {
+                    let mut all = inner;
+                    if second.arity() == 2 {
+                        all[2] = args[1 - place];
+                    }
+                    Part::Both(table, all, first.arity() + second.arity() - 1)
+                })
+            };
+            if let Some(both) = both {
+                parts[arg] = Part::First;
+                parts[at] = both;
+                break;
+            }
+        }
+    }
+    parts
+}
+
 impl Code {
     /// The code of some steps, of which the last is the result; the result stays wide unless it is
     /// to be rounded. `None` where there is no kernel, which typing excludes.
@@ -173,6 +244,7 @@ impl Code {
         if narrow && let Some(result) = making.on_halves(steps) {
             return Some(Self::of(making, result, steps.last()?.1, leaves));
         }
+        let parts = parts(steps, level);
         // Where each step's value is, in the type that it is computed in.
         let mut places: Vec<From> = Vec::with_capacity(steps.len());
         for (at, &(ref step, dtype)) in steps.iter().enumerate() {
@@ -202,7 +274,15 @@ impl Code {
                         Some(op) => (op, [args[1], args[0], args[2]]),
                         None => (op, args),
                     };
-                    let (kernels, count) = (ops::kernels(op, wide, level)?, op.arity());
+                    let (kernels, args, count) = match parts[at] {
+                        // Never read: the step that follows reads its operands.
+                        Part::First => {
+                            places.push(From::Leaf(0));
+                            continue;
+                        }
+                        Part::Both(table, args, count) => (table, args, count),
+                        Part::Alone => (ops::kernels(op, wide, level)?, args, op.arity()),
+                    };
                     let mut from = [From::Leaf(0); 3];
                     for (place, (from, arg)) in from.iter_mut().zip(args).take(count).enumerate() {
                         *from = *places.get(arg)?;

@@ -10,7 +10,8 @@
 //! cache. An operand that is repeated along a run fills a block, and steps that read nothing else run once for all blocks.
 //!
 //! With non-temporal stores the loop goes from registers to memory, without stores in between. In the caches it pays for
-//! two steps; for more, a loop for each step, of which the compiler knows more, is ahead.
+//! two steps that are no pair of [`simulcast_kernels::ops::pair`]; for others, a loop for each step, of which the compiler
+//! knows more, is ahead (`tuning::CACHED_CHAIN_STEPS`).
 //!
 //! Invariant: as in [`crate::by_name::program::run::interpreter`].
 
@@ -23,7 +24,7 @@ use simulcast_kernels::cpu::nontemporal;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::ops::{self};
 use simulcast_kernels::register_vm::{Act, BLOCK, ChainLoops, ChainStep, Place};
-use simulcast_kernels::tuning::CHAIN_BLOCKS;
+use simulcast_kernels::tuning::{CACHED_CHAIN_STEPS, CHAIN_BLOCKS};
 
 /// What a step does; its first argument is the accumulator, unless its operands are swapped.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +62,7 @@ impl Chain {
 
     /// Whether it is ahead of a loop for each step where all is in a cache too.
     pub(in crate::by_name::program) fn pays_in_cache(&self) -> bool {
-        self.applies.len() == 2
+        self.applies.len() == CACHED_CHAIN_STEPS
     }
 
     /// The steps as a chain; none where some step is of another type, or chains have none for it.

@@ -412,6 +412,7 @@ unsafe fn execute(
     };
     if !nontemporal
         && let Some(chain) = &code.chain
+        && code.instructions.len() == 2
         && chain.pays_in_cache()
         && len * code.dtype.size() >= chain.block()
     {
