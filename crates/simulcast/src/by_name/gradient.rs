@@ -307,6 +307,14 @@ macro_rules! slopes {
                 typed $typed:tt, also $also:tt, text $text:tt, onnx $onnx:tt, slope [$($slope:expr),*];
         )*
     ) => {
+        // Constants, which `cargo check` evaluates too.
+        $(const _: () = {
+            let slopes: &[&str] = &[$(stringify!($slope)),*];
+            let operands: &[&str] = &[$(stringify!($operand)),+];
+            let complete = slopes.is_empty() || slopes.len() == operands.len();
+            assert!(complete, concat!($name, " has a slope for each operand, or none"));
+        };)*
+
         /// The derivative of an operation by its operand `at`, times the gradient of the result.
         #[allow(unused_variables, reason = "not every slope reads every operand")]
         fn slope<'b>(op: Op, args: &[Term<'b>], $grad: Term<'b>, at: usize) -> Slope<'b> {
@@ -314,12 +322,6 @@ macro_rules! slopes {
             const DECIDES: Slope<'static> = Slope::Decides;
             match op {
                 $(Op::$variant => {
-                    const {
-                        let slopes: &[&str] = &[$(stringify!($slope)),*];
-                        let operands: &[&str] = &[$(stringify!($operand)),+];
-                        let complete = slopes.is_empty() || slopes.len() == operands.len();
-                        assert!(complete, concat!($name, " has a slope for each operand, or none"));
-                    }
                     let &[$($operand),+] = args else { return Slope::Nothing };
                     let by_operand: &[&dyn Fn() -> Slope<'b>] = &[$(&|| ($slope).into()),*];
                     by_operand.get(at).map_or(Slope::Nothing, |slope| slope())
