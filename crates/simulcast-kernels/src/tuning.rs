@@ -46,9 +46,9 @@ pub const BACKWARD_TILE_BYTES: usize = 1024;
 /// for several.
 pub const PACKED_ROUND_BYTES: usize = 32768;
 
-/// The bytes of a block of copies of a repeated element: long enough for vector loops, short enough to be filled for
-/// each row.
-pub const REPEATED_BLOCK_BYTES: usize = 1024;
+/// The copies in a block of a repeated element: long enough for vector loops, short enough to be filled for each row. At
+/// least as many as the results that [`nontemporal::results`](crate::cpu::nontemporal::results) makes at a time: 256 bytes.
+pub const REPEATED_BLOCK_ELEMENTS: usize = 256;
 
 /// Runs of fewer bytes are not cut where vectors begin.
 pub const ALIGNED_RUN_BYTES: usize = 1024;

@@ -40,7 +40,7 @@ use crate::api::view::or_panic;
 use crate::array::operand::{CommonDim, Operand, Operands};
 use crate::exec::closure::{Closure, Update};
 use crate::exec::inner_loop::InnerLoop;
-use crate::exec::launch::{Source, Work};
+use crate::exec::launch::{Source, Unlaid, Work};
 use crate::exec::strategy::Strategy;
 use crate::layout::broadcast::Laid;
 use simulcast_kernels::cpu::level::Level;
@@ -318,6 +318,17 @@ macro_rules! zips {
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<(), BroadcastError> {
                 let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, true, self.moves, self.level);
+                if self.laid.get().is_none() {
+                    let unlaid = Unlaid {
+                        shapes: &[$(self.operands.$index.sizes()),*],
+                        strides: &[$(self.operands.$index.steps()),*],
+                        ins: &[$(self.operands.$index.pointer().cast()),*],
+                    };
+                    // SAFETY: the operands' own pointers, shapes and strides, and a closure for their element types.
+                    if unsafe { unlaid.assign_tiny(&mut inner, out) } {
+                        return Ok(());
+                    }
+                }
                 self.with_source(|source| source.assign(Work::Here(&mut inner), out))
             }
 

@@ -44,6 +44,8 @@ struct Grid<'g> {
     /// The operands that are one element along a row, and those that are laid out in rooms.
     repeated: Operands,
     packed: Operands,
+    /// Whether rows are stored by the inner loop itself, with non-temporal stores.
+    direct: bool,
     /// Whether a strip is one run of the inner loop: all operands are in rooms, row after row.
     one_run: bool,
     nontemporal: bool,
@@ -88,7 +90,9 @@ impl<'g> Grid<'g> {
             packed >> n & 1 == 1
                 || down[n + 1] == 0 && (repeated >> n & 1 == 1 || facts.plain >> n & 1 == 1)
         };
+        let direct = nontemporal && facts.nontemporal && facts.copies.is_none();
         let one_run = nontemporal
+            && !direct
             && whole_rows
             && begins
             && STRIP_BYTES.is_multiple_of(size)
@@ -120,6 +124,7 @@ impl<'g> Grid<'g> {
             sizes,
             repeated,
             packed,
+            direct,
             one_run,
             nontemporal,
             shared,
@@ -391,23 +396,34 @@ impl Strips<'_> {
             // within the nest; a cut row begins and ends within the columns that were computed.
             unsafe {
                 if grid.nontemporal {
-                    let made = if one_run || copied.is_some() {
-                        tile.wrapping_add(row * columns.all * size)
-                    } else {
-                        inner.contiguous(&Run { ins, ..ordinary });
-                        tile
-                    };
                     let to_line = |at: *mut u8| at.addr().wrapping_neg() % CACHE_LINE_BYTES;
                     let skip = if columns.cut_left { to_line(out) } else { 0 };
                     let row_bytes = columns.wide * size;
                     let more =
                         if columns.cut_right { to_line(out.wrapping_add(row_bytes)) } else { 0 };
-                    store_nontemporal(
-                        level,
-                        out.add(skip),
-                        made.add(skip),
-                        row_bytes + more - skip,
-                    );
+                    let (to, bytes) = (out.add(skip), row_bytes + more - skip);
+                    if grid.direct {
+                        let (mut from, elements) = ([std::ptr::null(); MAX_OPERANDS], skip / size);
+                        for (n, (place, &row)) in from.iter_mut().zip(ins).enumerate() {
+                            let moves = grid.repeated >> n & 1 == 0;
+                            *place = row.wrapping_add(if moves {
+                                elements * grid.sizes[n + 1]
+                            } else {
+                                0
+                            });
+                        }
+                        let run =
+                            Run { out: to, ins: &from[..operands], len: bytes / size, ..ordinary };
+                        inner.nontemporal(&run);
+                    } else {
+                        let made = if one_run || copied.is_some() {
+                            tile.wrapping_add(row * columns.all * size)
+                        } else {
+                            inner.contiguous(&Run { ins, ..ordinary });
+                            tile
+                        };
+                        store_nontemporal(level, to, made.add(skip), bytes);
+                    }
                 } else if copied.is_some() {
                     let made = tile.wrapping_add(row * columns.all * size);
                     out.copy_from_nonoverlapping(made, columns.wide * size);

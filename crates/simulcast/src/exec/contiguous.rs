@@ -1,9 +1,7 @@
 //! Runs along the innermost loop, straight on the arrays: [`Shape::Contiguous`](super::strategy::Shape::Contiguous).
 
-use simulcast_kernels::tuning::REPEATED_BLOCK_BYTES;
-
 use super::cursor::{Cursor, Pointers};
-use super::emit::{Emitter, RepeatedBlock, Scratch};
+use super::emit::{Emitter, RepeatedBlock, Scratch, repeated_block_bytes};
 use super::inner_loop::{InnerLoop, MAX_OPERANDS, Operands, Repeated};
 use super::launch::Job;
 
@@ -16,7 +14,7 @@ pub(crate) unsafe fn contiguous(inner: &mut dyn InnerLoop, job: &Job<'_>, repeat
     let operands = nest.arrays() - 1;
     let facts = inner.facts();
     let in_blocks = if facts.repeated == Repeated::Block { repeated } else { 0 };
-    let bytes = |n: usize| REPEATED_BLOCK_BYTES.max(facts.sizes[n + 1]).next_multiple_of(64);
+    let bytes = |n: usize| repeated_block_bytes(facts.sizes[n + 1]);
     let all = (0..operands).filter(|n| in_blocks >> n & 1 == 1).map(bytes).sum::<usize>();
     let mut scratch = Scratch::new(all + Emitter::scratch_bytes(job.strategy, &facts));
     let mut pieces = scratch.pieces();

@@ -10,7 +10,8 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::prefetch::ask_ahead;
 use simulcast_kernels::moves::store_nontemporal;
 use simulcast_kernels::tuning::{
-    ALIGNED_RUN_BYTES, CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, VECTOR_BYTES,
+    ALIGNED_RUN_BYTES, CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, REPEATED_BLOCK_ELEMENTS,
+    VECTOR_BYTES,
 };
 
 use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
@@ -226,6 +227,11 @@ impl<'e> Emitter<'e> {
     }
 }
 
+/// The bytes of a block of copies of an element.
+pub(crate) const fn repeated_block_bytes(size: usize) -> usize {
+    (REPEATED_BLOCK_ELEMENTS * size).next_multiple_of(CACHE_LINE_BYTES)
+}
+
 /// A block of copies of a repeated operand's element.
 pub(crate) struct RepeatedBlock {
     block: *mut u8,
@@ -242,7 +248,7 @@ impl RepeatedBlock {
     ///
     /// # Safety
     ///
-    /// The block has room for as many copies as [`super::inner_loop::repeated_block`] says; there is an element of plain
+    /// The block has room for as many copies as a block has; there is an element of plain
     /// data of that size, which does not change while the block is used.
     #[inline]
     pub(crate) unsafe fn filled(
@@ -251,7 +257,7 @@ impl RepeatedBlock {
         size: usize,
         len: usize,
     ) -> *const u8 {
-        let count = len.min(super::inner_loop::repeated_block(size));
+        let count = len.min(REPEATED_BLOCK_ELEMENTS);
         if self.held.0 != element || self.held.1 < count {
             // SAFETY: the caller keeps the conditions.
             unsafe { simulcast_kernels::moves::repeat(size, self.block, element, count) };

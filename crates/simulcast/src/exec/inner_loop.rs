@@ -40,16 +40,9 @@ pub(crate) struct Facts<'f> {
 pub(crate) enum Repeated {
     /// As a pointer to the element.
     Element,
-    /// As a pointer to a block of copies of it, [`repeated_block`] of them or as many as the run has: then one vectorised
+    /// As a pointer to a block of copies of it, [`REPEATED_BLOCK_ELEMENTS`](simulcast_kernels::tuning::REPEATED_BLOCK_ELEMENTS) of them or as many as the run has: then one vectorised
     /// loop serves every combination of repeated operands. Only plain data is copied so.
     Block,
-}
-
-/// How many copies of an element are in the block of a repeated operand.
-pub(crate) const fn repeated_block(size: usize) -> usize {
-    // At least one, also of elements larger than the block.
-    let fit = simulcast_kernels::tuning::REPEATED_BLOCK_BYTES / if size == 0 { 1 } else { size };
-    if fit == 0 { 1 } else { fit }
 }
 
 /// A run on which the result is contiguous, and each operand is contiguous or repeated.

@@ -376,10 +376,10 @@ impl Strategy {
     }
 }
 
-/// Whether so few results of such a shape are computed without a nest, row by row.
+/// Whether so few results are computed without a nest, where they have one or two axes.
 #[inline]
-pub(crate) fn is_tiny(shape: &[usize], len: usize) -> bool {
-    len <= TINY_ELEMENTS && matches!(shape.len(), 1 | 2)
+pub(crate) fn is_tiny(len: usize) -> bool {
+    len <= TINY_ELEMENTS
 }
 
 /// The operands of a set by number: `0, 2`.

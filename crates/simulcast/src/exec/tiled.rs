@@ -8,11 +8,11 @@
 use simulcast_kernels::cpu::prefetch::ask_ahead;
 use simulcast_kernels::moves::pack;
 use simulcast_kernels::tuning::{
-    BACKWARD_TILE_BYTES, CACHE_LINE_BYTES, PACKED_ROUND_BYTES, REPEATED_BLOCK_BYTES, TILE_BYTES,
+    BACKWARD_TILE_BYTES, CACHE_LINE_BYTES, PACKED_ROUND_BYTES, TILE_BYTES,
 };
 
 use super::cursor::{Cursor, Pointers};
-use super::emit::{Emitter, RepeatedBlock, Scratch};
+use super::emit::{Emitter, RepeatedBlock, Scratch, repeated_block_bytes};
 use super::inner_loop::{InnerLoop, MAX_OPERANDS, Operands, Repeated};
 use super::launch::Job;
 use super::strategy::{Shape, Stores};
@@ -123,8 +123,7 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
 
     let room = |n: usize| room(nest, from, n, sizes[n + 1], steps, inner);
     let in_blocks = if facts.repeated == Repeated::Block { repeated } else { 0 };
-    let block_bytes =
-        |n: usize| REPEATED_BLOCK_BYTES.max(sizes[n + 1]).next_multiple_of(CACHE_LINE_BYTES);
+    let block_bytes = |n: usize| repeated_block_bytes(sizes[n + 1]);
     let rooms = in_set(packed).map(|n| room(n).0.next_multiple_of(CACHE_LINE_BYTES)).sum::<usize>();
     let all = rooms + in_set(in_blocks).map(block_bytes).sum::<usize>();
     let mut scratch = Scratch::new(all + Emitter::scratch_bytes(job.strategy, &facts));
