@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use simulcast_core::Rule;
 
-use crate::by_name::dyn_array::AnyArray;
+use crate::by_name::dyn_array::{AnyArray, AnyView};
 use crate::by_name::program::build::bytecode::LEAVES;
 use crate::by_name::program::build::graph::Node;
 use crate::by_name::program::build::hoist::{Candidates, Split, split};
-use crate::by_name::program::build::stages::{Origin, Stage, Work};
+use crate::by_name::program::build::stages::{Leaf, Origin, Stage, Work};
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::run::bind::{Leaves, Stepwise};
 use crate::by_name::program::{Hoisting, Program, Run, Target};
@@ -77,19 +77,31 @@ impl Hoisted {
     }
 }
 
-/// Whether it is clear without looking at axes that nothing is hoisted: all leaves are operands of one
-/// shape, or so small that no result of theirs is large.
+/// Whether operands are too small for anything to be hoisted, or of one shape: most calls know it here.
 #[inline]
 fn is_small(run: &Run<'_>, stage: &Stage, candidates: &Candidates) -> bool {
-    let (mut first, mut alike, mut most) = (None, true, 1_usize);
+    let shape = |leaf: &Leaf| match leaf.origin {
+        Origin::Operand(operand) if leaf.views.is_empty() => {
+            run.operands.get(operand).map(AnyView::shape)
+        }
+        _ => None,
+    };
+    let (mut first, mut alike, mut rank) = (None, true, 0);
     for leaf in &stage.leaves {
-        let Origin::Operand(operand) = leaf.origin else { return false };
-        let Some(view) = run.operands.get(operand) else { return false };
-        let shape = view.shape();
-        alike &= leaf.views.is_empty() && *first.get_or_insert(shape) == shape;
-        most = most.saturating_mul(elements(shape).max(1));
+        let Some(shape) = shape(leaf) else { return false };
+        alike &= *first.get_or_insert(shape) == shape;
+        rank = rank.max(shape.len());
     }
-    alike || candidates.most_saved(most) < HOIST_STAGE_PS
+    if alike {
+        return true;
+    }
+    let size = |shape: &[usize], back: usize| match shape.len().checked_sub(back + 1) {
+        Some(axis) => shape[axis],
+        None => 1,
+    };
+    let axis = |back| stage.leaves.iter().filter_map(shape).map(|shape| size(shape, back)).max();
+    let most = (0..rank).filter_map(axis).fold(1, usize::saturating_mul);
+    candidates.most_saved(most) < HOIST_STAGE_PS
 }
 
 /// The sub-expressions that are hoisted from a stage whose leaves have these shapes.
