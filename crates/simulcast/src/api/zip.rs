@@ -244,6 +244,25 @@ macro_rules! zips {
                 }
             }
 
+            /// Runs a closure into a tiny output, to whose shape all operands stretch; says whether it was one.
+            #[inline]
+            fn assigned_tiny<R, E: Dimension>(
+                &self,
+                inner: &mut dyn InnerLoop,
+                out: &mut ArrayRef<R, E>,
+            ) -> bool {
+                if self.laid.get().is_some() {
+                    return false;
+                }
+                let unlaid = Unlaid {
+                    shapes: &[$(self.operands.$index.sizes()),*],
+                    strides: &[$(self.operands.$index.steps()),*],
+                    ins: &[$(self.operands.$index.pointer().cast()),*],
+                };
+                // SAFETY: the operands' own pointers, shapes and strides, and a closure for their element types.
+                unsafe { unlaid.assign_tiny(inner, out) }
+            }
+
             /// How [`par_map`](Self::par_map) with results of that type would run: which loops, stores and threads.
             ///
             /// ```
@@ -318,16 +337,8 @@ macro_rules! zips {
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<(), BroadcastError> {
                 let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, true, self.moves, self.level);
-                if self.laid.get().is_none() {
-                    let unlaid = Unlaid {
-                        shapes: &[$(self.operands.$index.sizes()),*],
-                        strides: &[$(self.operands.$index.steps()),*],
-                        ins: &[$(self.operands.$index.pointer().cast()),*],
-                    };
-                    // SAFETY: the operands' own pointers, shapes and strides, and a closure for their element types.
-                    if unsafe { unlaid.assign_tiny(&mut inner, out) } {
-                        return Ok(());
-                    }
+                if self.assigned_tiny(&mut inner, out) {
+                    return Ok(());
                 }
                 self.with_source(|source| source.assign(Work::Here(&mut inner), out))
             }
@@ -447,6 +458,10 @@ macro_rules! zips {
                 let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
                     run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, true, moves, level));
                 };
+                let mut first = Closure::<_, ($($name::Elem,)*), R>::new(&f, true, moves, level);
+                if self.assigned_tiny(&mut first, out) {
+                    return Ok(());
+                }
                 self.with_source(|source| source.assign(Work::Parts(&make, self.threads), out))
             }
 

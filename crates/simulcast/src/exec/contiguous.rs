@@ -2,8 +2,9 @@
 
 use super::cursor::{Cursor, Pointers};
 use super::emit::{Emitter, RepeatedBlock, Scratch, repeated_block_bytes};
-use super::inner_loop::{InnerLoop, MAX_OPERANDS, Operands, Repeated};
+use super::inner_loop::{InnerLoop, Operands, Repeated};
 use super::launch::Job;
+use crate::layout::small_vec::SmallVec;
 
 /// # Safety
 ///
@@ -18,9 +19,9 @@ pub(crate) unsafe fn contiguous(inner: &mut dyn InnerLoop, job: &Job<'_>, repeat
     let all = (0..operands).filter(|n| in_blocks >> n & 1 == 1).map(bytes).sum::<usize>();
     let mut scratch = Scratch::new(all + Emitter::scratch_bytes(job.strategy, &facts));
     let mut pieces = scratch.pieces();
-    let mut blocks = [const { None }; MAX_OPERANDS];
+    let mut blocks = SmallVec::<RepeatedBlock, 4>::new();
     for n in (0..operands).filter(|n| in_blocks >> n & 1 == 1) {
-        blocks[n] = Some(RepeatedBlock::new(pieces.take(bytes(n))));
+        blocks.push(RepeatedBlock::new(n, pieces.take(bytes(n))));
     }
     // SAFETY: the scratch memory was sized for the emitter too, and is not moved.
     let mut emitter = unsafe { Emitter::new(inner, job.strategy, &mut pieces) };
@@ -29,11 +30,10 @@ pub(crate) unsafe fn contiguous(inner: &mut dyn InnerLoop, job: &Job<'_>, repeat
     let mut cursor = Cursor::new(nest, 0..last, Pointers::start(nest, job.out, job.ins));
     loop {
         let mut ins = cursor.at.ins();
-        for (n, block) in blocks[..operands].iter_mut().enumerate() {
-            if let Some(block) = block {
-                // SAFETY: the nest stays within the operand, whose elements are plain data.
-                ins[n] = unsafe { block.filled(ins[n], emitter.sizes()[n + 1], len) };
-            }
+        for block in &mut *blocks {
+            let n = block.operand;
+            // SAFETY: the nest stays within the operand, whose elements are plain data.
+            ins[n] = unsafe { block.filled(ins[n], emitter.sizes()[n + 1], len) };
         }
         // SAFETY: the nest stays within the arrays, along whose innermost loop the strategy saw operands that are
         // contiguous or repeat, under a contiguous result.

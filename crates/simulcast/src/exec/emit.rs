@@ -233,15 +233,17 @@ pub(crate) const fn repeated_block_bytes(size: usize) -> usize {
 }
 
 /// A block of copies of a repeated operand's element.
+#[derive(Clone, Copy)]
 pub(crate) struct RepeatedBlock {
+    pub(crate) operand: usize,
     block: *mut u8,
     /// The element that it was filled with, and how many copies.
     held: (*const u8, usize),
 }
 
 impl RepeatedBlock {
-    pub(crate) fn new(block: *mut u8) -> Self {
-        Self { block, held: (std::ptr::null(), 0) }
+    pub(crate) fn new(operand: usize, block: *mut u8) -> Self {
+        Self { operand, block, held: (std::ptr::null(), 0) }
     }
 
     /// The block with copies of an element, at least as many as a run of `len` reads.

@@ -13,11 +13,11 @@ use simulcast_kernels::tuning::{
 
 use super::cursor::{Cursor, Pointers};
 use super::emit::{Emitter, RepeatedBlock, Scratch, repeated_block_bytes};
-use super::inner_loop::{InnerLoop, MAX_OPERANDS, Operands, Repeated};
+use super::inner_loop::{InnerLoop, Operands, Repeated};
 use super::launch::Job;
 use super::strategy::{Shape, Stores};
 use crate::layout::nest::Nest;
-use crate::layout::small_vec::INLINE;
+use crate::layout::small_vec::{INLINE, SmallVec};
 
 /// How many steps of some bytes make whole cache lines.
 struct LineSteps {
@@ -45,6 +45,7 @@ impl LineSteps {
 }
 
 /// An operand that is packed.
+#[derive(Clone, Copy)]
 struct Packed {
     operand: usize,
     room: *mut u8,
@@ -128,7 +129,7 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
     let all = rooms + in_set(in_blocks).map(block_bytes).sum::<usize>();
     let mut scratch = Scratch::new(all + Emitter::scratch_bytes(job.strategy, &facts));
     let mut pieces = scratch.pieces();
-    let mut packs = [const { None }; MAX_OPERANDS];
+    let mut packs = SmallVec::<Packed, 4>::new();
     for n in in_set(packed) {
         let (bytes, is_round) = room(n);
         let mut loops = [(1, 0); INLINE];
@@ -136,11 +137,11 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
             *place = (nest.len(at), nest.step(at)[n + 1] / sizes[n + 1].max(1).cast_signed());
         }
         let held = (std::ptr::null(), 0);
-        packs[n] = Some(Packed { operand: n, room: pieces.take(bytes), is_round, loops, held });
+        packs.push(Packed { operand: n, room: pieces.take(bytes), is_round, loops, held });
     }
-    let mut blocks = [const { None }; MAX_OPERANDS];
+    let mut blocks = SmallVec::<RepeatedBlock, 4>::new();
     for n in in_set(in_blocks) {
-        blocks[n] = Some(RepeatedBlock::new(pieces.take(block_bytes(n))));
+        blocks.push(RepeatedBlock::new(n, pieces.take(block_bytes(n))));
     }
     // SAFETY: the scratch memory was sized for the emitter too, and is not moved.
     let mut emitter = unsafe { Emitter::new(inner_loop, job.strategy, &mut pieces) };
@@ -158,7 +159,7 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
             let count = (head + tile * steps).min(len) - done;
             let at = cursor.at.moved(steps_of_first, done.cast_signed());
             let mut ins = at.ins();
-            for packed in packs[..operands].iter_mut().flatten() {
+            for packed in &mut *packs {
                 let n = packed.operand;
                 let size = emitter.sizes()[n + 1];
                 if backwards && steps_of_first[n + 1] == -size.cast_signed() {
@@ -171,11 +172,10 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
                 ins[n] =
                     unsafe { packed.tile(job, size, depth, inner, (ins[n], done, count), round) };
             }
-            for (n, block) in blocks[..operands].iter_mut().enumerate() {
-                if let Some(block) = block {
-                    // SAFETY: the nest stays within the operand, whose elements are plain data.
-                    ins[n] = unsafe { block.filled(ins[n], emitter.sizes()[n + 1], count * inner) };
-                }
+            for block in &mut *blocks {
+                let n = block.operand;
+                // SAFETY: the nest stays within the operand, whose elements are plain data.
+                ins[n] = unsafe { block.filled(ins[n], emitter.sizes()[n + 1], count * inner) };
             }
             // SAFETY: the result is contiguous along the stretch, as the strategy saw; operands are contiguous in the
             // arrays or in their rooms, or repeat.
