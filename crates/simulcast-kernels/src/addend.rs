@@ -2,13 +2,16 @@
 
 use half::{bf16, f16};
 
+use crate::cpu::level::Level;
 use crate::dtype::Complex;
 use crate::math::half::{bf16_from_f32, f16_from_f32};
+use crate::reduce::Reducer;
 
 /// An element that can be summed.
 ///
 /// Implemented for the numbers: floats and complex numbers in their own type, `f16` and `bf16` in
-/// `f32`, integers in their own type, wrapping. Exact types of your own take five lines.
+/// `f32`, integers in their own type, wrapping. Exact types of your own take five lines; they are aligned to 64 bytes
+/// at most.
 pub trait Addend: Copy + Send + Sync {
     /// What sums are kept in.
     type Sum: Copy + Send + Sync;
@@ -34,6 +37,18 @@ pub trait Addend: Copy + Send + Sync {
     unsafe fn widen_all<const WIDE: bool, const N: usize>(from: *const Self) -> [Self::Sum; N] {
         // SAFETY: by the condition of this function.
         unsafe { widen_each(from) }
+    }
+
+    /// Whether sums may be moved as integers of their size, which is 1, 2, 4, 8 or 16.
+    #[doc(hidden)]
+    const PLAIN: bool = false;
+
+    /// The loops that sum elements. Those of this crate's types are compiled here where there are operations too, and
+    /// otherwise, as those of other types, in the crate that sums.
+    #[doc(hidden)]
+    #[inline]
+    fn reducer(level: Level) -> Reducer {
+        Reducer::sums::<Self>(level)
     }
 
     /// The sum of two sums.
@@ -62,11 +77,17 @@ unsafe fn widen_each<T: Addend, const N: usize>(from: *const T) -> [T::Sum; N] {
 }
 
 macro_rules! addend {
-    ($($type:ty: $zero:expr, $neutral:expr, |$a:ident, $b:ident| $plus:expr;)*) => { $(
+    ($($type:ty as $bits:ty: $zero:expr, $neutral:expr, |$a:ident, $b:ident| $plus:expr;)*) => { $(
         impl Addend for $type {
             type Sum = Self;
             const ZERO: Self = $zero;
             const NEUTRAL: Self = $neutral;
+            const PLAIN: bool = true;
+            #[cfg_attr(not(feature = "ops"), inline)]
+            fn reducer(level: Level) -> Reducer {
+                // Sums of integers that wrap do not depend on the sign.
+                Reducer::sums::<$bits>(level)
+            }
             #[inline(always)]
             fn widen(self) -> Self {
                 self
@@ -84,24 +105,30 @@ macro_rules! addend {
 }
 
 addend! {
-    f32: 0.0, -0.0, |a, b| a + b;
-    f64: 0.0, -0.0, |a, b| a + b;
-    Complex<f32>: Complex::new(0.0, 0.0), Complex::new(-0.0, -0.0), |a, b| a + b;
-    Complex<f64>: Complex::new(0.0, 0.0), Complex::new(-0.0, -0.0), |a, b| a + b;
-    i8: 0, 0, |a, b| a.wrapping_add(b);
-    i16: 0, 0, |a, b| a.wrapping_add(b);
-    i32: 0, 0, |a, b| a.wrapping_add(b);
-    i64: 0, 0, |a, b| a.wrapping_add(b);
-    u8: 0, 0, |a, b| a.wrapping_add(b);
-    u16: 0, 0, |a, b| a.wrapping_add(b);
-    u32: 0, 0, |a, b| a.wrapping_add(b);
-    u64: 0, 0, |a, b| a.wrapping_add(b);
+    f32 as f32: 0.0, -0.0, |a, b| a + b;
+    f64 as f64: 0.0, -0.0, |a, b| a + b;
+    Complex<f32> as Complex<f32>: Complex::new(0.0, 0.0), Complex::new(-0.0, -0.0), |a, b| a + b;
+    Complex<f64> as Complex<f64>: Complex::new(0.0, 0.0), Complex::new(-0.0, -0.0), |a, b| a + b;
+    i8 as u8: 0, 0, |a, b| a.wrapping_add(b);
+    i16 as u16: 0, 0, |a, b| a.wrapping_add(b);
+    i32 as u32: 0, 0, |a, b| a.wrapping_add(b);
+    i64 as u64: 0, 0, |a, b| a.wrapping_add(b);
+    u8 as u8: 0, 0, |a, b| a.wrapping_add(b);
+    u16 as u16: 0, 0, |a, b| a.wrapping_add(b);
+    u32 as u32: 0, 0, |a, b| a.wrapping_add(b);
+    u64 as u64: 0, 0, |a, b| a.wrapping_add(b);
 }
 
 impl Addend for f16 {
     type Sum = f32;
     const ZERO: f32 = 0.0;
     const NEUTRAL: f32 = -0.0;
+    const PLAIN: bool = true;
+
+    #[cfg_attr(not(feature = "ops"), inline)]
+    fn reducer(level: Level) -> Reducer {
+        Reducer::sums::<Self>(level)
+    }
 
     /// Without branches or calls, so that loops of it vectorise: the exponent is moved by a
     /// product, which is exact, and set to all ones where it was.
@@ -148,6 +175,12 @@ impl Addend for bf16 {
     type Sum = f32;
     const ZERO: f32 = 0.0;
     const NEUTRAL: f32 = -0.0;
+    const PLAIN: bool = true;
+
+    #[cfg_attr(not(feature = "ops"), inline)]
+    fn reducer(level: Level) -> Reducer {
+        Reducer::sums::<Self>(level)
+    }
 
     #[inline(always)]
     fn widen(self) -> f32 {

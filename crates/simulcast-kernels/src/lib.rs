@@ -9,7 +9,7 @@
 //! op           the table of operations: names, element types, results, derivatives
 //! ops          one loop for each operation and element type           (feature `ops`)
 //! register_vm  chains of float operations in vector registers         (feature `ops`)
-//! reduce       loops of reductions along rows and across them         (feature `ops`)
+//! reduce       loops of reductions along rows and across them
 //! ```
 //!
 //! Nothing here knows loop nests, threads or arrays: `simulcast` decides, this crate computes. It is published for
@@ -34,7 +34,6 @@ pub mod op;
 pub mod ops;
 pub mod pack;
 pub mod pod;
-#[cfg(feature = "ops")]
 pub mod reduce;
 #[cfg(feature = "ops")]
 #[cfg_attr(

@@ -1,173 +1,156 @@
-//! Folds of rows: many elements into one, in an order that depends on their number alone.
+//! Loops of reductions: many elements become one value, in an order that depends on their number alone.
 //!
 //! ```text
-//! short    up to 7 elements     one after the other
-//! middle   less than 512 bytes  eight values side by side
-//! long     128 bytes of values side by side, which are joined in pairs at the end; rows of more than 2048
-//!          are cut into leaves of 2048, which are joined in pairs, and so on
+//! along_row    each row becomes one value: lanes side by side, joined in halves at the end
+//! across_rows  rows become one row of values: eight rows at a time, in registers
+//! shared_row   one row meets many: an operation of two rows is joined as it is computed   (feature `ops`)
+//! fused        along_row and shared_row of products and distances                         (feature `ops`)
+//! table        the loops of each way to join and element type                             (feature `ops`)
+//! pairwise     the order in which partial values are joined: the one tree of all reductions
 //! ```
 //!
-//! A fold of what an operation makes of two rows reads those, and writes nothing in between. Nothing
-//! is fused or reordered by a level, so results are bit-equal at all of them.
+//! The loops are erased to pointers ([`Reducer`]), so that the engine over them is compiled once, and a type of the
+//! user's costs its innermost loops alone. No level fuses or reorders operations: results are bit-equal at all of them.
 
 mod across_rows;
 mod along_row;
-mod operations;
+#[cfg(feature = "ops")]
+mod fused;
+pub mod pairwise;
+#[cfg(feature = "ops")]
 mod shared_row;
+#[cfg(feature = "ops")]
+mod table;
+#[cfg(all(test, feature = "ops"))]
+mod tests;
 
 use std::marker::PhantomData;
 
-use num_complex::Complex;
-
-use self::across_rows::down;
-use self::along_row::{Same, rows};
+use crate::Addend;
 use crate::cpu::level::Level;
-use crate::ops::complex;
-use crate::ops::float::{self, Float};
-use crate::ops::int::Int;
-use crate::{DType, Op};
 
-pub use across_rows::Down;
-pub use along_row::{RowFold, Rows};
-pub use operations::abreast;
-pub use shared_row::Abreast;
+pub use across_rows::AcrossRows;
+pub use along_row::{AlongRow, Rows};
+#[cfg(feature = "ops")]
+pub use fused::{fused_along_row, fused_shared_row};
+#[cfg(feature = "ops")]
+pub use shared_row::SharedRow;
+#[cfg(feature = "ops")]
+pub use table::{JoinOp, reducer};
 
-/// What rows are folded with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fold {
-    Sum,
-    Product,
-    Maximum,
-    Minimum,
+/// `to[i] = join(to[i], later[i])` for `count` values; the two do not overlap.
+pub type JoinRows = unsafe fn(to: *mut u8, later: *const u8, count: usize);
+
+/// The loops that reduce elements of one type in one way.
+#[derive(Clone, Copy, Debug)]
+pub struct Reducer {
+    pub along: AlongRow,
+    pub across: AcrossRows,
+    pub join: JoinRows,
+    /// The size of an element, and of the value that elements are joined in.
+    pub element_bytes: usize,
+    pub value_bytes: usize,
 }
 
-/// Rows of fewer elements are folded one element after the other.
-const SHORT: usize = 8;
+impl Reducer {
+    #[inline]
+    pub(crate) fn new<R: Reduce<B = ()>>(level: Level) -> Self {
+        const { assert!(align_of::<R::Value>() <= 64, "values lie in cache lines") };
+        Self {
+            along: along_row::along_row::<R>(level),
+            across: across_rows::across_rows::<R>(level),
+            join: join_rows::<R>,
+            element_bytes: size_of::<R::A>(),
+            value_bytes: size_of::<R::Value>(),
+        }
+    }
 
-/// The elements of a leaf; rows of more are not folded abreast.
-pub const LEAF: usize = 2048;
-
-/// The bytes of the values that are kept side by side.
-pub const WIDE: usize = 128;
-
-/// Rows of as many elements are long.
-const fn long_from<T>() -> usize {
-    4 * WIDE / size_of::<T>()
-}
-
-/// The fold of what some operations make of two rows of `dtype`, each operation after the one that it
-/// reads, or of one row where there are none. None where there is no such loop.
-pub fn fold(op: Fold, ops: &[Op], dtype: DType, level: Level) -> Option<RowFold> {
-    match ops {
-        [] => folds(op, dtype, level).map(|(row, _)| row),
-        _ => operations::along(op, ops, dtype, level),
+    /// The sums of addends.
+    #[inline]
+    pub(crate) fn sums<T: Addend>(level: Level) -> Self {
+        Self::new::<SumOf<T>>(level)
     }
 }
 
-/// The fold of rows of `dtype`, each into one element, and all into one row; of `bool` there are the maximum
-/// and the minimum alone.
-pub fn folds(op: Fold, dtype: DType, level: Level) -> Option<(RowFold, Down)> {
-    Some(match dtype {
-        DType::Bool => match op {
-            Fold::Maximum => alone::<Any>(level),
-            Fold::Minimum => alone::<All>(level),
-            Fold::Sum | Fold::Product => return None,
-        },
-        DType::I8 => of_int::<i8>(op, level),
-        DType::I16 => of_int::<i16>(op, level),
-        DType::I32 => of_int::<i32>(op, level),
-        DType::I64 => of_int::<i64>(op, level),
-        DType::U8 => of_int::<u8>(op, level),
-        DType::U16 => of_int::<u16>(op, level),
-        DType::U32 => of_int::<u32>(op, level),
-        DType::U64 => of_int::<u64>(op, level),
-        DType::F32 => of_float::<f32>(op, level),
-        DType::F64 => of_float::<f64>(op, level),
-        DType::C64 => of_complex::<f32>(op, level),
-        DType::C128 => of_complex::<f64>(op, level),
-        DType::F16 | DType::Bf16 | DType::String => return None,
-    })
-}
-
-/// Sums and products do not depend on the sign.
-fn of_int<T: Int>(op: Fold, level: Level) -> (RowFold, Down) {
-    match op {
-        Fold::Sum => alone::<IntSum<T::Bits>>(level),
-        Fold::Product => alone::<IntProduct<T::Bits>>(level),
-        Fold::Maximum => alone::<IntMaximum<T>>(level),
-        Fold::Minimum => alone::<IntMinimum<T>>(level),
-    }
-}
-
-fn of_float<T: Float>(op: Fold, level: Level) -> (RowFold, Down) {
-    match op {
-        Fold::Sum => alone::<Sum<T>>(level),
-        Fold::Product => alone::<Product<T>>(level),
-        Fold::Maximum => alone::<Maximum<T>>(level),
-        Fold::Minimum => alone::<Minimum<T>>(level),
-    }
-}
-
-fn of_complex<T: Float>(op: Fold, level: Level) -> (RowFold, Down) {
-    match op {
-        Fold::Sum => alone::<ComplexSum<T>>(level),
-        Fold::Product => alone::<ComplexProduct<T>>(level),
-        // Comparisons of pairs do not vectorise.
-        Fold::Maximum => alone::<ComplexMaximum<T>>(Level::BASELINE),
-        Fold::Minimum => alone::<ComplexMinimum<T>>(Level::BASELINE),
-    }
-}
-
-/// How two values become one.
-trait Joint {
+/// What elements become before they are joined, and how two values become one.
+pub(crate) trait Reduce {
+    /// The operands' elements; where there is one operand, `B` is `()`.
+    type A: Copy;
+    type B: Copy;
     type Value: Copy;
 
-    /// What changes nothing.
+    const ARITY: usize = 1;
+
+    /// Joined with any value it gives that value.
     const NEUTRAL: Self::Value;
 
+    /// Whether values may be moved as integers of their size, which is 1, 2, 4, 8 or 16.
+    const PLAIN: bool = true;
+
+    fn term(a: Self::A, b: Self::B) -> Self::Value;
+
     fn join(a: Self::Value, b: Self::Value) -> Self::Value;
-}
 
-macro_rules! joints {
-    ($($name:ident$(<$T:ident: $bound:path>)? for $value:ty, $neutral:expr, |$a:ident, $b:ident| $join:expr;)*) => { $(
-        struct $name$(<$T>(PhantomData<$T>))?;
-        impl$(<$T: $bound>)? Joint for $name$(<$T>)? {
-            type Value = $value;
-            const NEUTRAL: $value = $neutral;
-            #[inline(always)]
-            fn join($a: $value, $b: $value) -> $value {
-                $join
-            }
+    /// `N` neighbouring terms, a multiple of eight.
+    ///
+    /// # Safety
+    ///
+    /// Both pointers reach that many elements; with `AVX2`, the caller is compiled for it and for F16C.
+    #[inline(always)]
+    unsafe fn terms<const AVX2: bool, const N: usize>(
+        a: *const Self::A,
+        b: *const Self::B,
+    ) -> [Self::Value; N] {
+        // A loop: `array::from_fn` stays a call in crates that are compiled without LTO, and is not vectorised.
+        let mut terms = [Self::NEUTRAL; N];
+        for (at, term) in terms.iter_mut().enumerate() {
+            // SAFETY: by the condition of this function.
+            *term = unsafe { Self::term(a.add(at).read(), b.add(at).read()) };
         }
-    )* };
+        terms
+    }
 }
 
-joints! {
-    // Of truths every byte but 0 is one, and is to stay so.
-    Any for u8, 0, |a, b| a.max(b);
-    All for u8, 1, |a, b| a.min(b);
-    IntSum<T: Int> for T, T::ZERO, |a, b| a.plus(b);
-    IntProduct<T: Int> for T, T::ONE, |a, b| a.times(b);
-    IntMaximum<T: Int> for T, T::SMALLEST, |a, b| a.max(b);
-    IntMinimum<T: Int> for T, T::LARGEST, |a, b| a.min(b);
-    // A sum of negative zeros keeps its sign.
-    Sum<T: Float> for T, T::MINUS_ZERO, |a, b| a + b;
-    Product<T: Float> for T, T::ONE, |a, b| a * b;
-    Maximum<T: Float> for T, T::MINUS_INFINITY, |a, b| float::maximum(a, b);
-    Minimum<T: Float> for T, T::INFINITY, |a, b| float::minimum(a, b);
-    ComplexSum<T: Float> for Complex<T>, pair(T::MINUS_ZERO, T::MINUS_ZERO), |a, b| complex::add(a, b);
-    ComplexProduct<T: Float> for Complex<T>, pair(T::ONE, T::ZERO), |a, b| complex::multiply(a, b);
-    ComplexMaximum<T: Float> for Complex<T>, pair(T::MINUS_INFINITY, T::MINUS_INFINITY),
-        |a, b| complex::maximum(a, b);
-    ComplexMinimum<T: Float> for Complex<T>, pair(T::INFINITY, T::INFINITY),
-        |a, b| complex::minimum(a, b);
+/// The sum of addends.
+struct SumOf<T>(PhantomData<T>);
+
+impl<T: Addend> Reduce for SumOf<T> {
+    type A = T;
+    type B = ();
+    type Value = T::Sum;
+    const NEUTRAL: T::Sum = T::NEUTRAL;
+    const PLAIN: bool = T::PLAIN;
+
+    #[inline(always)]
+    fn term(a: T, _none: ()) -> T::Sum {
+        a.widen()
+    }
+
+    #[inline(always)]
+    fn join(a: T::Sum, b: T::Sum) -> T::Sum {
+        T::plus(a, b)
+    }
+
+    #[inline(always)]
+    unsafe fn terms<const AVX2: bool, const N: usize>(
+        a: *const T,
+        _none: *const (),
+    ) -> [T::Sum; N] {
+        // SAFETY: by the condition of this function.
+        unsafe { T::widen_all::<AVX2, N>(a) }
+    }
 }
 
-const fn pair<T: Copy>(re: T, im: T) -> Complex<T> {
-    Complex { re, im }
-}
-
-/// The folds of rows as they are.
-fn alone<J: Joint>(level: Level) -> (RowFold, Down) {
-    (rows::<Same<J::Value>, J>(level), down::<J>(level))
+/// [`JoinRows`] of a reduction. Compiled for the baseline alone: it joins one row of values for some hundred rows of
+/// elements.
+///
+/// # Safety
+///
+/// As [`JoinRows`] says.
+unsafe fn join_rows<R: Reduce>(to: *mut u8, later: *const u8, count: usize) {
+    let (to, later) = (to.cast::<R::Value>(), later.cast::<R::Value>());
+    for at in 0..count {
+        // SAFETY: there are `count` values in both.
+        unsafe { to.add(at).write(R::join(to.add(at).read(), later.add(at).read())) };
+    }
 }

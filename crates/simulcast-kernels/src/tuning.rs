@@ -182,3 +182,59 @@ pub const HOIST_CHOICES_KEPT: usize = 8;
 /// program-1, two loops over a tile -> a chain: f32 `(a - b) / c` of (1000, 1000) 178 -> 148 us, `exp(a - b)` of (64, 1024) 18.2 ->
 /// 14.3 us, `where(a > b, a, b)` 12.3 -> 10.5 us; a fused loop takes 105, 13.6 and 7.4 us. Longer chains are not measured.
 pub const CACHED_CHAIN_STEPS: usize = 2;
+
+/// # Reductions
+///
+/// Rows of fewer elements are joined one element after the other, and longer ones in at least as many lanes.
+pub const REDUCE_SHORT_ELEMENTS: usize = 8;
+
+/// The bytes of the lanes of a long row, and of the columns that are joined in registers: four vectors of AVX2, as many
+/// as an addition of floats takes cycles.
+pub const REDUCE_LANE_BYTES: usize = 128;
+
+/// The elements of a leaf of a long row: its lanes hold 64 elements each, so that the error of a sum stays that of a
+/// pairwise sum plus 64 additions. Rows of more do not meet a shared row.
+pub const REDUCE_LEAF_ELEMENTS: usize = 2048;
+
+/// How far ahead rows are prefetched that are joined eight at a time, in bytes and at most in rows.
+pub const REDUCE_PREFETCH_BYTES: usize = 32 << 10;
+/// See [`REDUCE_PREFETCH_BYTES`].
+pub const REDUCE_PREFETCH_ROWS: usize = 32;
+
+/// The elements of a block of rows that is computed into a buffer and then joined: 64 KiB of `f32`, of a second-level
+/// cache. Rows of as many elements at most are reduced whole.
+pub const REDUCE_BLOCK_ELEMENTS: usize = 16384;
+
+/// The bytes of rows that are reduced whole, together.
+pub const REDUCE_ROWS_BYTES: usize = 128 << 10;
+
+/// The bytes of the columns of a block: with eight rows of them, values stay in a first-level cache.
+pub const REDUCE_COLUMN_BYTES: usize = 16384;
+
+/// Rows of columns of at most half as many elements are taken side by side as one row: loops over fewer columns are
+/// shorter than the call of one.
+pub const REDUCE_NARROW_ELEMENTS: usize = 512;
+
+/// The bytes of a block of such rows: the values side by side are to be few beside it.
+pub const REDUCE_NARROW_BLOCK_BYTES: usize = 256 << 10;
+
+/// The rows of a run, which are joined one after the other: so a run costs one row of the pairwise tree.
+pub const REDUCE_RUN_ROWS: usize = 128;
+
+/// The parts that there are at least, however few the results and the threads are: enough for 64 threads.
+pub const REDUCE_PARTS: usize = 64;
+
+/// Fewer rows, or rows of fewer elements, are computed into a buffer before they are reduced.
+pub const REDUCE_IN_PLACE_MIN: usize = 8;
+
+/// Rows that are not contiguous are reduced piece by piece where a contiguous piece has as many elements.
+pub const REDUCE_PIECE_ELEMENTS: usize = 64;
+
+/// With fewer rows of either operand, transposing costs more than a shared row saves.
+pub const REDUCE_SHARED_ROWS_MIN: usize = 8;
+
+/// The bytes of the transposed tile that meets a shared row: half of a first-level cache.
+pub const REDUCE_SHARED_TILE_BYTES: usize = 16384;
+
+/// The shared rows that one transposed tile meets.
+pub const REDUCE_SHARED_ROWS: usize = 256;

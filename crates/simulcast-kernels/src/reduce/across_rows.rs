@@ -1,157 +1,175 @@
-//! Folds down: rows of neighbours into one row.
+//! Rows become one row of values.
 //!
-//! Eight rows are joined one after the other, in registers, and then with what all rows before them gave;
-//! rows that are left over follow one by one. So what was folded is read and written once for eight rows.
+//! Eight rows are joined one after the other, in registers, and then with the values of all rows before them; what is
+//! left over follows row by row. So the row of values is read and written once for eight rows.
 
-use super::{Joint, WIDE};
+use super::Reduce;
 use crate::compiled_for_levels;
 use crate::cpu::EIGHT;
 use crate::cpu::level::{Kind, Level};
 use crate::cpu::nontemporal::{LINE, prefetch};
+use crate::tuning::{REDUCE_LANE_BYTES, REDUCE_PREFETCH_BYTES, REDUCE_PREFETCH_ROWS};
 
-/// `to[c]` becomes the fold of element `c` of every row: `count` of them, of rows that begin at these places,
-/// at least one. Where it is `more`, it held the fold of rows before them, and goes on from there; where rows
-/// are `far`, those to come are asked for. No row overlaps the result.
-pub type Down = unsafe fn(to: *mut u8, rows: &[*const u8], count: usize, more: bool, far: bool);
+/// `to[c]` becomes the join of element `c` of every row: `count` values of rows that begin at these places, at least
+/// one. Where it is `more`, it held the join of rows before them, and goes on from there; where rows are `far`, later
+/// ones are prefetched. No row overlaps the result.
+pub type AcrossRows =
+    unsafe fn(to: *mut u8, rows: &[*const u8], count: usize, more: bool, far: bool);
 
-pub(super) fn down<J: Joint>(level: Level) -> Down {
+pub(super) fn across_rows<R: Reduce<B = ()>>(level: Level) -> AcrossRows {
     match level.kind() {
-        Kind::Baseline => all::<J>,
+        Kind::Baseline => every_row::<R, false>,
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => all_avx2::<J>,
+        Kind::Avx2 | Kind::Avx512 => every_row_avx2::<R>,
     }
 }
 
 compiled_for_levels! {
-    /// [`all`], compiled for a level.
+    /// [`every_row`], compiled for a level.
     ///
     /// # Safety
     ///
-    /// As there, and the machine has the features.
-    unsafe fn all_avx2<J: Joint>(
+    /// As [`AcrossRows`] says, and the machine has the features.
+    unsafe fn every_row_avx2<R: Reduce<B = ()>>(
         to: *mut u8,
         rows: &[*const u8],
         count: usize,
         more: bool,
         far: bool,
     ) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe { all::<J>(to, rows, count, more, far) }
+        // SAFETY: by the conditions of this function, which is compiled for AVX2.
+        unsafe { every_row::<R, true>(to, rows, count, more, far) }
     }
 }
 
-/// The fold of all rows.
+/// [`AcrossRows`].
 ///
 /// # Safety
 ///
-/// As [`Down`] says.
+/// As [`AcrossRows`] says; with `AVX2`, the caller is compiled for it.
 #[inline(always)]
-unsafe fn all<J: Joint>(to: *mut u8, rows: &[*const u8], count: usize, mut more: bool, far: bool) {
-    let to = to.cast::<J::Value>();
-    let mut left = rows;
-    while let Some((eight, after)) = left.split_first_chunk::<EIGHT>() {
-        let next = after.first_chunk::<EIGHT>().filter(|_| far);
-        // SAFETY: the caller keeps the conditions.
-        unsafe { some::<J, EIGHT>(to, eight, next, count, more) };
-        (left, more) = (after, true);
+unsafe fn every_row<R: Reduce<B = ()>, const AVX2: bool>(
+    to: *mut u8,
+    rows: &[*const u8],
+    count: usize,
+    mut more: bool,
+    far: bool,
+) {
+    let to = to.cast::<R::Value>();
+    let bytes = (count * size_of::<R::A>()).max(1);
+    let ahead = (REDUCE_PREFETCH_BYTES / bytes).clamp(EIGHT, REDUCE_PREFETCH_ROWS);
+    let mut done = 0;
+    while let Some(eight) = rows[done..].first_chunk::<EIGHT>() {
+        let next = rows.get(done + ahead..).filter(|_| far);
+        // SAFETY: by the conditions of this function.
+        unsafe { some_rows::<R, AVX2, EIGHT>(to, eight, next.unwrap_or(&[]), count, more) };
+        (done, more) = (done + EIGHT, true);
     }
-    for row in left {
-        // SAFETY: as above.
-        unsafe { some::<J, 1>(to, &[*row], None, count, more) };
+    for row in &rows[done..] {
+        // SAFETY: by the conditions of this function.
+        unsafe { some_rows::<R, AVX2, 1>(to, &[*row], &[], count, more) };
         more = true;
     }
 }
 
-/// The fold of some rows.
+/// The join of `N` rows; the first `N` of the `next` rows are prefetched.
 ///
 /// # Safety
 ///
-/// As [`Down`] says.
+/// As [`every_row`].
 #[inline(always)]
-unsafe fn some<J: Joint, const N: usize>(
-    to: *mut J::Value,
+unsafe fn some_rows<R: Reduce<B = ()>, const AVX2: bool, const N: usize>(
+    to: *mut R::Value,
     rows: &[*const u8; N],
-    next: Option<&[*const u8; N]>,
+    next: &[*const u8],
     count: usize,
     more: bool,
 ) {
-    // SAFETY: the caller keeps the conditions.
+    // SAFETY: by the conditions of this function.
     unsafe {
-        match size_of::<J::Value>() {
-            1 => wide::<J, N, WIDE>(to, rows, next, count, more),
-            2 => wide::<J, N, { WIDE / 2 }>(to, rows, next, count, more),
-            4 => wide::<J, N, { WIDE / 4 }>(to, rows, next, count, more),
-            8 => wide::<J, N, { WIDE / 8 }>(to, rows, next, count, more),
-            _ => wide::<J, N, { WIDE / 16 }>(to, rows, next, count, more),
+        match size_of::<R::Value>() {
+            ..=1 => blocks::<R, AVX2, N, REDUCE_LANE_BYTES>(to, rows, next, count, more),
+            2 => blocks::<R, AVX2, N, { REDUCE_LANE_BYTES / 2 }>(to, rows, next, count, more),
+            3..=4 => blocks::<R, AVX2, N, { REDUCE_LANE_BYTES / 4 }>(to, rows, next, count, more),
+            5..=8 => blocks::<R, AVX2, N, { REDUCE_LANE_BYTES / 8 }>(to, rows, next, count, more),
+            _ => blocks::<R, AVX2, N, { REDUCE_LANE_BYTES / 16 }>(to, rows, next, count, more),
         }
     }
 }
 
-/// [`some`], `W` columns at a time, then what is left over: eight at a time, then one by one.
+/// [`some_rows`], `W` columns at a time, then eight at a time, then one by one.
 ///
 /// # Safety
 ///
-/// As [`Down`] says.
+/// As [`every_row`].
 #[inline(always)]
-unsafe fn wide<J: Joint, const N: usize, const W: usize>(
-    to: *mut J::Value,
+unsafe fn blocks<R: Reduce<B = ()>, const AVX2: bool, const N: usize, const W: usize>(
+    to: *mut R::Value,
     rows: &[*const u8; N],
-    next: Option<&[*const u8; N]>,
+    next: &[*const u8],
     count: usize,
     more: bool,
 ) {
     let mut at = 0;
-    // SAFETY: the caller keeps the conditions.
+    // SAFETY: by the conditions of this function; `at` and the columns from there on stay below `count`.
     unsafe {
         while at + W <= count {
-            columns::<J, N, W>(to, rows, next, at, more);
+            columns::<R, AVX2, N, W>(to, rows, next, at, more);
             at += W;
         }
         while W > EIGHT && at + EIGHT <= count {
-            columns::<J, N, EIGHT>(to, rows, next, at, more);
+            columns::<R, AVX2, N, EIGHT>(to, rows, next, at, more);
             at += EIGHT;
         }
-        while at < count {
-            columns::<J, N, 1>(to, rows, None, at, more);
-            at += 1;
+        for at in at..count {
+            let term = |row: &*const u8| R::term(row.cast::<R::A>().add(at).read(), ());
+            let mut own = term(&rows[0]);
+            for row in &rows[1..] {
+                own = R::join(own, term(row));
+            }
+            if more {
+                own = R::join(to.add(at).read(), own);
+            }
+            to.add(at).write(own);
         }
     }
 }
 
-/// [`some`], for `W` columns, in registers.
+/// [`some_rows`] for `W` columns from `at` on, in registers.
 ///
 /// # Safety
 ///
-/// As [`Down`] says, and there are so many columns from `at` on.
+/// As [`every_row`], and there are `W` columns from `at` on.
 #[inline(always)]
-unsafe fn columns<J: Joint, const N: usize, const W: usize>(
-    to: *mut J::Value,
+unsafe fn columns<R: Reduce<B = ()>, const AVX2: bool, const N: usize, const W: usize>(
+    to: *mut R::Value,
     rows: &[*const u8; N],
-    next: Option<&[*const u8; N]>,
+    next: &[*const u8],
     at: usize,
     more: bool,
 ) {
-    let first = at * size_of::<J::Value>();
-    if let Some(next) = next {
+    let first = at * size_of::<R::A>();
+    if let Some(next) = next.first_chunk::<N>().filter(|_| first.is_multiple_of(LINE)) {
         for row in next {
-            for line in (0..W * size_of::<J::Value>()).step_by(LINE) {
+            for line in (0..W * size_of::<R::A>()).step_by(LINE) {
                 prefetch(row.wrapping_add(first + line));
             }
         }
     }
-    // SAFETY: there are so many columns, in every row and in what they become.
+    // SAFETY: there are `W` columns from `at` on, in every row and in the result.
     unsafe {
-        let to = to.add(at).cast::<[J::Value; W]>();
-        let mut own = rows[0].cast::<J::Value>().add(at).cast::<[J::Value; W]>().read();
+        let to = to.add(at).cast::<[R::Value; W]>();
+        // No closure: one is not compiled for the level, and does not inline the level's instructions.
+        let mut own = R::terms::<AVX2, W>(rows[0].cast::<R::A>().add(at), &());
         for row in &rows[1..] {
-            let row = row.cast::<J::Value>().add(at).cast::<[J::Value; W]>().read();
-            for (own, value) in own.iter_mut().zip(row) {
-                *own = J::join(*own, value);
+            let terms = R::terms::<AVX2, W>(row.cast::<R::A>().add(at), &());
+            for (own, term) in own.iter_mut().zip(terms) {
+                *own = R::join(*own, term);
             }
         }
         if more {
             for (own, before) in own.iter_mut().zip(to.read()) {
-                *own = J::join(before, *own);
+                *own = R::join(before, *own);
             }
         }
         to.write(own);

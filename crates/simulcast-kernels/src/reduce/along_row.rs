@@ -1,20 +1,25 @@
-//! Folds of rows, one after the other.
+//! Each row becomes one value.
 //!
-//! Values side by side are joined in pairs at the end. Within one row those joints are a few elements
-//! wide; so rows that are not long leave their values behind, and are joined some dozens at a time,
-//! one in each lane.
+//! ```text
+//! short   up to 7 elements     one after the other
+//! middle  less than 512 bytes  eight lanes side by side; the lanes of 32 rows are transposed, so that one
+//!                              vector joins them for several rows
+//! long    lanes of 128 bytes   joined in halves; rows of more than 2048 elements are cut into leaves of
+//!                              2048, which are joined pairwise
+//! ```
 
 use std::hint::black_box;
-use std::marker::PhantomData;
 
-use super::{Joint, LEAF, SHORT, WIDE, long_from};
+use super::Reduce;
+use super::pairwise::{Pairwise, halves};
 use crate::compiled_for_levels;
 use crate::cpu::level::{Kind, Level};
-use crate::ops::{Body, body};
+use crate::cpu::nontemporal::ask_ahead;
 use crate::pack::pack;
+use crate::tuning::{REDUCE_LANE_BYTES, REDUCE_LEAF_ELEMENTS, REDUCE_SHORT_ELEMENTS};
 
-/// The rows of an operand: where the first begins, how many elements the next is away, and the step
-/// within a row: 1, or 0 where one element is the whole row.
+/// The rows of an operand: where the first begins, the bytes from one row to the next, and the step within a row in
+/// elements: 1, or 0 where one element is the whole row.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
     pub first: *const u8,
@@ -22,27 +27,27 @@ pub struct Rows {
     pub step: usize,
 }
 
-/// `out[r]` becomes the fold of what the operation makes of row `r` of each operand: `rows` rows of
-/// `len` elements. Where the operation has one operand, the second is not read, and the step of the
-/// first is one. The result does not overlap the operands. Of no elements it is what changes nothing:
-/// 0, 1, or the smallest or largest value.
-pub type RowFold = unsafe fn(out: *mut u8, ins: [Rows; 2], rows: usize, len: usize);
+/// `out[r]` becomes the join of what the operation makes of row `r` of each operand: `rows` rows of `len` elements.
+/// Where the operation has one operand, the second is not read, and the step of the first is 1. Elements are prefetched
+/// where they are `far`. The result does not overlap the operands. Of no elements it is the neutral value.
+pub type AlongRow = unsafe fn(out: *mut u8, ins: [Rows; 2], rows: usize, len: usize, far: bool);
 
-/// The operation that is none.
-pub(super) struct Same<T>(PhantomData<T>);
-
-impl<T: Copy> Body for Same<T> {
-    body!(Light 1 T { a } a: T, _unused: (), _none: ());
-}
-
-/// The rows whose values are joined at once.
+/// The rows whose lanes are joined at once.
 const MANY: usize = 32;
 
-pub(super) fn rows<B: Body<C = ()>, J: Joint<Value = B::Out>>(level: Level) -> RowFold {
+/// The lanes of a row that is not long.
+const LANES: usize = REDUCE_SHORT_ELEMENTS;
+
+/// The elements from which on a row is long.
+pub(super) const fn long_from<T>() -> usize {
+    4 * REDUCE_LANE_BYTES / if size_of::<T>() == 0 { 1 } else { size_of::<T>() }
+}
+
+pub(super) fn along_row<R: Reduce>(level: Level) -> AlongRow {
     match level.kind() {
-        Kind::Baseline => every_row::<B, J, false>,
+        Kind::Baseline => every_row::<R, false>,
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => every_row_avx2::<B, J>,
+        Kind::Avx2 | Kind::Avx512 => every_row_avx2::<R>,
     }
 }
 
@@ -51,37 +56,33 @@ compiled_for_levels! {
     ///
     /// # Safety
     ///
-    /// As there, and the machine has the features.
-    unsafe fn every_row_avx2<B: Body<C = ()>, J: Joint<Value = B::Out>>(
+    /// As [`AlongRow`] says, and the machine has the features.
+    unsafe fn every_row_avx2<R: Reduce>(
         out: *mut u8,
         ins: [Rows; 2],
         rows: usize,
         len: usize,
+        far: bool,
     ) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe { every_row::<B, J, true>(out, ins, rows, len) }
+        // SAFETY: by the conditions of this function, which is compiled for AVX2.
+        unsafe { every_row::<R, true>(out, ins, rows, len, far) }
     }
 }
 
 /// A row of each operand, and the steps within.
-struct Row<B: Body> {
-    a: *const B::A,
-    b: *const B::B,
+struct Row<R: Reduce> {
+    a: *const R::A,
+    b: *const R::B,
     steps: [usize; 2],
 }
 
-impl<B: Body<C = ()>> Row<B> {
-    /// Row `at`.
+impl<R: Reduce> Row<R> {
     #[inline(always)]
-    fn new(ins: [Rows; 2], at: usize) -> Self {
-        let (a, b) = (ins[0].first.cast::<B::A>(), ins[1].first.cast::<B::B>());
-        let at = at.cast_signed();
-        Self {
-            a: a.wrapping_offset(at * ins[0].stride),
-            b: b.wrapping_offset(at * ins[1].stride),
-            // What stands alone never repeats: the compiler is to know.
-            steps: if B::ARITY == 1 { [1; 2] } else { [ins[0].step, ins[1].step] },
-        }
+    fn new(ins: [Rows; 2], row: usize) -> Self {
+        let first = |n: usize| ins[n].first.wrapping_offset(row.cast_signed() * ins[n].stride);
+        // One operand alone never has step 0, which is a constant for the compiler.
+        let steps = if R::ARITY == 1 { [1, 0] } else { [ins[0].step, ins[1].step] };
+        Self { a: first(0).cast(), b: first(R::ARITY - 1).cast(), steps }
     }
 
     /// The rest of the row, from an element on.
@@ -95,209 +96,199 @@ impl<B: Body<C = ()>> Row<B> {
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// The row has such an element.
     #[inline(always)]
-    unsafe fn at<const FMA: bool>(&self, at: usize) -> B::Out {
+    unsafe fn term(&self, at: usize) -> R::Value {
         let place = self.from(at);
         // SAFETY: by the condition of this function.
-        unsafe { B::at::<FMA>(place.a.read(), place.b.read(), ()) }
+        unsafe { R::term(place.a.read(), place.b.read()) }
     }
 }
 
-/// The fold of every row.
+/// [`AlongRow`].
 ///
 /// # Safety
 ///
-/// As [`RowFold`] says; with `AVX2`, the caller is compiled for it.
+/// As [`AlongRow`] says; with `AVX2`, the caller is compiled for it.
 #[inline(always)]
-unsafe fn every_row<B: Body<C = ()>, J: Joint<Value = B::Out>, const AVX2: bool>(
+unsafe fn every_row<R: Reduce, const AVX2: bool>(
     out: *mut u8,
     ins: [Rows; 2],
     rows: usize,
     len: usize,
+    far: bool,
 ) {
-    let out = out.cast::<B::Out>();
-    if len >= SHORT && len < long_from::<B::Out>() {
-        // SAFETY: the caller keeps the conditions.
-        return unsafe { middling::<B, J, AVX2>(out, ins, rows, len) };
+    let out = out.cast::<R::Value>();
+    if len >= LANES && len < long_from::<R::Value>() {
+        // SAFETY: by the conditions of this function, and the row has an element.
+        return unsafe { middle::<R, AVX2>(out, ins, rows, len) };
     }
     for at in 0..rows {
-        let row = Row::<B>::new(ins, at);
-        // SAFETY: the row is one of those that the caller vouches for.
+        let row = Row::<R>::new(ins, at);
+        // SAFETY: `at` is one of the rows, and `out` has a value for each.
         unsafe {
-            let value = if len < SHORT {
-                (0..len).fold(J::NEUTRAL, |all, at| J::join(all, row.at::<AVX2>(at)))
+            let value = if len < LANES {
+                (0..len).fold(R::NEUTRAL, |all, at| R::join(all, row.term(at)))
             } else {
-                long::<B, J, AVX2>(&row, len)
+                match size_of::<R::Value>() {
+                    ..=1 => long::<R, AVX2, REDUCE_LANE_BYTES>(&row, len, far),
+                    2 => long::<R, AVX2, { REDUCE_LANE_BYTES / 2 }>(&row, len, far),
+                    3..=4 => long::<R, AVX2, { REDUCE_LANE_BYTES / 4 }>(&row, len, far),
+                    5..=8 => long::<R, AVX2, { REDUCE_LANE_BYTES / 8 }>(&row, len, far),
+                    _ => long::<R, AVX2, { REDUCE_LANE_BYTES / 16 }>(&row, len, far),
+                }
             };
             out.add(at).write(value);
         }
     }
 }
 
-/// Rows that leave eight values each, which are turned: the first of all rows, then the second.
+/// Rows of eight lanes each, which are transposed: the first lane of all rows, then the second.
 ///
 /// # Safety
 ///
-/// As [`every_row`].
+/// As [`every_row`]; `len` is not 0.
 #[inline(always)]
-unsafe fn middling<B: Body<C = ()>, J: Joint<Value = B::Out>, const AVX2: bool>(
-    out: *mut B::Out,
+unsafe fn middle<R: Reduce, const AVX2: bool>(
+    out: *mut R::Value,
     ins: [Rows; 2],
     rows: usize,
     len: usize,
 ) {
-    const LANES: usize = SHORT;
-    let mut left = [[J::NEUTRAL; LANES]; MANY];
-    let mut turned = [[J::NEUTRAL; MANY]; LANES];
+    let mut lanes = [[R::NEUTRAL; LANES]; MANY];
+    let mut transposed = [[R::NEUTRAL; MANY]; LANES];
     let mut done = 0;
     while done < rows {
         let count = MANY.min(rows - done);
-        for (at, left) in left.iter_mut().enumerate().take(count) {
-            // SAFETY: the row is one of those that the caller vouches for.
-            unsafe { side_by_side::<B, J, LANES, AVX2>(left, &Row::new(ins, done + at), len) };
+        for (at, lanes) in lanes.iter_mut().enumerate().take(count) {
+            // SAFETY: `done + at` is one of the rows.
+            unsafe { side_by_side::<R, AVX2, LANES>(lanes, &Row::new(ins, done + at), len, false) };
         }
-        // SAFETY: both have that many rows and columns, plain data.
-        unsafe {
-            let (to, from) = (turned.as_mut_ptr().cast(), left.as_ptr().cast());
+        if R::PLAIN {
             let loops = [(LANES, 1), (MANY, LANES.cast_signed())];
-            pack::<AVX2>(size_of::<B::Out>(), to, from, &loops);
+            let (to, from) = (transposed.as_mut_ptr().cast(), lanes.as_ptr().cast());
+            // SAFETY: both have `MANY * LANES` values, which are plain.
+            unsafe { pack::<AVX2>(size_of::<R::Value>(), to, from, &loops) };
+        } else {
+            for (lane, transposed) in transposed.iter_mut().enumerate() {
+                transposed.iter_mut().zip(&lanes).for_each(|(to, from)| *to = from[lane]);
+            }
         }
-        let mut width = LANES / 2;
-        while width > 0 {
-            let (low, high) = turned.split_at_mut(width);
+        let mut half = LANES / 2;
+        while half > 0 {
+            let (low, high) = transposed.split_at_mut(half);
             for (low, high) in low.iter_mut().zip(high) {
                 for (low, &high) in low.iter_mut().zip(&*high) {
-                    *low = J::join(*low, high);
+                    *low = R::join(*low, high);
                 }
             }
-            width /= 2;
+            half /= 2;
         }
-        // SAFETY: there is room for `count` more results.
+        // SAFETY: `out` has room for `count` more values.
         unsafe {
             if count == MANY {
-                out.add(done).cast::<[B::Out; MANY]>().write(turned[0]);
+                out.add(done).cast::<[R::Value; MANY]>().write(transposed[0]);
             } else {
-                out.add(done).copy_from_nonoverlapping(turned[0].as_ptr(), count);
+                out.add(done).copy_from_nonoverlapping(transposed[0].as_ptr(), count);
             }
         }
         done += count;
     }
 }
 
-/// Leaf after leaf, joined in pairs, and the pairs in pairs.
+/// Leaf after leaf, joined pairwise.
 ///
 /// # Safety
 ///
-/// The row has `len` elements, at least one.
+/// The row has `len` elements, at least one; `AVX2` as for [`every_row`].
 #[inline(always)]
-unsafe fn long<B: Body<C = ()>, J: Joint<Value = B::Out>, const AVX2: bool>(
-    row: &Row<B>,
+unsafe fn long<R: Reduce, const AVX2: bool, const LANES: usize>(
+    row: &Row<R>,
     len: usize,
-) -> B::Out {
-    // Place k holds what `1 << k` leaves gave, where bit k of their number is set.
-    let mut places = [J::NEUTRAL; usize::BITS as usize];
-    let mut leaves = 0_usize;
-    for start in (0..len).step_by(LEAF) {
-        let (part, count) = (row.from(start), LEAF.min(len - start));
-        // SAFETY: a part of the row.
-        let mut value = unsafe {
-            match size_of::<B::Out>() {
-                1 => joined::<B, J, WIDE, AVX2>(&part, count),
-                2 => joined::<B, J, { WIDE / 2 }, AVX2>(&part, count),
-                4 => joined::<B, J, { WIDE / 4 }, AVX2>(&part, count),
-                8 => joined::<B, J, { WIDE / 8 }, AVX2>(&part, count),
-                _ => joined::<B, J, { WIDE / 16 }, AVX2>(&part, count),
-            }
-        };
-        if len <= LEAF {
-            return value;
-        }
-        let full = leaves.trailing_ones() as usize;
-        for &early in &places[..full] {
-            value = J::join(early, value);
-        }
-        places[full] = value;
-        leaves += 1;
+    far: bool,
+) -> R::Value {
+    if len <= REDUCE_LEAF_ELEMENTS {
+        // SAFETY: by the conditions of this function.
+        return unsafe { leaf::<R, AVX2, LANES>(row, len, far) };
     }
-    let full = (0..usize::BITS as usize).filter(|place| leaves >> place & 1 == 1);
-    full.map(|place| places[place]).reduce(|late, early| J::join(early, late)).unwrap_or(J::NEUTRAL)
+    let (mut order, mut levels) = (Pairwise::default(), [R::NEUTRAL; Pairwise::LEVELS]);
+    for start in (0..len).step_by(REDUCE_LEAF_ELEMENTS) {
+        let (part, count) = (row.from(start), REDUCE_LEAF_ELEMENTS.min(len - start));
+        // SAFETY: `start + count` is at most `len`.
+        let mut value = unsafe { leaf::<R, AVX2, LANES>(&part, count, far) };
+        let carries = order.push();
+        for &early in &levels[..carries] {
+            value = R::join(early, value);
+        }
+        levels[carries] = value;
+    }
+    let left = order.left().map(|level| levels[level]);
+    left.reduce(|late, early| R::join(early, late)).unwrap_or(R::NEUTRAL)
 }
 
-/// `LANES` values side by side, joined in pairs.
+/// The value of a leaf.
 ///
 /// # Safety
 ///
-/// The row has `len` elements, at least one.
+/// As [`long`].
 #[inline(always)]
-unsafe fn joined<
-    B: Body<C = ()>,
-    J: Joint<Value = B::Out>,
-    const LANES: usize,
-    const AVX2: bool,
->(
-    row: &Row<B>,
+unsafe fn leaf<R: Reduce, const AVX2: bool, const LANES: usize>(
+    row: &Row<R>,
     len: usize,
-) -> B::Out {
-    let mut values = [J::NEUTRAL; LANES];
-    // SAFETY: by the condition of this function.
-    unsafe { side_by_side::<B, J, LANES, AVX2>(&mut values, row, len) };
-    // The joints must not be seen from the loop: the compiler would make its vectors as narrow.
-    black_box(&mut values);
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            values[lane] = J::join(values[lane], values[lane + width]);
-        }
-        width /= 2;
-    }
-    values[0]
+    far: bool,
+) -> R::Value {
+    let mut lanes = [R::NEUTRAL; LANES];
+    // SAFETY: by the conditions of this function.
+    unsafe { side_by_side::<R, AVX2, LANES>(&mut lanes, row, len, far) };
+    // Where the compiler sees the halves it makes the vectors of the loop before as narrow as the last of them.
+    halves(black_box(lanes), R::join)
 }
 
-/// `LANES` values side by side, of every `LANES`th element each.
+/// `LANES` values side by side, each of every `LANES`th element.
 ///
 /// # Safety
 ///
-/// The row has `len` elements, at least one.
+/// The row has `len` elements, at least one; `AVX2` as for [`every_row`].
 #[inline(always)]
-unsafe fn side_by_side<
-    B: Body<C = ()>,
-    J: Joint<Value = B::Out>,
-    const LANES: usize,
-    const AVX2: bool,
->(
-    to: &mut [B::Out; LANES],
-    row: &Row<B>,
+unsafe fn side_by_side<R: Reduce, const AVX2: bool, const LANES: usize>(
+    to: &mut [R::Value; LANES],
+    row: &Row<R>,
     len: usize,
+    far: bool,
 ) {
-    let (own_a, own_b);
+    let (splat_a, splat_b);
     let Row { mut a, mut b, steps } = *row;
-    // SAFETY: there is a first element. What repeats does so in memory as well, so that one loop
-    // serves all.
+    // SAFETY: there is a first element. A repeated one is repeated in memory too, so that one loop serves all.
     unsafe {
-        if steps[0] == 0 {
-            own_a = [a.read(); LANES];
-            a = own_a.as_ptr();
+        if R::ARITY == 2 && steps[0] == 0 {
+            splat_a = [a.read(); LANES];
+            a = splat_a.as_ptr();
         }
-        if steps[1] == 0 {
-            own_b = [b.read(); LANES];
-            b = own_b.as_ptr();
+        if R::ARITY == 2 && steps[1] == 0 {
+            splat_b = [b.read(); LANES];
+            b = splat_b.as_ptr();
         }
     }
-    let mut values = [J::NEUTRAL; LANES];
+    let mut lanes = [R::NEUTRAL; LANES];
     for _ in 0..len / LANES {
-        // SAFETY: as many elements are left, or repeated.
-        let (x, y) = unsafe { (&*a.cast::<[B::A; LANES]>(), &*b.cast::<[B::B; LANES]>()) };
-        for lane in 0..LANES {
-            values[lane] = J::join(values[lane], B::at::<AVX2>(x[lane], y[lane], ()));
+        if far {
+            ask_ahead(a.cast(), LANES * size_of::<R::A>());
+            if R::ARITY == 2 {
+                ask_ahead(b.cast(), LANES * size_of::<R::B>());
+            }
+        }
+        // SAFETY: `LANES` elements are left, or repeated.
+        let terms = unsafe { R::terms::<AVX2, LANES>(a, b) };
+        for (lane, term) in lanes.iter_mut().zip(terms) {
+            *lane = R::join(*lane, term);
         }
         a = a.wrapping_add(LANES * steps[0]);
         b = b.wrapping_add(LANES * steps[1]);
     }
-    *to = values;
-    for (lane, value) in to.iter_mut().enumerate().take(len % LANES) {
-        // SAFETY: as many elements are left, or repeated.
-        let made = unsafe { B::at::<AVX2>(a.add(lane).read(), b.add(lane).read(), ()) };
-        *value = J::join(*value, made);
+    *to = lanes;
+    for (at, lane) in to.iter_mut().enumerate().take(len % LANES) {
+        // SAFETY: `len % LANES` elements are left, or repeated.
+        let term = unsafe { R::term(a.add(at).read(), b.add(at).read()) };
+        *lane = R::join(*lane, term);
     }
 }

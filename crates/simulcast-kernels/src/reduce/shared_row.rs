@@ -1,24 +1,26 @@
-//! Folds abreast: an operation on a row that many rows share, folded for all of them at once.
+//! One row meets many: an operation of two rows, joined for all of them at once.
 //!
 //! ```text
-//! one      the row that is shared: each of its elements is repeated
-//! many     the other rows, turned: element k of all of them, then element k + 1
-//! out      one result a column; a vector of them is kept where a row alone would keep one value
+//! one      the row that all share: each of its elements is repeated
+//! many     the other rows, transposed: element k of all of them, then element k + 1
+//! out      one value a column; one vector holds the same lane of several columns
 //! ```
 //!
-//! What the operation gives is never written out, and nothing is joined across a vector. Each result
-//! is joined in the order of a row alone, so that it has the same bits.
+//! What the operation gives is never stored, and nothing is joined across a vector. Each column is joined in the order
+//! of [a row alone](super::along_row), so that it has the same bits.
 
-use super::{Joint, SHORT, WIDE, long_from};
+use super::Reduce;
+use super::along_row::long_from;
+use super::pairwise::Pairwise;
 use crate::compiled_for_levels;
 use crate::cpu::level::{Kind, Level};
-use crate::ops::Body;
+use crate::tuning::{REDUCE_LANE_BYTES, REDUCE_SHORT_ELEMENTS};
 
-/// `out[c]` becomes the fold over `k` of what the operation makes of `one[k * step]` and
-/// `many[k * pitch + c]`: `columns` of them, each of `len` elements, at least one and at most
-/// [`super::LEAF`]. Rows of `many` are readable up to a multiple of [`WIDE`] bytes, and no result
-/// overlaps an operand.
-pub type Abreast = unsafe fn(
+/// `out[c]` becomes the join over `k` of what the operation makes of the element that lies `k * stride` bytes from
+/// `one`, and of `many[k * pitch + c]`: `columns` of them, each of `len` elements, at least one and at most
+/// [`REDUCE_LEAF_ELEMENTS`](crate::tuning::REDUCE_LEAF_ELEMENTS). Rows of `many` are readable up to a multiple of
+/// [`REDUCE_LANE_BYTES`], and no result overlaps an operand.
+pub type SharedRow = unsafe fn(
     out: *mut u8,
     one: (*const u8, isize),
     many: (*const u8, usize),
@@ -26,11 +28,11 @@ pub type Abreast = unsafe fn(
     len: usize,
 );
 
-pub(super) fn columns<B: Body<C = ()>, J: Joint<Value = B::Out>>(level: Level) -> Abreast {
+pub(super) fn shared_row<R: Reduce>(level: Level) -> SharedRow {
     match level.kind() {
-        Kind::Baseline => all::<B, J, false>,
+        Kind::Baseline => all::<R, false>,
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => all_avx2::<B, J>,
+        Kind::Avx2 | Kind::Avx512 => all_avx2::<R>,
     }
 }
 
@@ -39,148 +41,135 @@ compiled_for_levels! {
     ///
     /// # Safety
     ///
-    /// As there, and the machine has the features.
-    unsafe fn all_avx2<B: Body<C = ()>, J: Joint<Value = B::Out>>(
+    /// As [`SharedRow`] says, and the machine has the features.
+    unsafe fn all_avx2<R: Reduce>(
         out: *mut u8,
         one: (*const u8, isize),
         many: (*const u8, usize),
         columns: usize,
         len: usize,
     ) {
-        // SAFETY: the caller keeps the conditions.
-        unsafe { all::<B, J, true>(out, one, many, columns, len) }
+        // SAFETY: by the conditions of this function, which is compiled for AVX2.
+        unsafe { all::<R, true>(out, one, many, columns, len) }
     }
 }
 
-/// The fold of every column.
+/// [`SharedRow`].
 ///
 /// # Safety
 ///
-/// As [`Abreast`] says; `FMA` says whether the level has it.
+/// As [`SharedRow`] says; with `AVX2`, the caller is compiled for it.
 #[inline(always)]
-unsafe fn all<B: Body<C = ()>, J: Joint<Value = B::Out>, const FMA: bool>(
+unsafe fn all<R: Reduce, const AVX2: bool>(
     out: *mut u8,
-    (one, step): (*const u8, isize),
+    (one, stride): (*const u8, isize),
     (many, pitch): (*const u8, usize),
     columns: usize,
     len: usize,
 ) {
-    let rows = Rows::<B> { one: one.cast(), step, many: many.cast(), pitch, len };
-    // SAFETY: the caller keeps the conditions.
+    let rows = Rows::<R> { one, stride, many: many.cast(), pitch, len };
+    // SAFETY: by the conditions of this function.
     unsafe {
-        match size_of::<B::Out>() {
-            4 => every_column::<B, J, FMA, { WIDE / 4 }>(out.cast(), &rows, columns),
-            _ => every_column::<B, J, FMA, { WIDE / 8 }>(out.cast(), &rows, columns),
+        match size_of::<R::Value>() {
+            4 => every_column::<R, AVX2, { REDUCE_LANE_BYTES / 4 }>(out.cast(), &rows, columns),
+            _ => every_column::<R, AVX2, { REDUCE_LANE_BYTES / 8 }>(out.cast(), &rows, columns),
         }
     }
 }
 
-/// What is folded, from one column on.
-struct Rows<B: Body> {
-    one: *const B::A,
-    step: isize,
-    many: *const B::B,
+/// The shared row, and the others from one column on.
+struct Rows<R: Reduce> {
+    one: *const u8,
+    stride: isize,
+    many: *const R::B,
     pitch: usize,
     len: usize,
 }
 
 /// # Safety
 ///
-/// As [`Abreast`] says; `W` elements are [`WIDE`] bytes at most.
+/// As [`all`]; `W` elements are [`REDUCE_LANE_BYTES`] bytes at most.
 #[inline(always)]
-unsafe fn every_column<
-    B: Body<C = ()>,
-    J: Joint<Value = B::Out>,
-    const FMA: bool,
-    const W: usize,
->(
-    out: *mut B::Out,
-    rows: &Rows<B>,
+unsafe fn every_column<R: Reduce, const AVX2: bool, const W: usize>(
+    out: *mut R::Value,
+    rows: &Rows<R>,
     columns: usize,
 ) {
-    let mut done = 0;
-    while done < columns {
+    for done in (0..columns).step_by(W) {
         let part = Rows { many: rows.many.wrapping_add(done), ..*rows };
-        // SAFETY: whole vectors of the rows are readable, and `columns` results are writable.
+        // SAFETY: rows are readable up to a multiple of `W`, and there are `columns` results.
         unsafe {
-            let values = some_columns::<B, J, FMA, W>(&part);
+            let values = some_columns::<R, AVX2, W>(&part);
             let count = W.min(columns - done);
             if count == W {
-                out.add(done).cast::<[B::Out; W]>().write(values);
+                out.add(done).cast::<[R::Value; W]>().write(values);
             } else {
                 out.add(done).copy_from_nonoverlapping(values.as_ptr(), count);
             }
         }
-        done += W;
     }
 }
 
-/// The folds of `W` columns, in the order of [`crate::reduce::along_row`].
+/// The values of `W` columns, in the order of [`super::along_row`].
 ///
 /// # Safety
 ///
-/// There are so many.
+/// As [`all`], and there are `W` columns.
 #[inline(always)]
-unsafe fn some_columns<
-    B: Body<C = ()>,
-    J: Joint<Value = B::Out>,
-    const FMA: bool,
-    const W: usize,
->(
-    rows: &Rows<B>,
-) -> [B::Out; W] {
-    let both = joined::<J, W>;
+unsafe fn some_columns<R: Reduce, const AVX2: bool, const W: usize>(
+    rows: &Rows<R>,
+) -> [R::Value; W] {
     // SAFETY: there are `W` columns.
-    let lane = |first, lanes| unsafe { lane::<B, J, FMA, W>(rows, first, lanes) };
-    if rows.len < SHORT {
+    let lane = |first, lanes| unsafe { lane::<R, W>(rows, first, lanes) };
+    if rows.len < REDUCE_SHORT_ELEMENTS {
         return lane(0, 1);
     }
-    let middling = rows.len < long_from::<B::Out>();
-    if FMA && middling {
-        // Eight lanes are joined in pairs, the first with the fifth: as they are made, so that few
-        // of them are kept.
+    let middle = rows.len < long_from::<R::Value>();
+    if AVX2 && middle {
+        // The halves of eight lanes, joined as soon as they are there, so that few lanes are in registers.
+        let both = joined::<R, W>;
         let even = both(both(lane(0, 8), lane(4, 8)), both(lane(2, 8), lane(6, 8)));
         let odd = both(both(lane(1, 8), lane(5, 8)), both(lane(3, 8), lane(7, 8)));
         return both(even, odd);
     }
-    // The same with as many lanes as there are, and for machines for which more code is too much.
-    let lanes = if middling { SHORT } else { WIDE / size_of::<B::Out>() };
-    // Place k holds what `1 << k` lanes gave, until as many follow; the last is the result.
-    let mut places = [[J::NEUTRAL; W]; 6];
-    let last = lanes.trailing_zeros() as usize;
+    // Halves of lanes are pairs of lanes whose numbers are read with their bits reversed.
+    let lanes =
+        if middle { REDUCE_SHORT_ELEMENTS } else { REDUCE_LANE_BYTES / size_of::<R::Value>() };
+    let bits = lanes.trailing_zeros();
+    let (mut order, mut levels) = (Pairwise::default(), [[R::NEUTRAL; W]; 6]);
     for count in 0..lanes {
-        let first = count.reverse_bits() >> (usize::BITS as usize - last);
+        let first = count.reverse_bits() >> (usize::BITS - bits);
         let mut value = lane(first, lanes);
-        let full = count.trailing_ones() as usize;
-        for early in &places[..full] {
-            value = both(*early, value);
+        let carries = order.push();
+        for early in &levels[..carries] {
+            value = joined::<R, W>(*early, value);
         }
-        places[full] = value;
+        levels[carries] = value;
     }
-    places[last]
+    levels[bits as usize]
 }
 
 /// Every `lanes`th element of `W` columns, from `first` on, joined one after the other.
 ///
 /// # Safety
 ///
-/// There are so many columns.
+/// As [`all`], and there are `W` columns.
 #[inline(always)]
-unsafe fn lane<B: Body<C = ()>, J: Joint<Value = B::Out>, const FMA: bool, const W: usize>(
-    rows: &Rows<B>,
+unsafe fn lane<R: Reduce, const W: usize>(
+    rows: &Rows<R>,
     first: usize,
     lanes: usize,
-) -> [B::Out; W] {
-    let mut values = [J::NEUTRAL; W];
+) -> [R::Value; W] {
+    let mut values = [R::NEUTRAL; W];
     let mut at = first;
     while at < rows.len {
         // SAFETY: element `at` of the row, and of each of `W` columns.
         let (a, many) = unsafe {
-            let many = rows.many.add(at * rows.pitch).cast::<[B::B; W]>();
-            (rows.one.offset(at.cast_signed() * rows.step).read(), &*many)
+            let many = rows.many.add(at * rows.pitch).cast::<[R::B; W]>();
+            (rows.one.offset(at.cast_signed() * rows.stride).cast::<R::A>().read(), &*many)
         };
         for (value, &b) in values.iter_mut().zip(many) {
-            *value = J::join(*value, B::at::<FMA>(a, b, ()));
+            *value = R::join(*value, R::term(a, b));
         }
         at += lanes;
     }
@@ -188,6 +177,6 @@ unsafe fn lane<B: Body<C = ()>, J: Joint<Value = B::Out>, const FMA: bool, const
 }
 
 #[inline(always)]
-fn joined<J: Joint, const W: usize>(a: [J::Value; W], b: [J::Value; W]) -> [J::Value; W] {
-    std::array::from_fn(|at| J::join(a[at], b[at]))
+fn joined<R: Reduce, const W: usize>(a: [R::Value; W], b: [R::Value; W]) -> [R::Value; W] {
+    std::array::from_fn(|at| R::join(a[at], b[at]))
 }

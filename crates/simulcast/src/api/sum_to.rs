@@ -22,7 +22,7 @@
 //! - As accurate as pairwise summation: the error grows with the logarithm of the number of terms.
 //!   `f16` and `bf16` are summed in `f32`.
 //! - A gradient without elements gives zeros.
-//! - Beside the result, at most 65,536 sums of parts, and a few times 4096 of each thread's own.
+//! - Beside the result, at most 2 MiB of sums of parts, and about 1 MiB of each thread's own.
 
 #![allow(clippy::needless_pass_by_value, reason = "operands are references, or views")]
 
@@ -35,7 +35,7 @@ use crate::api::view::or_panic;
 use crate::array::operand::Operand;
 use crate::array::output::reserve;
 use crate::exec::parallelism;
-use crate::reduce::{Reduction, reduce};
+use crate::reduce::sums::Sums;
 use simulcast_kernels::cpu::level::Level;
 
 /// The gradient summed to a shape that broadcasts to its own under [`Rule::Numpy`].
@@ -181,11 +181,12 @@ fn summed<A: Operand<Elem: Addend>, D: Dimension>(
     reserve(&mut sums, len)?;
     sums.resize(len, A::Elem::narrow(A::Elem::ZERO));
     if elements > 0 {
-        let reduction = Reduction::new(plan.shape(), grad.steps(), &along);
         let limit = if parallelism::parts(elements, limit) > 1 { limit } else { Some(1) };
-        // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape; the
-        // result's strides are row-major in a vector of its size, and 0 where the operand repeats.
-        unsafe { reduce(Level::best(), &reduction, grad.pointer(), &mut sums, limit) };
+        let (from, to) = (grad.pointer().cast(), sums.as_mut_ptr().cast());
+        let (from, to) = ((from, grad.steps()), (to, &along[..]));
+        // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape, without a 0; the result's
+        // strides are row-major in a vector of its size, and 0 where the operand repeats.
+        unsafe { Sums::of::<A::Elem>(Level::best()).run(plan.shape(), from, to, limit) };
     }
     // Never an error: there are as many sums as the shape has elements.
     Array::from_shape_vec(dim, sums).map_err(|_| Refusal::Overflow)

@@ -1,39 +1,17 @@
-//! Reductions: an element-wise expression folded as it is computed, never written out.
+//! Reductions of programs: an element-wise expression is reduced as it is computed, never stored as a whole.
 //!
-//! ```text
-//! axes     outer (kept) · inner (reduced) · columns (kept, after the last reduced axis)
-//! along    without columns: rows of the reduced axes, folded one by one; those of a leaf, of a
-//!          product or of a distance as they are made, and many abreast where they cross
-//! across   with columns: a block of rows, folded eight at a time, one after the other; short rows
-//!          several side by side, and those of a leaf where they lie
-//! block    what is computed at once, into memory that stays in the second-level cache
-//! run      blocks whose rows are folded one after the other, some hundred of them
-//! group    a row of the result that is folded from many runs: in pairs, pairs in pairs, in their order
-//! part     where there are few groups, the runs of each are cut into parts of equal size
-//! ```
-//!
-//! How the work is cut up depends on the shape and the strides alone, so that the result has the same
-//! bits on any number of threads. The error of a sum grows with the logarithm of the number of terms.
+//! The engine is [`crate::reduce`]; here are the elements that it reads (computed by the interpreter, or leaves as they
+//! lie), and what becomes of its values.
 
-mod blocking;
-mod column_groups;
 mod operation;
-mod pairwise_stack;
-mod reducer;
-mod row_pairs;
-mod rows;
-mod task;
+mod results;
 
 use std::ops::Range;
 
 use simulcast_core::{BroadcastError, Rule, row_major_into};
-use simulcast_threads::SendPtr;
 
-use self::blocking::Cuts;
-use self::operation::Operation;
-use self::reducer::Folding;
-use self::row_pairs::Cross;
-use self::task::FoldTask;
+use self::operation::{Arg, Operation};
+use self::results::{Finish, Row};
 use crate::by_name::dyn_array::AnyArray;
 use crate::by_name::program::build::bytecode::{Code, LEAVES};
 use crate::by_name::program::build::graph::{Fold, Over};
@@ -41,11 +19,18 @@ use crate::by_name::program::build::stages::Stage;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
 use crate::by_name::program::run::bind::{Leaves, blame, left, reduced};
 use crate::by_name::program::run::chunked::row_axis;
+use crate::by_name::program::run::interpreter::Interpreter;
 use crate::by_name::program::run::run_map::{brought, fresh, one_by_one};
 use crate::by_name::program::run::strings::given;
 use crate::by_name::program::{Run, Target};
+use crate::exec::launch::{self, Work};
 use crate::layout::broadcast::Laid;
 use crate::layout::small_vec::Inline;
+use crate::reduce::blocking::Rectangle;
+use crate::reduce::plan::{Axes, Axis, Facts, Plan};
+use crate::reduce::run::{Direct, Operand, Reduction, Source};
+use crate::reduce::shared_row::Loop;
+use simulcast_kernels::cpu::level::Level;
 
 /// Runs a stage.
 pub(crate) fn fold(
@@ -57,20 +42,20 @@ pub(crate) fn fold(
     target: &mut Target<'_, '_>,
     rows: Option<Range<usize>>,
 ) -> Result<Option<AnyArray>, ProgramError> {
-    let deal = &mut Deal { run, stage, over, target, rows };
+    let reducing = &mut Reducing { run, stage, over, target, rows };
     if run.rule == Rule::Numpy {
         return match leaves.len() {
-            0..=2 => deal.together::<2>(code, leaves),
-            3..=4 => deal.together::<4>(code, leaves),
-            _ => deal.together::<LEAVES>(code, leaves),
+            0..=2 => reducing.together::<2>(code, leaves),
+            3..=4 => reducing.together::<4>(code, leaves),
+            _ => reducing.together::<LEAVES>(code, leaves),
         };
     }
-    let (code, laid, ins) = one_by_one(run, stage, leaves, false)?;
-    deal.folded(&code, &laid, ins)
+    let (code, laid, mut ins) = one_by_one(run, stage, leaves, false)?;
+    reducing.reduce(&code, &laid.shape, &laid.slices(), &mut ins)
 }
 
-/// What is to be folded, and for whom.
-struct Deal<'d, 'r, 't, 'a> {
+/// A stage about to be reduced, and where its results go.
+struct Reducing<'d, 'r, 't, 'a> {
     run: &'d Run<'r>,
     stage: &'d Stage,
     over: &'d Over,
@@ -78,7 +63,7 @@ struct Deal<'d, 'r, 't, 'a> {
     rows: Option<Range<usize>>,
 }
 
-impl Deal<'_, '_, '_, '_> {
+impl Reducing<'_, '_, '_, '_> {
     /// All leaves brought together at once.
     fn together<const N: usize>(
         &mut self,
@@ -86,24 +71,25 @@ impl Deal<'_, '_, '_, '_> {
         leaves: &Leaves<'_>,
     ) -> Result<Option<AnyArray>, ProgramError> {
         let mut laid = Laid::<N>::default();
-        let ins = brought::<N>(leaves, &mut laid)
+        let mut ins = brought::<N>(leaves, &mut laid)
             .map_err(|error| blame(self.run, self.stage, &leaves.shapes(), error))?;
-        self.folded(code, &laid, ins)
+        self.reduce(code, &laid.shape, &laid.slices(), &mut ins)
     }
 
-    /// Folds laid leaves, into the target itself where its elements lie in a row.
-    fn folded<const N: usize>(
+    /// Reduces laid leaves, into the target itself where its elements lie in a row.
+    fn reduce(
         &mut self,
         code: &Code,
-        laid: &Laid<N>,
-        mut ins: [*const u8; N],
+        laid: &[usize],
+        strides: &[&[isize]],
+        ins: &mut [*const u8],
     ) -> Result<Option<AnyArray>, ProgramError> {
         let (run, stage, over) = (self.run, self.stage, self.over);
         let program = run.program;
         let step = program.graph.step(stage.node);
-        let kept = reduced(program, stage.node, &laid.shape, over.axes.as_deref())?;
-        let mut shape = left(&laid.shape, &kept, over.keepdims);
-        let whole = Cuts::new(laid, &kept, None);
+        let kept = reduced(program, stage.node, laid, over.axes.as_deref())?;
+        let mut shape = left(laid, &kept, over.keepdims);
+        let whole = axes(laid, strides, &kept);
         let own = row_axis(&shape);
         let part = match (&self.rows, shape.get_mut(own)) {
             (Some(rows), Some(size)) => {
@@ -114,43 +100,58 @@ impl Deal<'_, '_, '_, '_> {
                 let axis = shown.nth(own).filter(|&at| kept[at]);
                 axis.map(|axis| {
                     for (n, pointer) in ins.iter_mut().enumerate() {
-                        let stride = laid.strides[n].get(axis).copied().unwrap_or(0);
+                        let stride = strides[n].get(axis).copied().unwrap_or(0);
                         let size = code.sizes.get(n).copied().unwrap_or(1).cast_signed();
                         *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
                     }
-                    Cuts::new(laid, &kept, Some((axis, *size)))
+                    let mut part = whole.clone();
+                    part[axis].size = *size;
+                    part
                 })
             }
             _ => None,
         };
-        let cuts = part.as_ref().unwrap_or(&whole);
-        let (len, count) = (shape.iter().product::<usize>(), cuts.reduced());
+        let reduced = (0..kept.len()).filter(|&at| !kept[at]).map(|at| laid[at]);
+        let (len, count) = (shape.iter().product::<usize>(), reduced.product::<usize>());
         if count == 0 && matches!(over.fold, Fold::Maximum | Fold::Minimum) {
             return Err(ProgramError::new(ProgramErrorKind::Empty(over.fold), step.span.clone()));
         }
         let (level, dtype) = (program.level, step.dtype());
-        let folding =
-            Folding::new(over.fold, code.dtype, count, dtype, level).ok_or_else(|| {
-                let what = format!("the {} of {}", over.fold.name(), code.dtype);
-                ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
-            })?;
+        let finish = Finish::new(over.fold, code.dtype, count, dtype, level).ok_or_else(|| {
+            let what = format!("the {} of {}", over.fold.name(), code.dtype);
+            ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
+        })?;
         // Under another rule than NumPy's, leaves are not laid as the stage says.
+        let loops = (finish.join, &finish.reducer);
         let operation = (run.rule == Rule::Numpy)
-            .then(|| Operation::new(program, stage, folding.kind, code.dtype, level))
+            .then(|| Operation::new(program, stage, loops, code.dtype, level))
             .flatten();
-        let operation = operation.as_ref();
-        let cross = operation
-            .and_then(|operation| Cross::new(operation, folding.kind, code.dtype, cuts, level));
-        let cross = cross.as_ref();
-        let (whole, folding) = (&whole, &folding);
-        let ins = ins.map(SendPtr::reading);
-        let task = FoldTask { code, level, ins, whole, cuts, folding, operation, cross };
+        let source = Computed { code, level, ins };
+        let direct = operation.as_ref().map(|operation| source.direct(operation));
+        let reduce = |out: *mut u8| {
+            let facts = source.facts(operation.as_ref(), &finish);
+            let (axes, whole) = match &part {
+                Some(part) => (part, Some(&whole[..])),
+                None => (&whole, None),
+            };
+            let (plan, results) = (Plan::new(axes, whole, facts), Row { finish: &finish, to: out });
+            let join = operation.as_ref().and_then(|operation| operation.shared_row);
+            let reduction = Reduction {
+                plan: &plan,
+                reducer: finish.reducer,
+                direct,
+                source: &source,
+                results: &results,
+                shared_row: join.map(|join| Loop { join, level }),
+            };
+            // SAFETY: the leaves' own pointers and strides, and loops of their types; there is room for all results.
+            unsafe { reduction.run(run.threads) };
+        };
         let mut write = |out: *mut u8| match (len, count) {
             (0, _) => {}
             // SAFETY: there is room for the results.
-            (_, 0) => unsafe { folding.nothing(out, len) },
-            // SAFETY: as above.
-            _ => unsafe { task.go(out, run.threads) },
+            (_, 0) => unsafe { finish.nothing(out, len) },
+            _ => reduce(out),
         };
         if let Target::Into(out) = &mut *self.target
             && out.shape() == shape
@@ -172,4 +173,93 @@ fn in_a_row(shape: &[usize], strides: &[isize]) -> bool {
     let mut own = Inline::of_len(shape.len());
     let same = |((&size, &stride), &own): ((&usize, &isize), &isize)| size == 1 || stride == own;
     row_major_into(shape, &mut own).is_ok() && shape.iter().zip(strides).zip(&*own).all(same)
+}
+
+/// The axes of leaves that are laid on a shape.
+fn axes(laid: &[usize], strides: &[&[isize]], kept: &[bool]) -> Vec<Axis> {
+    let axis = |(at, &kept): (usize, &bool)| {
+        let mut own = Inline::new();
+        strides.iter().for_each(|strides| own.push(strides.get(at).copied().unwrap_or(0)));
+        Axis { size: laid[at], kept, strides: own }
+    };
+    kept.iter().enumerate().map(axis).collect()
+}
+
+/// Elements that a stage computes.
+struct Computed<'c> {
+    code: &'c Code,
+    level: Level,
+    ins: &'c [*const u8],
+}
+
+// SAFETY: leaves are read only, and their elements are `Sync`.
+unsafe impl Sync for Computed<'_> {}
+
+impl Computed<'_> {
+    fn bytes(&self, leaf: usize) -> usize {
+        self.code.sizes.get(leaf).copied().unwrap_or(1)
+    }
+
+    /// The loop of an operation, and its operands.
+    fn direct(&self, operation: &Operation) -> Direct {
+        let operand = |arg: &Arg| match arg {
+            &Arg::Leaf(leaf) => {
+                Operand { first: self.ins[leaf], number: Some(leaf), bytes: self.bytes(leaf) }
+            }
+            Arg::Constant(bytes) => {
+                Operand { first: (&raw const *bytes).cast(), number: None, bytes: 0 }
+            }
+        };
+        let operands = operation.args.each_ref().map(operand);
+        Direct { along: operation.along, operands, bare: operation.ops.is_empty() }
+    }
+
+    fn facts(&self, operation: Option<&Operation>, finish: &Finish) -> Facts {
+        let mut facts = Facts {
+            element_bytes: finish.reducer.element_bytes,
+            value_bytes: finish.reducer.value_bytes,
+            bare: None,
+            pair: None,
+        };
+        if let Some(operation) = operation {
+            match operation.args {
+                [Arg::Leaf(leaf), _] if operation.ops.is_empty() => facts.bare = Some(leaf),
+                [Arg::Leaf(a), Arg::Leaf(b)] => {
+                    facts.pair = operation.shared_row.map(|_| [a, b]);
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+impl Source for Computed<'_> {
+    unsafe fn fill(&self, axes: &Axes, rectangle: &Rectangle, to: *mut u8) {
+        let count = self.ins.len().min(LEAVES);
+        let (mut shape, mut strides) = (Inline::new(), [const { Inline::new() }; LEAVES]);
+        let mut ins = [std::ptr::null(); LEAVES];
+        for (axis, &len) in rectangle.len.iter().enumerate().filter(|(_, len)| **len != 1) {
+            shape.push(len);
+            for (n, strides) in strides[..count].iter_mut().enumerate() {
+                strides.push(axes.stride(axis, n));
+            }
+        }
+        for (n, (to, from)) in ins.iter_mut().zip(self.ins).enumerate() {
+            let offset = axes.offset(rectangle, n) * self.bytes(n).cast_signed();
+            *to = from.wrapping_offset(offset);
+        }
+        let mut out = Inline::of_len(shape.len());
+        // Never an error: a block is small.
+        if row_major_into(&shape, &mut out).is_err() {
+            return;
+        }
+        let strides: [&[isize]; LEAVES] = std::array::from_fn(|n| &strides[n][..]);
+        // SAFETY: the leaves' own pointers and strides, and room for all results by the condition of the trait.
+        unsafe {
+            let (strides, ins) = (&strides[..count], &ins[..count]);
+            let source = launch::Source::new(&shape, strides, ins, self.level);
+            source.run(Work::Here(&mut Interpreter::new(self.code, count)), to, &out, None, true);
+        }
+    }
 }

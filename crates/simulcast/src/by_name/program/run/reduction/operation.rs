@@ -1,4 +1,4 @@
-//! What a stage does before it folds, where that is little enough to be done while it folds.
+//! What a stage computes before it reduces, where there is a loop that does both.
 
 use crate::by_name::program::Program;
 use crate::by_name::program::build::graph::{Bytes, Kind, Node};
@@ -6,7 +6,9 @@ use crate::by_name::program::build::stages::Stage;
 use crate::by_name::program::run::bind::root;
 use crate::{DType, Op};
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::reduce::RowFold;
+use simulcast_kernels::reduce::{
+    AlongRow, JoinOp, Reducer, SharedRow, fused_along_row, fused_shared_row,
+};
 
 /// An operand of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -21,16 +23,17 @@ pub(super) enum Arg {
 pub(super) struct Operation {
     pub(super) ops: Vec<Op>,
     pub(super) args: [Arg; 2],
-    /// The fold of rows of them.
-    pub(super) row: Option<RowFold>,
+    /// The loops that reduce them: along rows, and of one row with many.
+    pub(super) along: AlongRow,
+    pub(super) shared_row: Option<SharedRow>,
 }
 
 impl Operation {
-    /// What a stage does, where it is that. Everything is of one type.
+    /// What a stage computes, where there is a loop for it. Everything is of one type.
     pub(super) fn new(
         program: &Program,
         stage: &Stage,
-        fold: simulcast_kernels::reduce::Fold,
+        (join, reducer): (JoinOp, &Reducer),
         dtype: DType,
         level: Level,
     ) -> Option<Self> {
@@ -64,7 +67,13 @@ impl Operation {
             }
             _ => pair(root).map(|(op, args)| (vec![op], args))?,
         };
-        let row = simulcast_kernels::reduce::fold(fold, &ops, dtype, level);
-        Some(Self { ops, args, row })
+        let (along, shared_row) = match (&ops[..], join) {
+            ([], _) => (reducer.along, None),
+            (ops, JoinOp::Sum) => {
+                (fused_along_row(ops, dtype, level)?, fused_shared_row(ops, dtype, level))
+            }
+            _ => return None,
+        };
+        Some(Self { ops, args, along, shared_row })
     }
 }
