@@ -44,7 +44,9 @@ pub(crate) unsafe fn stepped<O: ElementOp>(
 ) {
     let out = out.cast::<O::Out>();
     let (a, b, c) = (ins[0].cast::<O::A>(), ins[1].cast::<O::B>(), ins[2].cast::<O::C>());
-    let steps = [0, 1, 2].map(|number| usize::from(!is_repeated(repeated, number)));
+    // Not `map`: of an array it stays a call, in every instance.
+    let step = |number: usize| usize::from(!is_repeated(repeated, number));
+    let steps = [step(0), step(1), step(2)];
     for at in 0..len {
         // SAFETY: `at` is below the length of the result and of every operand that is not repeated; an operand beyond
         // the arity has no size.
@@ -270,7 +272,7 @@ pub(crate) unsafe fn tiled<O: ElementOp, const FMA: bool>(
     }
     let out = out.cast::<MaybeUninit<O::Out>>();
     let (a, b, c) = (ins[0].cast::<O::A>(), ins[1].cast::<O::B>(), ins[2].cast::<O::C>());
-    let of = [0, 1, 2].map(|number| is_repeated(repeated, number));
+    let of = [is_repeated(repeated, 0), is_repeated(repeated, 1), is_repeated(repeated, 2)];
     // SAFETY: there is a first element of every operand, and one beyond the arity has no size.
     let (mut x, mut y, mut z) =
         unsafe { (Tile::new(a, of[0]), Tile::new(b, of[1]), Tile::new(c, of[2])) };
