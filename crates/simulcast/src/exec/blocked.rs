@@ -385,13 +385,12 @@ impl Strips<'_> {
             let ins = at.ins();
             let len = high * columns.all;
             // SAFETY: all operands lie in rooms, row after row, or repeat in all rows; the tile has room for a strip.
-            unsafe { inner.contiguous(&Run { ins: &ins[..operands], len, ..ordinary }) };
+            unsafe { inner.contiguous(&Run { ins, len, ..ordinary }) };
         }
         for row in 0..high {
             prefetches.iter_mut().for_each(Ask::some);
             let out = at.out();
             let ins = at.ins();
-            let ins = &ins[..operands];
             // SAFETY: rows of operands are contiguous in the arrays or in their rooms, or repeat, and the result's row is
             // within the nest; a cut row begins and ends within the columns that were computed.
             unsafe {

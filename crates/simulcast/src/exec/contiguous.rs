@@ -29,15 +29,15 @@ pub(crate) unsafe fn contiguous(inner: &mut dyn InnerLoop, job: &Job<'_>, repeat
     let len = nest.len(last);
     let mut cursor = Cursor::new(nest, 0..last, Pointers::start(nest, job.out, job.ins));
     loop {
-        let mut ins = cursor.at.ins();
+        let mut at = cursor.at;
         for block in &mut *blocks {
-            let n = block.operand;
+            let (n, size) = (block.operand, emitter.sizes()[block.operand + 1]);
             // SAFETY: the nest stays within the operand, whose elements are plain data.
-            ins[n] = unsafe { block.filled(ins[n], emitter.sizes()[n + 1], len) };
+            at.set_operand(n, unsafe { block.filled(at.operand(n), size, len) });
         }
         // SAFETY: the nest stays within the arrays, along whose innermost loop the strategy saw operands that are
         // contiguous or repeat, under a contiguous result.
-        unsafe { emitter.run(cursor.at.out(), &ins[..operands], repeated, len) };
+        unsafe { emitter.run(at.out(), at.ins(), repeated, len) };
         if !cursor.step() {
             return;
         }

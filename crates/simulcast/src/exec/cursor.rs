@@ -7,7 +7,7 @@ use crate::layout::small_vec::Inline;
 /// Pointers to an element of each array, the result first.
 #[derive(Clone, Copy)]
 pub(crate) struct Pointers {
-    all: [*mut u8; MAX_OPERANDS + 1],
+    all: [*const u8; MAX_OPERANDS + 1],
     count: usize,
 }
 
@@ -15,10 +15,8 @@ impl Pointers {
     /// Where a nest begins.
     #[inline]
     pub(crate) fn start(nest: &Nest, out: *mut u8, ins: &[*const u8]) -> Self {
-        let mut this = Self { all: [out; MAX_OPERANDS + 1], count: nest.arrays() };
-        for (place, pointer) in this.all[1..].iter_mut().zip(ins) {
-            *place = pointer.cast_mut();
-        }
+        let mut this = Self { all: [out.cast_const(); MAX_OPERANDS + 1], count: nest.arrays() };
+        this.all[1..=ins.len()].copy_from_slice(ins);
         this.advance(nest.starts(), 1);
         this
     }
@@ -42,13 +40,13 @@ impl Pointers {
     /// The place of a result.
     #[inline(always)]
     pub(crate) fn out(&self) -> *mut u8 {
-        self.all[0]
+        self.all[0].cast_mut()
     }
 
     /// The pointers of the operands.
     #[inline(always)]
-    pub(crate) fn ins(&self) -> [*const u8; MAX_OPERANDS] {
-        std::array::from_fn(|n| self.all[n + 1].cast_const())
+    pub(crate) fn ins(&self) -> &[*const u8] {
+        &self.all[1..self.count]
     }
 
     /// The pointer of an operand.
@@ -60,7 +58,7 @@ impl Pointers {
     /// Reads an operand from elsewhere.
     #[inline(always)]
     pub(crate) fn set_operand(&mut self, operand: usize, pointer: *const u8) {
-        self.all[operand + 1] = pointer.cast_mut();
+        self.all[operand + 1] = pointer;
     }
 }
 

@@ -10,7 +10,6 @@ use crate::layout::nest::Steps;
 /// The invariant of [`super::launch`].
 pub(crate) unsafe fn strided(inner: &mut dyn InnerLoop, job: &Job<'_>) {
     let nest = job.nest;
-    let operands = nest.arrays() - 1;
     let none = Steps::of_len(nest.arrays());
     let (outer, len, steps) = match nest.rank().checked_sub(1) {
         Some(last) => (last, nest.len(last), nest.step(last)),
@@ -19,7 +18,7 @@ pub(crate) unsafe fn strided(inner: &mut dyn InnerLoop, job: &Job<'_>) {
     let mut cursor = Cursor::new(nest, 0..outer, Pointers::start(nest, job.out, job.ins));
     loop {
         // SAFETY: the nest stays within the arrays.
-        unsafe { inner.strided(cursor.at.out(), &cursor.at.ins()[..operands], steps, len) };
+        unsafe { inner.strided(cursor.at.out(), cursor.at.ins(), steps, len) };
         if !cursor.step() {
             return;
         }

@@ -157,29 +157,29 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
             let tile = if backwards { tiles - 1 - tile } else { tile };
             let done = if tile == 0 { 0 } else { head + (tile - 1) * steps };
             let count = (head + tile * steps).min(len) - done;
-            let at = cursor.at.moved(steps_of_first, done.cast_signed());
-            let mut ins = at.ins();
+            let mut at = cursor.at.moved(steps_of_first, done.cast_signed());
             for packed in &mut *packs {
                 let n = packed.operand;
                 let size = emitter.sizes()[n + 1];
                 if backwards && steps_of_first[n + 1] == -size.cast_signed() {
                     // Short runs that go backwards are not tracked by the hardware prefetcher.
                     let bytes = count * size;
-                    ask_ahead(ins[n].wrapping_sub(bytes), bytes);
+                    ask_ahead(at.operand(n).wrapping_sub(bytes), bytes);
                 }
-                let round = (cursor.at.operand(n), len);
+                let (first, round) = (at.operand(n), (cursor.at.operand(n), len));
                 // SAFETY: the nest stays within the operand.
-                ins[n] =
-                    unsafe { packed.tile(job, size, depth, inner, (ins[n], done, count), round) };
+                let tile =
+                    unsafe { packed.tile(job, size, depth, inner, (first, done, count), round) };
+                at.set_operand(n, tile);
             }
             for block in &mut *blocks {
-                let n = block.operand;
+                let (n, size) = (block.operand, emitter.sizes()[block.operand + 1]);
                 // SAFETY: the nest stays within the operand, whose elements are plain data.
-                ins[n] = unsafe { block.filled(ins[n], emitter.sizes()[n + 1], count * inner) };
+                at.set_operand(n, unsafe { block.filled(at.operand(n), size, count * inner) });
             }
             // SAFETY: the result is contiguous along the stretch, as the strategy saw; operands are contiguous in the
             // arrays or in their rooms, or repeat.
-            unsafe { emitter.run(at.out(), &ins[..operands], repeated, count * inner) };
+            unsafe { emitter.run(at.out(), at.ins(), repeated, count * inner) };
         }
         if !cursor.step() {
             return;
