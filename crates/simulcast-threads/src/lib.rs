@@ -88,10 +88,9 @@
 //!   so that no call waits for another.
 //! - **Nested calls** are calls by a thread whose own slot is `BUSY`. A thread waits only for parts that other threads
 //!   are running, and a helper that runs a part is not assigned another one: the waits form a tree, and cannot deadlock.
-//! - **Fork.** A forked child has the slots of its parent, and no helpers. No lock is held across a call, and the caller can run
-//!   every part itself, so that the child never waits for a thread that does not exist. Before a helper is woken or
-//!   started, the process id is compared with that of the team: the child starts a team of its own, and never touches
-//!   the old one again. At most one call per child, made while slots of the old team still say `AWAKE`, runs alone.
+//! - **Fork.** A forked child has the slots of its parent, and no helpers. A handler (`pthread_atfork`) has it forget that
+//!   team, so that its first call makes one of its own, of the same size. No lock is held across a call, and a caller can run
+//!   every part itself: even a child that was forked without handlers never waits for a thread that does not exist.
 //! - **End of the process.** Helpers are detached, and end with it.
 //!
 //! ## Awake time

@@ -79,7 +79,7 @@ impl Borrowed {
 }
 
 fn run(team: &Arc<Team>, parts: usize, work: &(dyn Fn(usize) + Sync)) {
-    team.run(parts, usize::MAX, work, Arc::clone);
+    team.run(parts, usize::MAX, work);
 }
 
 /// A call; returns how many of its parts helpers ran.

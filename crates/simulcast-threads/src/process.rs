@@ -8,8 +8,11 @@ use std::thread::available_parallelism;
 use crate::team::Team;
 use crate::tuning::MAX_THREADS;
 
-/// The team; null before the first call. Teams are never freed, since their helpers live as long as the process.
+/// The team; null before the first call, and after a fork. Teams are never freed, since their helpers live as long as the process.
 static TEAM: AtomicPtr<Arc<Team>> = AtomicPtr::new(ptr::null_mut());
+
+/// The team of the process that this one was forked from, for its size.
+static TEAM_OF_PARENT: AtomicPtr<Arc<Team>> = AtomicPtr::new(ptr::null_mut());
 
 /// How many threads the next call runs on, the caller included, if it has parts for all of them.
 #[must_use]
@@ -34,46 +37,75 @@ pub fn for_each_part(parts: usize, limit: Option<usize>, work: &(dyn Fn(usize) +
     if parts <= 1 || threads <= 1 {
         return (0..parts).for_each(work);
     }
-    team().run(parts, threads, work, |team| match team.is_of_this_process() {
-        true => Arc::clone(team),
-        false => Arc::clone(renew(team)),
-    });
+    team().run(parts, threads, work);
 }
 
 fn team() -> &'static Arc<Team> {
     // SAFETY: it is null, or was leaked by `publish`.
     match unsafe { TEAM.load(Ordering::Acquire).as_ref() } {
         Some(team) => team,
-        None => publish(ptr::null_mut(), default_threads() - 1),
+        None => publish(),
     }
 }
 
-/// A team of this process as large as that of its parent, if nobody else has made one.
+/// Makes a team for this process, unless another thread has just done so.
 #[cold]
-fn renew(stale: &Arc<Team>) -> &'static Arc<Team> {
-    let current = TEAM.load(Ordering::Acquire);
-    // SAFETY: it was leaked by `publish`: there has been a call.
-    match unsafe { current.as_ref() } {
-        Some(team) if team.is_of_this_process() => team,
-        _ => publish(current, stale.helpers()),
-    }
-}
-
-/// Makes a new team that of the process, unless another thread was faster.
-#[cold]
-fn publish(old: *mut Arc<Team>, helpers: usize) -> &'static Arc<Team> {
+fn publish() -> &'static Arc<Team> {
+    fork::watch();
+    // SAFETY: it is null, or was leaked by this function in the parent.
+    let parent = unsafe { TEAM_OF_PARENT.load(Ordering::Acquire).as_ref() };
+    let helpers = parent.map_or_else(|| default_threads() - 1, |team| team.helpers());
     let new = Box::into_raw(Box::new(Team::new(helpers, MAX_THREADS - 1)));
-    let published = TEAM.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
-    let current = published.map_or_else(
-        |faster| {
+    let order = (Ordering::AcqRel, Ordering::Acquire);
+    let current = match TEAM.compare_exchange(ptr::null_mut(), new, order.0, order.1) {
+        Ok(_) => new,
+        Err(faster) => {
             // SAFETY: it is the one from above, which no other thread has seen.
             drop(unsafe { Box::from_raw(new) });
             faster
-        },
-        |_| new,
-    );
-    // SAFETY: what is published is not null, and never freed.
+        }
+    };
+    // SAFETY: it is not null, and what is published is never freed.
     unsafe { &*current }
+}
+
+/// After a fork the child has no helpers: it forgets the team of its parent, and touches its slots no more.
+#[cfg(all(unix, not(any(miri, target_os = "emscripten"))))]
+mod fork {
+    use std::ffi::c_int;
+    use std::ptr;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::{TEAM, TEAM_OF_PARENT};
+
+    type Handler = Option<extern "C" fn()>;
+
+    unsafe extern "C" {
+        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
+    }
+
+    extern "C" fn in_child() {
+        let team = TEAM.swap(ptr::null_mut(), Ordering::AcqRel);
+        if !team.is_null() {
+            TEAM_OF_PARENT.store(team, Ordering::Release);
+        }
+    }
+
+    /// Has children forget the team, and their children too.
+    pub(super) fn watch() {
+        static WATCHES: AtomicBool = AtomicBool::new(false);
+        if !WATCHES.swap(true, Ordering::Relaxed) {
+            // It fails where there is no memory. Then calls of children hand work to slots that no helper polls, and
+            // run alone.
+            // SAFETY: the handler stores to atomics, which is allowed after a fork.
+            unsafe { pthread_atfork(None, None, Some(in_child)) };
+        }
+    }
+}
+
+#[cfg(not(all(unix, not(any(miri, target_os = "emscripten")))))]
+mod fork {
+    pub(super) fn watch() {}
 }
 
 /// What `SIMULCAST_NUM_THREADS` asks for, or as many as the process may use processors.

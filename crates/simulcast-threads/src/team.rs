@@ -15,9 +15,6 @@ pub(crate) struct Team {
     slots: Box<[Slot]>,
     /// How many slots are in use.
     helpers: Size,
-    /// The process whose threads the helpers are.
-    #[cfg(not(loom))]
-    process: u32,
 }
 
 impl Team {
@@ -26,8 +23,6 @@ impl Team {
         TeamArc::new(Self {
             slots: (0..most).map(|_| Slot::new()).collect(),
             helpers: Size::new(helpers.min(most)),
-            #[cfg(not(loom))]
-            process: process(),
         })
     }
 
@@ -41,25 +36,12 @@ impl Team {
         self.helpers.store(helpers.min(self.slots.len()), Ordering::Relaxed);
     }
 
-    /// Whether the helpers exist: after a fork, they do in the parent only.
-    #[cfg(not(loom))]
-    pub(crate) fn is_of_this_process(&self) -> bool {
-        self.process == process()
-    }
-
     fn slots(&self) -> &[Slot] {
         &self.slots[..self.helpers()]
     }
 
     /// Runs each part on at most so many threads, this one included, and resumes the panic of the first part that panicked.
-    /// `of_this_process` gives the team whose helpers may be woken.
-    pub(crate) fn run(
-        self: &TeamArc<Self>,
-        parts: usize,
-        threads: usize,
-        work: &Work<'_>,
-        of_this_process: impl FnOnce(&TeamArc<Self>) -> TeamArc<Self>,
-    ) {
+    pub(crate) fn run(self: &TeamArc<Self>, parts: usize, threads: usize, work: &Work<'_>) {
         let helpers = self.helpers().min(threads.min(parts).saturating_sub(1));
         if helpers == 0 {
             return (0..parts).for_each(work);
@@ -68,9 +50,7 @@ impl Team {
         let job = Arc::new(unsafe { Job::new(work, parts, helpers + 1) });
         let guard = WaitOnDrop(&job);
         let handed = self.hand_to_awake(&job, helpers);
-        if handed < helpers && !job.is_claimed() {
-            of_this_process(self).wake(&job, handed + 1..helpers + 1);
-        }
+        self.wake(&job, handed + 1..helpers + 1);
         job.run(0);
         drop(guard);
         if let Some(payload) = job.take_panic() {
@@ -95,23 +75,19 @@ impl Team {
         handed
     }
 
-    /// Wakes or starts a helper for each of these ranges. Each takes as long as some work does: the first helper wakes
-    /// those of half the ranges, and so on.
-    fn wake(self: &TeamArc<Self>, job: &Arc<Job>, mut ranges: Range<usize>) {
-        while !ranges.is_empty() && !job.is_claimed() {
-            let free = |(index, slot): (usize, _)| Some((index, Slot::claim(slot)?));
-            let Some((index, claim)) = self.slots().iter().enumerate().find_map(free) else {
-                return;
-            };
-            let next = ranges.start + ranges.len() / 2 + 1;
-            let assignment = Assignment { job: Arc::clone(job), ranges: ranges.start..next };
-            ranges.start = next;
-            claim.hand_or_start(assignment, || {
-                let team = TeamArc::clone(self);
-                let thread = Builder::new().name(format!("simulcast-{index}"));
-                thread.spawn(move || team.help(index)).is_ok()
-            });
+    /// Wakes or starts a helper for the first of these ranges, which does the same for the others. Waking a thread takes as
+    /// long as some work does: the caller wakes only one, and every helper up to two.
+    fn wake(self: &TeamArc<Self>, job: &Arc<Job>, ranges: Range<usize>) {
+        if ranges.is_empty() || job.is_claimed() {
+            return;
         }
+        let free = |(index, slot): (usize, _)| Some((index, Slot::claim(slot)?));
+        let Some((index, claim)) = self.slots().iter().enumerate().find_map(free) else { return };
+        claim.hand_or_start(Assignment { job: Arc::clone(job), ranges }, || {
+            let team = TeamArc::clone(self);
+            let thread = Builder::new().name(format!("simulcast-{index}"));
+            thread.spawn(move || team.help(index)).is_ok()
+        });
     }
 
     /// What a helper does, from its first assignment on.
@@ -119,7 +95,9 @@ impl Team {
         let slot = &self.slots[index];
         let mut next = slot.take();
         while let Some(Assignment { job, ranges }) = next {
-            self.wake(&job, ranges.start + 1..ranges.end);
+            let half = ranges.start + ranges.len().div_ceil(2);
+            self.wake(&job, ranges.start + 1..half);
+            self.wake(&job, half..ranges.end);
             job.run(ranges.start);
             // Not kept while the helper waits.
             drop(job);
@@ -144,12 +122,6 @@ impl Drop for WaitOnDrop<'_> {
     }
 }
 
-/// The id of this process, where there is fork.
-#[cfg(not(loom))]
-fn process() -> u32 {
-    if cfg!(unix) { std::process::id() } else { 0 }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::Barrier;
@@ -163,7 +135,7 @@ mod tests {
             let team = Team::new(threads - 1, 10);
             let all = Barrier::new(threads);
             // No part ends before there is a thread for each.
-            team.run(threads, usize::MAX, &|_| _ = all.wait(), TeamArc::clone);
+            team.run(threads, usize::MAX, &|_| _ = all.wait());
             team.dismiss();
         }
     }
@@ -209,7 +181,7 @@ mod tests {
         team.resize(0);
         let caller = std::thread::current().id();
         let only = |_| assert_eq!(std::thread::current().id(), caller);
-        team.run(100, usize::MAX, &only, TeamArc::clone);
+        team.run(100, usize::MAX, &only);
         team.resize(100);
         assert_eq!(team.helpers(), 3);
         team.dismiss();
