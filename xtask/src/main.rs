@@ -12,6 +12,7 @@ mod codes;
 mod conformance;
 mod coverage;
 mod kernels;
+mod layers;
 mod operations;
 mod oracle;
 mod pictures;
@@ -19,6 +20,7 @@ mod prove;
 mod python;
 mod revision;
 mod run;
+mod source;
 mod threads;
 mod trace;
 
@@ -32,7 +34,7 @@ cargo xtask COMMAND
   test              everything there is to test
   test python       only the Python package
   wheel             the wheel of the Python package, in target/wheels
-  lint              formatting, clippy and documentation, warnings denied; ruff and mypy
+  lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff and mypy
   msrv              build with the oldest Rust that Cargo.toml promises
   codes             make docs/codes.md anew
   pictures          make the pictures of the documentation anew
@@ -54,6 +56,7 @@ cargo xtask COMMAND
                     --engine NAME, --quick, --rounds N, --runs N, --out FILE; --build only builds
   bench --best-of FILE...
                     what several such runs come to
+  layers            the engine's architecture: imports, unsafe code, thresholds
   kernels           the functions that the engine compiles to, by module (--against REV: and before)
   bench core        the core's benchmarks";
 
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         ["loom"] => threads::loom(),
         ["tsan"] => threads::sanitize(),
         ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
+        ["layers"] => Step::new("architecture of the engine").check(layers::check),
         ["kernels", options @ ..] => kernels::run(options),
         ["bench", options @ ..] => bench::run(options),
         [] | ["help" | "--help" | "-h"] => {
@@ -144,8 +148,9 @@ fn test() -> Result<(), String> {
     }
 }
 
-/// Formatting, clippy and documentation, warnings denied.
+/// The engine's architecture, formatting, clippy and documentation, warnings denied.
 fn lint() -> Result<(), String> {
+    Step::new("architecture of the engine").check(layers::check)?;
     Step::new("formatting").run(cargo(["fmt", "--all", "--check"]))?;
     Step::new("clippy").run(cargo([
         "clippy",
