@@ -12,6 +12,10 @@ use crate::source::{Paths, code, rooms_of};
 /// The engine, from the root of the project.
 const ENGINE: &str = "crates/simulcast/src";
 const KERNELS: &str = "crates/simulcast-kernels/src";
+const THREADS: &str = "crates/simulcast-threads/src";
+
+/// The crates of the engine, and what names of their files begin with in the tables below.
+const CRATES: [(&str, &str); 3] = [(ENGINE, ""), (KERNELS, "kernels/"), (THREADS, "threads/")];
 
 /// What a part of the engine may import, beside itself and the crate of kernels.
 struct Layer {
@@ -104,6 +108,12 @@ const NOT_IN_KERNELS: [&str; 2] = ["ndarray", "rayon"];
 
 /// Files with `unsafe` code.
 const UNSAFE: &[&str] = &[
+    "threads/job.rs",
+    "threads/models.rs",
+    "threads/process.rs",
+    "threads/send_ptr.rs",
+    "threads/slot.rs",
+    "threads/team.rs",
     "api/copy.rs",
     "api/sum_to.rs",
     "api/view.rs",
@@ -135,7 +145,6 @@ const UNSAFE: &[&str] = &[
     "exec/inner_loop.rs",
     "exec/launch.rs",
     "exec/strided.rs",
-    "exec/threads.rs",
     "exec/tiled.rs",
     "layout/small_vec.rs",
     "reduce.rs",
@@ -190,6 +199,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ),
     ("by_name/program/run/strategy.rs", "SHOWN", "lines of a text for people"),
     ("exec/inner_loop.rs", "MAX_OPERANDS", "the size of an array"),
+    ("exec/launch.rs", "ARRAYS", "the size of an array"),
     ("layout/small_vec.rs", "INLINE", "the size of an array"),
     ("array/output.rs", "HUGE", "the bytes of a huge page"),
 ];
@@ -211,11 +221,6 @@ const THRESHOLDS: &[(&str, &str)] = &[
     ("by_name/program/run/reduction/rows.rs", "PIECE"),
     ("by_name/program/run/reduction/task.rs", "BLOCK"),
     ("exec/emit.rs", "PLACES"),
-    ("exec/threads.rs", "PART"),
-    ("exec/threads.rs", "PARTS"),
-    ("exec/threads.rs", "MOST"),
-    ("exec/threads.rs", "TURNS"),
-    ("exec/threads.rs", "AWAKE"),
     ("reduce.rs", "WIDE"),
     ("reduce.rs", "NARROW"),
     ("reduce.rs", "SHORT"),
@@ -276,22 +281,20 @@ impl Rules {
     fn broken(&self, root: &Path) -> Result<Vec<String>, String> {
         let mut found = self.disordered();
         let mut used = Used::default();
-        for crate_folder in [ENGINE, KERNELS] {
+        for (crate_folder, prefix) in CRATES {
             let folder = root.join(crate_folder);
             for file in files(&folder, "rs")? {
                 let inner = file.strip_prefix(&folder).map_err(|error| error.to_string())?;
-                let inner = inner.display().to_string();
+                let name = format!("{prefix}{}", inner.display());
                 // Tests may reach for anything.
-                if inner.ends_with("tests.rs") || inner.contains("tests/") {
+                if name.ends_with("tests.rs") || name.contains("tests/") {
                     continue;
                 }
-                let name =
-                    if crate_folder == ENGINE { inner.clone() } else { format!("kernels/{inner}") };
                 let text = code(&read(&file)?);
-                if crate_folder == ENGINE {
-                    self.imports(&inner, &text, &mut used, &mut found);
-                } else {
-                    self.strangers(&name, &text, &mut found);
+                match crate_folder {
+                    ENGINE => self.imports(&name, &text, &mut used, &mut found),
+                    KERNELS => self.strangers(&name, &text, &mut found),
+                    _ => {}
                 }
                 self.unsafe_code(&name, &text, &mut used, &mut found);
                 self.numbers_of(&name, &text, &mut used, &mut found);
@@ -525,6 +528,7 @@ mod tests {
                     "use crate::layout::Nest; fn f() { unsafe { g() } }",
                 ),
                 (format!("{ENGINE}/program/front/parse.rs"), "// unsafe, ndarray\nfn parse() {}"),
+                (format!("{THREADS}/lib.rs"), "fn f() { /* unsafe */ }"),
                 (format!("{KERNELS}/cpu.rs"), "use core::arch::x86_64::_mm_prefetch;"),
                 (format!("{KERNELS}/tuning.rs"), "pub const TILE_BYTES: usize = 4096;"),
                 (format!("{KERNELS}/math.rs"), "const A: f64 = 1.5;"),
@@ -623,6 +627,11 @@ mod tests {
         let text = "fn f() { unsafe { g() } }";
         refused("simulcast/src/exec/strategy.rs", text, "may have no unsafe code");
         refused("simulcast-kernels/src/pack.rs", "use std::arch::asm;", "may use no core::arch");
+        refused(
+            "simulcast-threads/src/team.rs",
+            text,
+            "threads/team.rs:1: this file may have no unsafe",
+        );
         let words = "//! unsafe\n#![forbid(unsafe_code)]\nfn f() { \"unsafe\"; }";
         assert_eq!(broken(&[("simulcast/src/exec/strategy.rs", words)]), Vec::<String>::new());
     }
