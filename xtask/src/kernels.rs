@@ -72,8 +72,8 @@ fn counted(tree: &Tree) -> Result<Groups, String> {
 /// The library of a crate, from cargo's messages.
 fn library(messages: &str, name: &str) -> Option<PathBuf> {
     let begin = format!("/lib{name}-");
-    let strings = messages.split('"').filter(|text| text.ends_with(".rlib"));
-    strings.filter(|text| text.contains(&begin)).last().map(PathBuf::from)
+    let mut strings = messages.split('"').filter(|text| text.ends_with(".rlib"));
+    strings.rfind(|text| text.contains(&begin)).map(PathBuf::from)
 }
 
 /// The functions of a library, by group.

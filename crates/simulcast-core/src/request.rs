@@ -13,6 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -59,7 +60,7 @@ impl Request {
     fn labelled(mut self) -> Result<Self, RequestError> {
         if self.rule.kind().parameters().labels {
             let named = NamedAxes::new(&self.names.axes);
-            let labels = |refusal| RequestError::Axes(refusal, self.names.clone());
+            let labels = |refusal| RequestError::Axes(refusal, Box::new(self.names.clone()));
             self.rule = named.map_err(labels)?.into_rule();
         }
         Ok(self)
@@ -106,7 +107,7 @@ impl Request {
 #[non_exhaustive]
 pub enum RequestError {
     /// Axes that cannot meet by name, with the names of operands and axes.
-    Axes(Refusal, Names),
+    Axes(Refusal, Box<Names>),
     /// There is no such symbol.
     NoSymbol(String),
     /// The symbol's interval does not allow the size.

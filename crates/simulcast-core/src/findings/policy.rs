@@ -406,7 +406,8 @@ impl Policy {
                 *self = self.clone().with(FindingCode::SquareOuter, Action::Raise);
                 return Ok(None);
             }
-            self.level = word.parse().map_err(|PolicyError(why)| PolicyError(why + ", strict"))?;
+            self.level =
+                word.parse().map_err(|PolicyError(why)| PolicyError(format!("{why}, strict")))?;
             return Ok(None);
         };
         match key {

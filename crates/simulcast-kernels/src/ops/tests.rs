@@ -65,7 +65,10 @@ const FINITE: [Op; 4] = [Op::Multiply, Op::Square, Op::MultiplyAdd, Op::Power];
 
 /// Operations of one float that no recorded system has: the formula in double precision, and how many units in the last
 /// place results may be from it.
-const FORMULAS: [(Op, fn(f64) -> f64, u64); 1] = [(Op::Softsign, |x| x / (1.0 + x.abs()), 2)];
+type Formula = (Op, fn(f64) -> f64, u64);
+
+/// See [`Formula`].
+const FORMULAS: [Formula; 1] = [(Op::Softsign, |x| x / (1.0 + x.abs()), 2)];
 
 /// Memory of any element type, aligned for all of them.
 #[derive(Clone, PartialEq)]

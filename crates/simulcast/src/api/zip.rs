@@ -275,6 +275,7 @@ macro_rules! zips {
             /// ```
             #[must_use]
             pub fn strategy<R>(&self) -> Strategy {
+                #[allow(clippy::too_many_arguments, reason = "one for each operand")]
                 fn never<$($name,)* R>($(_: &$name),*) -> R {
                     unreachable!("it is asked for facts alone")
                 }

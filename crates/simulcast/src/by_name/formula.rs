@@ -91,7 +91,7 @@ impl<'m> Formula<'m> {
 /// What terms are made by, whatever it borrows.
 trait Steps {
     fn apply(&self, op: Op, args: &[Node]) -> Term<'_>;
-    fn from_number(&self, value: f64) -> Term<'_>;
+    fn number_step(&self, value: f64) -> Term<'_>;
 }
 
 impl Steps for Formula<'_> {
@@ -103,7 +103,7 @@ impl Steps for Formula<'_> {
         }
     }
 
-    fn from_number(&self, value: f64) -> Term<'_> {
+    fn number_step(&self, value: f64) -> Term<'_> {
         self.number(value)
     }
 }
@@ -138,7 +138,7 @@ impl From<f64> for Value<'_> {
 fn apply<'b, const N: usize>(by: Term<'b>, op: Op, args: [Value<'b>; N]) -> Term<'b> {
     let args = args.map(|arg| match arg {
         Value::Term(term) => term.node,
-        Value::Number(value) => by.steps.from_number(value).node,
+        Value::Number(value) => by.steps.number_step(value).node,
     });
     let mut nodes = [Node(0); N];
     for (node, arg) in nodes.iter_mut().zip(args) {

@@ -320,7 +320,7 @@ pub(crate) unsafe fn blocked(inner: &mut dyn InnerLoop, job: &Job<'_>, with: usi
                         let last = end(row, above, grid.strip, below);
                         // SAFETY: the nest reaches so many rows and columns from there on.
                         unsafe {
-                            strips.one(inner, at(row, column), last - row, &part, &mut prefetches)
+                            strips.one(inner, at(row, column), last - row, &part, &mut prefetches);
                         };
                         row = last;
                     }

@@ -74,6 +74,7 @@ macro_rules! closure {
             ///
             /// `assign` is set only where `out` holds values; each slice has `out.len()` elements.
             #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "one for each operand")]
             unsafe fn each<$($name,)* R, Func: FnMut($(&$name),*) -> R>(
                 f: &mut Func,
                 out: &mut [MaybeUninit<R>],

@@ -160,7 +160,7 @@ impl<'e> Emitter<'e> {
         unsafe {
             if off == 0
                 || run.len.saturating_mul(size) < ALIGNED_RUN_BYTES
-                || off % size != 0
+                || !off.is_multiple_of(size)
                 || self.repeated == Repeated::Element
             {
                 return self.inner.contiguous(run);

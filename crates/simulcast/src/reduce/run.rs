@@ -74,6 +74,9 @@ pub(crate) struct Reduction<'r> {
     pub(crate) shared_row: Option<Loop>,
 }
 
+/// Does so many tasks in parts, each a range of them.
+type EachPart<'e> = dyn Fn(usize, &(dyn Fn(Range<usize>) + Sync)) + 'e;
+
 impl Reduction<'_> {
     /// Runs on at most `limit` threads, if that is said.
     ///
@@ -261,7 +264,7 @@ impl Reduction<'_> {
     }
 
     /// Groups of neighbouring results, each made of many blocks.
-    fn blocks(&self, plan: &Blocks, each: &dyn Fn(usize, &(dyn Fn(Range<usize>) + Sync))) {
+    fn blocks(&self, plan: &Blocks, each: &EachPart<'_>) {
         let (axes, reducer) = (&self.plan.axes, &self.reducer);
         let widest = plan.columns.most();
         let groups = axes.product(axes.outer()) * plan.columns.blocks;

@@ -479,7 +479,7 @@ mod tests {
                     parts: own.parts,
                     in_place: own.in_place.is_some(),
                 },
-                Order::SharedRow { .. } => panic!("one operand"),
+                Order::SharedRow { .. } => unreachable!("one operand"),
             };
             assert_eq!(chosen, expected, "{shape:?} {kept:b} {plan:?}");
         }

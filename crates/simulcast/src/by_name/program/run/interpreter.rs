@@ -69,7 +69,15 @@ unsafe impl InnerLoop for Interpreter<'_> {
         }
         // SAFETY: as above.
         unsafe {
-            execute(self.code, &mut self.bindings, out, ins, repeated as usize, len, Stores::Cached)
+            execute(
+                self.code,
+                &mut self.bindings,
+                out,
+                ins,
+                repeated as usize,
+                len,
+                Stores::Cached,
+            );
         };
     }
 
@@ -111,7 +119,7 @@ unsafe impl InnerLoop for Interpreter<'_> {
                     repeated_leaves,
                     count,
                     Stores::NonTemporal(prefetch),
-                )
+                );
             };
             done += count;
             count = whole;
@@ -418,7 +426,7 @@ unsafe fn execute(
     {
         // SAFETY: the caller keeps the invariant.
         return unsafe {
-            fuse::run_cached(chain, &mut bindings.chain, out, ins, repeated_leaves, len)
+            fuse::run_cached(chain, &mut bindings.chain, out, ins, repeated_leaves, len);
         };
     }
     if let Some(Lone { kernels, repeated, pointers }) = lone(code, ins, repeated_leaves) {

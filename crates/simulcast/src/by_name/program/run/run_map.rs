@@ -167,6 +167,7 @@ impl<const N: usize> Task<'_, N> {
     fn go(&self, target: &mut Target<'_, '_>) -> Result<Option<AnyArray>, BroadcastError> {
         // SAFETY: the leaves' own pointers, laid as they are, and of the types that the code reads.
         let (shape, strides) = (&self.laid.shape[..], self.laid.slices());
+        // SAFETY: the leaves' own pointers, with their strides along the shape.
         let source = unsafe { Source::new(shape, &strides, &self.ins, self.level) };
         match target {
             Target::Fresh => {
