@@ -4,6 +4,11 @@
 //! rule for its [`Parameters`] and the rows of [`RuleKind::facts`], so a new rule is a change to this file
 //! (`docs/contributing/adding-a-rule.md` adds one).
 
+#![cfg_attr(
+    not(feature = "alloc"),
+    allow(dead_code, reason = "text, fixes and symbolic shapes use the rest")
+)]
+
 use core::fmt;
 
 use super::frame::{Base, Frame, Lay, listed};

@@ -35,7 +35,7 @@ use crate::layout::nest::Nest;
 use crate::layout::partition::Partition;
 use crate::layout::small_vec::INLINE;
 
-/// How a call is computed on this machine, for these shapes and strides: see [the table](self).
+/// How a call is computed on this machine, for these shapes and strides: printed by `Display`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strategy {
     pub(crate) shape: Shape,
