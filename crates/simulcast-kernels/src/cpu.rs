@@ -1,4 +1,4 @@
-//! The processor: instruction-set levels, caches, non-temporal stores, prefetch and aligned buffers.
+//! The processor: instruction-set levels, cache sizes, non-temporal stores, software prefetch, aligned buffers.
 
 pub mod aligned_buf;
 pub mod cache;
@@ -6,6 +6,12 @@ pub mod level;
 pub mod nontemporal;
 pub mod prefetch;
 
-/// The rows that are joined at a time: with more of them, lines that are a power of two apart would push each
-/// other out of the first-level cache.
-pub const EIGHT: usize = 8;
+pub use crate::tuning::ROWS_PER_PASS as EIGHT;
+
+/// One leaf of the processor's description of itself.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]
+fn cpuid(leaf: u32, subleaf: u32) -> std::arch::x86_64::CpuidResult {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { std::arch::x86_64::__cpuid_count(leaf, subleaf) }
+}

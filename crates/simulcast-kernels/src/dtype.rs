@@ -1,4 +1,4 @@
-//! Element types by name: what is known of an array only when the program runs.
+//! Element types by name, for arrays whose type is known only at run time.
 //!
 //! ```
 //! # extern crate simulcast_kernels as simulcast;
@@ -47,7 +47,7 @@ macro_rules! every_dtype {
     };
 }
 
-/// What kind of values a [`DType`] has.
+/// The kind of values of a [`DType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// True and false.
@@ -117,7 +117,7 @@ pub trait Element: Sealed + Clone + Send + Sync + 'static {
 every_dtype!(dtypes);
 
 impl DType {
-    /// What kind of values it has.
+    /// The kind of its values.
     #[must_use]
     pub const fn kind(self) -> Kind {
         match self {
@@ -177,7 +177,7 @@ impl FromStr for DType {
     }
 }
 
-/// One value of any type; what constants are.
+/// One value of any type: a constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     /// `bool`

@@ -1,9 +1,9 @@
-//! The loops under `simulcast`: what is done to a run of elements, at every instruction-set level.
+//! The loops under `simulcast`: operations on runs of elements, compiled for every instruction-set level.
 //!
 //! ```text
+//! tuning       every threshold of the engine, and what it was measured on
 //! cpu          instruction-set levels, caches, non-temporal stores, prefetch, aligned buffers
-//! tuning       every threshold of the engine, with what it was measured on
-//! moves        packing and non-temporal copies at a level
+//! moves        packing and non-temporal copies, with a level as an argument
 //! pack         gathering a tile of strided elements, and its transposition
 //! math         elementary functions with stated error bounds
 //! op           the table of operations: names, element types, results, derivatives

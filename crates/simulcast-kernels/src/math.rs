@@ -30,8 +30,8 @@
 //! C99: signed zeros, infinities, NaN, subnormal numbers in and out, and the whole table of `power`.
 //!
 //! The bounds are asserted against correctly rounded answers (`conformance/functions.jsonl`), at
-//! every level of the machine that runs the tests. What is in the table and not here is for programs alone: in the loop
-//! of a closure, the compiler would not take many elements at a time.
+//! every level of the machine that runs the tests. The functions of the table that this module does not export are for
+//! programs alone: the compiler does not vectorise them in the loop of a closure.
 
 mod cbrt_hypot;
 mod erf;
@@ -72,7 +72,7 @@ macro_rules! functions {
         )*
 
         mod sealed {
-            /// By names that are nobody else's, since whoever is generic over floats sees them.
+            /// Methods with a prefix of their own: code that is generic over [`Float`] sees them.
             pub trait Functions: Copy {
                 $(fn $own(self) -> Self;)*
             }

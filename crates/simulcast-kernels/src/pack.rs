@@ -1,10 +1,11 @@
-//! Packing: an operand's elements of one tile, brought side by side.
+//! Packing: the elements of one tile of a strided operand are copied into contiguous memory, as BLIS packs its panels.
 //!
-//! A tile is small, so that it stays in a near cache. What is packed is
-//! plain data, moved as unsigned integers of the same size.
+//! A tile is small, so that it stays in the L1 or L2 cache. Elements are plain data, moved as unsigned integers of their
+//! size. A tile whose rows lie closer together in the source than its columns is transposed, in squares that fit in vector
+//! registers.
 //!
-//! Invariant of every call: the source reaches every element that the loops name, and the
-//! destination has room for all of them; both are aligned for an element.
+//! Invariant of every call: the source reaches every element that the loops name, and the destination has room for all of
+//! them; both are aligned for an element.
 
 #[cfg(target_arch = "x86_64")]
 mod transpose_x86;
@@ -13,14 +14,16 @@ mod transpose_x86;
 use std::ops::Range;
 use std::ptr;
 
-use crate::cpu::level::Level;
-use crate::cpu::nontemporal::{self, Strip};
+#[cfg(target_arch = "x86_64")]
+use crate::tuning::TRANSPOSE_COLUMN_BYTES;
 
-/// Loops from the outermost to the innermost: how often, and the source's stride in elements.
+pub use self::pack_rows as pack_apart;
+
+/// Loops from the outermost to the innermost: the count, and the source's stride in elements.
 pub type Loops<'a> = &'a [(usize, isize)];
 
-/// Does something with the type that elements of a size are moved as: it has at most the alignment of
-/// the plain types of that size, of which complex numbers have that of their parts.
+/// Runs a block with `$T` as the type that elements of a size are moved as. Its alignment is at most that of the plain types
+/// of that size; complex numbers are aligned for their parts alone.
 macro_rules! by_size {
     ($size:expr, $dst:expr, $src:expr, $T:ident => $do:block) => {
         match $size {
@@ -52,16 +55,16 @@ macro_rules! by_size {
     };
 }
 
-/// Copies the elements that the loops visit, in their order, to `dst`; of plain data.
+/// Copies the elements that the loops visit, in their order, to contiguous memory at `dst`.
 ///
 /// # Safety
 ///
-/// As [`pack_apart`].
+/// As [`pack_rows`].
 #[inline(always)]
-pub unsafe fn pack<const WIDE: bool>(size: usize, dst: *mut u8, src: *const u8, loops: Loops<'_>) {
+pub unsafe fn pack<const AVX2: bool>(size: usize, dst: *mut u8, src: *const u8, loops: Loops<'_>) {
     let pitch = loops.last().map_or(1, |&(len, _)| len);
-    // SAFETY: the caller keeps the conditions.
-    unsafe { pack_apart::<WIDE>(size, dst, pitch, src, loops) };
+    // SAFETY: the caller's conditions are those of the callee, with the pitch of contiguous rows.
+    unsafe { pack_rows::<AVX2>(size, dst, pitch, src, loops) };
 }
 
 /// As [`pack`], to rows that are `pitch` elements apart; a row is one round of the innermost loop.
@@ -69,9 +72,9 @@ pub unsafe fn pack<const WIDE: bool>(size: usize, dst: *mut u8, src: *const u8, 
 /// # Safety
 ///
 /// The invariant of this module, with room for `pitch` elements a row; `size` is the size of an
-/// element: 1, 2, 4, 8 or 16. With `WIDE`, the machine has AVX2.
+/// element: 1, 2, 4, 8 or 16. With `AVX2`, the machine has AVX2.
 #[inline(never)]
-pub unsafe fn pack_apart<const WIDE: bool>(
+pub unsafe fn pack_rows<const AVX2: bool>(
     size: usize,
     dst: *mut u8,
     pitch: usize,
@@ -81,13 +84,13 @@ pub unsafe fn pack_apart<const WIDE: bool>(
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn avx2(size: usize, dst: *mut u8, pitch: usize, src: *const u8, loops: Loops<'_>) {
-        // SAFETY: the caller keeps the conditions.
+        // SAFETY: the caller's conditions are those of the callee, and this is compiled for AVX2.
         unsafe { sized::<true>(size, dst, pitch, src, loops) }
     }
-    // SAFETY: the caller keeps the conditions.
+    // SAFETY: the caller's conditions are those of the callees; `AVX2` says that the machine has it.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        if WIDE {
+        if AVX2 {
             return avx2(size, dst, pitch, src, loops);
         }
         sized::<false>(size, dst, pitch, src, loops);
@@ -96,19 +99,19 @@ pub unsafe fn pack_apart<const WIDE: bool>(
 
 /// # Safety
 ///
-/// As [`pack_apart`]; with `WIDE`, the caller is compiled for AVX2.
+/// As [`pack_rows`]; with `AVX2`, the caller is compiled for AVX2.
 #[inline(always)]
-unsafe fn sized<const WIDE: bool>(
+unsafe fn sized<const AVX2: bool>(
     size: usize,
     dst: *mut u8,
     pitch: usize,
     src: *const u8,
     loops: Loops<'_>,
 ) {
-    // SAFETY: the caller keeps the invariant; see `by_size` for the types.
+    // SAFETY: the invariant of this module; `by_size` chooses a type that is aligned at both addresses.
     unsafe {
         by_size!(size, dst, src, T => {
-            nested::<T, WIDE>(dst.cast(), pitch, src.cast(), loops);
+            copy_nested::<T, AVX2>(dst.cast(), pitch, src.cast(), loops);
         });
     }
 }
@@ -117,7 +120,7 @@ unsafe fn sized<const WIDE: bool>(
 ///
 /// As [`sized`].
 #[inline(always)]
-unsafe fn nested<T: Copy, const WIDE: bool>(
+unsafe fn copy_nested<T: Copy, const AVX2: bool>(
     dst: *mut T,
     pitch: usize,
     src: *const T,
@@ -127,25 +130,24 @@ unsafe fn nested<T: Copy, const WIDE: bool>(
     unsafe {
         match *loops {
             [] => dst.write(src.read()),
-            [(len, stride)] => line(dst, src, len, stride),
+            [(len, stride)] => copy_strided(dst, src, len, stride),
             [(rows, stride), (columns, step)] if stride != 0 => {
                 if step != 0 && stride.unsigned_abs() < step.unsigned_abs() {
                     let pitch = pitch.cast_signed();
-                    return turned::<T, WIDE>(dst, pitch, src, (rows, stride), (columns, step));
+                    return transpose::<T, AVX2>(dst, pitch, src, (rows, stride), (columns, step));
                 }
                 for row in 0..rows {
                     let from = src.offset(row.cast_signed() * stride);
-                    line(dst.add(row * pitch), from, columns, step);
+                    copy_strided(dst.add(row * pitch), from, columns, step);
                 }
             }
             [(len, stride), ref inside @ .., _] => {
                 let one = inside.iter().map(|&(len, _)| len).product::<usize>() * pitch;
                 for at in 0..if stride == 0 { len.min(1) } else { len } {
                     let (to, from) = (dst.add(at * one), src.offset(at.cast_signed() * stride));
-                    // Not this function again: what calls itself is not inlined, nor compiled for
-                    // AVX2.
+                    // Not a recursive call: a recursive function is not inlined, and so not compiled for AVX2.
                     let (size, inside) = (size_of::<T>(), &loops[1..]);
-                    pack_apart::<WIDE>(size, to.cast(), pitch, from.cast(), inside);
+                    pack_rows::<AVX2>(size, to.cast(), pitch, from.cast(), inside);
                 }
                 if stride == 0 {
                     repeat(dst, one, one * len);
@@ -155,14 +157,14 @@ unsafe fn nested<T: Copy, const WIDE: bool>(
     }
 }
 
-/// One line.
+/// Copies elements that lie a stride apart to contiguous memory.
 ///
 /// # Safety
 ///
 /// The invariant of this module.
 #[inline(always)]
-unsafe fn line<T: Copy>(dst: *mut T, src: *const T, len: usize, stride: isize) {
-    // SAFETY: every offset is one that the line visits.
+unsafe fn copy_strided<T: Copy>(dst: *mut T, src: *const T, len: usize, stride: isize) {
+    // SAFETY: every offset is below `len` strides, all of which the source reaches.
     unsafe {
         match stride {
             1 => ptr::copy_nonoverlapping(src, dst, len),
@@ -173,7 +175,7 @@ unsafe fn line<T: Copy>(dst: *mut T, src: *const T, len: usize, stride: isize) {
                     dst.add(at).write(value);
                 }
             }
-            // From its end: memory is read the way that it likes.
+            // From the last element on: memory is read upwards, as hardware prefetchers expect.
             -1 => {
                 for at in (0..len).rev() {
                     dst.add(at).write(src.sub(at).read());
@@ -188,14 +190,14 @@ unsafe fn line<T: Copy>(dst: *mut T, src: *const T, len: usize, stride: isize) {
     }
 }
 
-/// A tile whose rows lie closer together in the source than its columns: read column by column, to rows
-/// that are `pitch` apart.
+/// Transposes a tile whose rows lie closer together in the source than its columns: read column by column, written to rows
+/// that are `pitch` elements apart.
 ///
 /// # Safety
 ///
-/// The invariant of this module; with `WIDE`, the caller is compiled for AVX2.
+/// The invariant of this module; with `AVX2`, the caller is compiled for AVX2.
 #[inline(always)]
-unsafe fn turned<T: Copy, const WIDE: bool>(
+unsafe fn transpose<T: Copy, const AVX2: bool>(
     mut dst: *mut T,
     mut pitch: isize,
     mut src: *const T,
@@ -203,12 +205,12 @@ unsafe fn turned<T: Copy, const WIDE: bool>(
     (columns, step): (usize, isize),
 ) {
     if stride == -1 {
-        // The last row first, and the rows in memory upwards.
+        // Begins with the last row, so that columns are read upwards.
         let last = rows.cast_signed() - 1;
         (dst, src) = (dst.wrapping_offset(last * pitch), src.wrapping_offset(-last));
         (pitch, stride) = (-pitch, 1);
     }
-    // What squares cover, large ones and then small ones; all that is divided by is a constant.
+    // The rows and columns that large squares cover, then those of small ones; the divisors are constants.
     let side = 16 / size_of::<T>();
     let squares = cfg!(target_arch = "x86_64") && stride == 1;
     let whole = |side: usize, any: bool| {
@@ -218,17 +220,17 @@ unsafe fn turned<T: Copy, const WIDE: bool>(
         not(target_arch = "x86_64"),
         allow(unused_variables, reason = "there are no squares")
     )]
-    let (large, small) = (whole(2 * side, squares && WIDE), whole(side, squares));
+    let (large, small) = (whole(2 * side, squares && AVX2), whole(side, squares));
     // SAFETY: rows and columns stay below their numbers, and are multiples of a square's side.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         {
             let (to, from) = ((dst, pitch), (src, step));
-            cover::<T, true>(to, from, 0..large.0, 0..large.1);
-            cover::<T, false>(to, from, large.0..small.0, 0..small.1);
-            cover::<T, false>(to, from, 0..large.0, large.1..small.1);
+            transpose_squares::<T, true>(to, from, 0..large.0, 0..large.1);
+            transpose_squares::<T, false>(to, from, large.0..small.0, 0..small.1);
+            transpose_squares::<T, false>(to, from, 0..large.0, large.1..small.1);
         }
-        // What is left below the squares, and beside them.
+        // The elements below the squares, and those to their right.
         for (rows, columns) in [(small.0..rows, 0..small.1), (0..rows, small.1..columns)] {
             if rows.is_empty() {
                 continue;
@@ -244,103 +246,70 @@ unsafe fn turned<T: Copy, const WIDE: bool>(
     }
 }
 
-/// Turns rows and columns over in squares, of rows that lie side by side.
+/// Transposes rows and columns in squares; the rows lie side by side in the source.
 ///
 /// # Safety
 ///
-/// The invariant of [`turned`]; both ranges are whole squares; where they are `LARGE`, the caller is compiled
+/// The invariant of [`transpose`]; both ranges are whole squares; where they are `LARGE`, the caller is compiled
 /// for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn cover<T, const LARGE: bool>(
+unsafe fn transpose_squares<T, const LARGE: bool>(
     (dst, pitch): (*mut T, isize),
     (src, step): (*const T, isize),
     rows: Range<usize>,
     columns: Range<usize>,
 ) {
     let side = if LARGE { 32 } else { 16 } / size_of::<T>();
-    // Two lines of every column in turn: its page is at hand.
-    let lines = 2 * nontemporal::LINE / size_of::<T>();
+    // A few lines of every column before the next ones below: the page of the column is still in the TLB.
+    let lines = TRANSPOSE_COLUMN_BYTES / size_of::<T>();
     let bytes = size_of::<T>().cast_signed();
     for first in rows.clone().step_by(lines) {
         for column in columns.clone().step_by(side) {
             for row in (first..(first + lines).min(rows.end)).step_by(side) {
                 let (row, column) = (row.cast_signed(), column.cast_signed());
-                // SAFETY: the caller keeps the conditions.
+                // SAFETY: both ranges are whole squares, so this one lies within them.
                 unsafe {
                     let to = dst.offset(row * pitch + column).cast();
                     let from = src.offset(row + column * step).cast();
-                    square::<T, LARGE>(to, pitch * bytes, from, step * bytes);
+                    transpose_square::<T, LARGE>(to, pitch * bytes, from, step * bytes);
                 }
             }
         }
     }
 }
 
-/// Turns a square over; strides are in bytes.
+/// Transposes a square; strides are in bytes.
 ///
 /// # Safety
 ///
-/// The invariant of [`turned`]; where it is `LARGE`, the caller is compiled for AVX2.
+/// The invariant of [`transpose`]; where it is `LARGE`, the caller is compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn square<T, const LARGE: bool>(dst: *mut u8, pitch: isize, src: *const u8, step: isize) {
-    // SAFETY: the caller keeps the conditions.
+unsafe fn transpose_square<T, const LARGE: bool>(
+    dst: *mut u8,
+    pitch: isize,
+    src: *const u8,
+    step: isize,
+) {
+    // SAFETY: the caller's conditions are those of the callees: the sides of a square are those of its vectors.
     unsafe {
         match (size_of::<T>(), LARGE) {
-            (1, false) => transpose_x86::one::<1, 16>(dst, pitch, src, step),
-            (2, false) => transpose_x86::one::<2, 8>(dst, pitch, src, step),
-            (4, false) => transpose_x86::one::<4, 4>(dst, pitch, src, step),
-            (8, false) => transpose_x86::one::<8, 2>(dst, pitch, src, step),
-            (_, false) => transpose_x86::one::<16, 1>(dst, pitch, src, step),
-            (1, true) => transpose_x86::four::<1, 16>(dst, pitch, src, step),
-            (2, true) => transpose_x86::four::<2, 8>(dst, pitch, src, step),
-            (4, true) => transpose_x86::four::<4, 4>(dst, pitch, src, step),
-            (8, true) => transpose_x86::four::<8, 2>(dst, pitch, src, step),
-            (_, true) => transpose_x86::four::<16, 1>(dst, pitch, src, step),
+            (1, false) => transpose_x86::square::<1, 16>(dst, pitch, src, step),
+            (2, false) => transpose_x86::square::<2, 8>(dst, pitch, src, step),
+            (4, false) => transpose_x86::square::<4, 4>(dst, pitch, src, step),
+            (8, false) => transpose_x86::square::<8, 2>(dst, pitch, src, step),
+            (_, false) => transpose_x86::square::<16, 1>(dst, pitch, src, step),
+            (1, true) => transpose_x86::large_square::<1, 16>(dst, pitch, src, step),
+            (2, true) => transpose_x86::large_square::<2, 8>(dst, pitch, src, step),
+            (4, true) => transpose_x86::large_square::<4, 4>(dst, pitch, src, step),
+            (8, true) => transpose_x86::large_square::<8, 2>(dst, pitch, src, step),
+            (_, true) => transpose_x86::large_square::<16, 1>(dst, pitch, src, step),
         }
     }
 }
 
-/// Turns columns, whose elements lie side by side and which are `step` elements apart, into rows of a strip that go past
-/// the caches; says whether it did.
-///
-/// # Safety
-///
-/// The invariant of this module, with a strip as destination, which the rows fit.
-#[inline(always)]
-#[cfg_attr(
-    not(target_arch = "x86_64"),
-    allow(unused_variables, reason = "there are no such vectors")
-)]
-pub unsafe fn turn_past(
-    level: Level,
-    size: usize,
-    dst: *mut u8,
-    strip: &Strip,
-    (src, step): (*const u8, isize),
-    (rows, columns): (usize, usize),
-) -> bool {
-    let lines = |elements: usize| (elements * size).is_multiple_of(nontemporal::LINE);
-    #[cfg(target_arch = "x86_64")]
-    if level.turns_lines() && lines(rows) && lines(columns) {
-        let (step, both) = (step * size.cast_signed(), (rows, columns));
-        // SAFETY: the caller keeps the conditions, and the level says that the machine has AVX-512.
-        unsafe {
-            match size {
-                4 => transpose_x86::past::<4, 4>(dst, strip, src, step, both),
-                8 => transpose_x86::past::<8, 2>(dst, strip, src, step, both),
-                16 => transpose_x86::past::<16, 1>(dst, strip, src, step, both),
-                // Too many for the registers.
-                _ => return false,
-            }
-        }
-        return true;
-    }
-    false
-}
-
-/// Repeats the first `one` elements up to `all`.
+/// Fills `all` elements with copies of the first `one`, doubling what is there.
 ///
 /// # Safety
 ///
@@ -391,9 +360,9 @@ mod tests {
                         // has rows of `pitch`; wide only where the machine has AVX2.
                         unsafe {
                             if wide {
-                                pack_apart::<true>(size, to, pitch, from, &loops);
+                                pack_rows::<true>(size, to, pitch, from, &loops);
                             } else {
-                                pack_apart::<false>(size, to, pitch, from, &loops);
+                                pack_rows::<false>(size, to, pitch, from, &loops);
                             }
                         }
                         for (row, expected) in packed.chunks(pitch).zip(expected.chunks(columns)) {

@@ -1,13 +1,12 @@
-//! Which element types are plain data: numbers, `bool` and `char`, and complex numbers.
+//! Plain old data: numbers, `bool`, `char` and complex numbers.
 //!
-//! Copies of such elements may be shown to a closure in place of the elements themselves, so that
-//! operands with awkward strides can be brought into a small contiguous tile first. A closure
-//! could tell the difference for types with interior mutability, so the list is closed.
+//! A closure may be given references to copies of such elements, so that strided operands can be packed into a contiguous
+//! tile first. With interior mutability a closure could tell the copy from the element, so the list is closed.
 
 use std::any::TypeId;
 use std::marker::PhantomData;
 
-/// Whether `T` is plain data.
+/// Whether `T` is plain old data.
 #[inline(always)]
 pub fn is_plain<T>() -> bool {
     let id = id::<T>();
@@ -18,7 +17,7 @@ pub fn is_plain<T>() -> bool {
         [u32; 2] [u64; 2] num_complex::Complex<f32> num_complex::Complex<f64>)
 }
 
-/// The identity of a type that may borrow, lifetimes left out.
+/// The `TypeId` of a type that may borrow, with its lifetimes erased.
 #[inline(always)]
 fn id<T>() -> TypeId {
     trait Identity {

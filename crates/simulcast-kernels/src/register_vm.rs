@@ -222,7 +222,7 @@ mod x86 {
     use super::simd::Vector;
     use super::{Act, BLOCK, ChainLoops, ChainStep, Place};
     use crate::compiled_for_levels;
-    use crate::cpu::nontemporal;
+    use crate::cpu::{nontemporal, prefetch};
     use crate::math::Real;
 
     /// The vectors of a block of AVX-512.
@@ -308,7 +308,7 @@ mod x86 {
                         let mut bytes = [0_u8; size_of::<__m512>()];
                         vector.store(bytes.as_mut_ptr());
                         let own = bytes.as_ptr().wrapping_add(from - first);
-                        nontemporal::edge(place.wrapping_add(from), own, to - from);
+                        nontemporal::store_partial_line(place.wrapping_add(from), own, to - from);
                     }
                 }
             }
@@ -346,7 +346,7 @@ mod x86 {
         asks: &[*const u8],
     ) {
         for ask in asks {
-            nontemporal::ask_ahead(ask.wrapping_add(at), size_of::<[V; N]>());
+            prefetch::prefetch_ahead(ask.wrapping_add(at), size_of::<[V; N]>());
         }
         for step in steps {
             // SAFETY: the caller keeps the conditions.

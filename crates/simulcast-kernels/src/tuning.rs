@@ -1,9 +1,19 @@
-//! Every threshold of the engine: what it cuts, and what it was measured on.
+//! Every threshold of the engine: what it decides, and what it was measured on.
 //!
-//! A number that trades one path for another stands here and nowhere else (`cargo xtask lint` looks). Each says its unit
-//! in its name, the loop that it cuts, and the measurement: case of the benchmark, machine, date, figures on both sides.
-//! Where none was made, the reason of the choice is given instead. Machines: *Zen 3* is an AMD EPYC of family 25, model 1
-//! (AVX2, 32 MiB of last-level cache, 2 cores); *Zen 4* is one of model 17 (AVX-512); *Xeon* is an Intel Sapphire Rapids.
+//! A number that trades one path for another stands here and nowhere else (`cargo xtask lint` looks). Each names its unit,
+//! the loop that it cuts, and the measurement: case of the benchmark, machine, date, figures on both sides. If there was
+//! none, the reason of the choice is given, and "not measured".
+//!
+//! | machine | what it is |
+//! |---|---|
+//! | Zen 3 | AMD EPYC, family 25 model 1: AVX2, 2 cores, 32 KiB L1d, 512 KiB L2, 32 MiB L3 |
+//! | Zen 4 | AMD EPYC, family 25 model 17: AVX-512, 2 cores, 32 KiB L1d, 1 MiB L2, 32 MiB L3 |
+//! | Zen | one of these two: which was not noted |
+//! | Xeon | Intel Xeon (Sapphire Rapids): AVX-512, 16 cores |
+//!
+//! The machines are shared: memory speed changes by up to 2 within minutes, so figures compare runs in turns in one process.
+
+// ── The processor ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// The bytes of a cache line, on every processor that the engine has loops for.
 pub const CACHE_LINE_BYTES: usize = 64;
@@ -11,82 +21,119 @@ pub const CACHE_LINE_BYTES: usize = 64;
 /// The bytes of a vector of AVX2.
 pub const VECTOR_BYTES: usize = 32;
 
-/// # Strategy
-///
+/// The last-level cache is taken for no larger than this: it cuts the choice of non-temporal stores. Not measured on both
+/// sides: the machines have 32 MiB or more, and other processes use a part of a larger one. With debug assertions it is
+/// smaller, so that tests reach non-temporal stores with less data.
+pub const LAST_LEVEL_CACHE_BYTES_MAX: usize =
+    if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
+
+// ── Strategy ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 /// Results of at most this many elements are computed without a loop nest. Not measured on both sides: the nest takes about
 /// as long as 64 additions of f32 at AVX2.
 pub const TINY_ELEMENTS: usize = 64;
 
-/// An innermost loop shorter than this is joined with the loops around it, by packing. Rows of 3 channels (`bn_nhwc`,
-/// `rgb`) are the case; the call of an inner loop is worth some 50 elements.
+/// An innermost loop shorter than this is joined with the loops around it, by packing. Not measured on both sides: a call of
+/// an inner loop takes as long as some 50 elements. `bn_nhwc` and `rgb` (rows of 64 and of 3) are the cases.
 pub const SHORT_LOOP_ELEMENTS: usize = 128;
 
-/// The same with non-temporal stores, in bytes of the widest element: a run begins and ends at cache lines then, which
-/// takes longer than a few lines do.
+/// The same with non-temporal stores, in bytes of the widest element: each run then begins and ends at cache lines, which
+/// takes longer than a few lines do. Not measured on both sides.
 pub const NONTEMPORAL_ROW_BYTES: usize = 2048;
 
-/// Rows of at least this many bytes are not joined, where packing would be done anew for every tile: reading a packed
-/// tile back right after it was written is what the loop would wait for.
+/// Rows of at least this many bytes are not joined if their packed operand would be packed anew for every tile: each tile
+/// would then wait for its packed bytes to be stored and loaded back. Not measured on both sides.
 pub const ROW_WITHOUT_PACKING_BYTES: usize = 256;
 
-/// Loops shorter than this make no blocks of a transposed operand.
+/// Loops shorter than this make no blocks of a transposed operand. Not measured on both sides.
 pub const BAND_TILE_COLUMNS_MIN: usize = 8;
 
-/// # Tiles
-///
+// ── Non-temporal stores ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Results of fewer bytes are stored ordinarily, however small the cache is: it cuts the decision of `exec::strategy`. Not
+/// measured on both sides: an eighth of the largest cache is found again by the next call on every machine.
+pub const NONTEMPORAL_RESULT_BYTES: usize = LAST_LEVEL_CACHE_BYTES_MAX / 8;
+
+/// The bytes of results that [`store_computed`](crate::cpu::nontemporal::store_computed) holds in registers at a time: half
+/// of the vector registers of AVX2. Loops over fewer elements are unrolled before they are vectorised. `fma4` in a program of
+/// its own, 3 x 128 MB f32, Zen, 2026-11-15: from registers 8.0 ms, through a tile 9.0, ordinary stores 10.8.
+pub const NONTEMPORAL_BLOCK_BYTES: usize = 2 * STORE_ROW_BYTES;
+
+/// The bytes that one round of non-temporal stores writes, and a row of a strip of a transposed result: two cache lines.
+/// 4096 x 4096 f32, transposed, Zen 4, 2026-11-16: rows of 512 bytes through a buffer reach 0.73 to 0.94 of the floor, rows of
+/// 128 bytes from registers 0.88 to 0.97.
+pub const STORE_ROW_BYTES: usize = 2 * CACHE_LINE_BYTES;
+
+/// The bytes of results that are computed into a tile before they are moved with non-temporal stores. Not measured on both
+/// sides: it leaves most of the L1 cache to operands.
+pub const NONTEMPORAL_TILE_BYTES: usize = 1024;
+
+/// Runs of fewer bytes are not split so that their stores begin at vectors. Programs of one operation on rows within a cache,
+/// Zen, 2026-11-16: 15 to 20 % less time with the split; the bound itself is not measured.
+pub const ALIGNED_RUN_BYTES: usize = 1024;
+
+// ── Prefetch ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// How far ahead of a sequential read [`prefetch_ahead`](crate::cpu::prefetch::prefetch_ahead) prefetches.
+/// `(x - m) * s * g + b` with one operand from memory, Zen, 2026-11-15: 6.4 ms without, 4.4 with 16 KiB into L2; nearer, every
+/// second line, and into L1 were all slower. Xeon, 2026-11-18: `row_add` takes a fifth less time, `bool_and` a quarter.
+pub const PREFETCH_DISTANCE_BYTES: usize = 16 << 10;
+
+/// Reductions of fewer bytes do not prefetch: the lines beyond a task's range belong to another thread, and fetching them
+/// out of its L2 cache costs more than it saves. Xeon, 2026-11-18: sums along rows of 64 MB take a quarter less time with
+/// prefetch; the bound itself is not measured.
+pub const REDUCE_PREFETCH_MIN_BYTES: usize = 4 << 20;
+
+// ── Packing and transposition ──────────────────────────────────────────────────────────────────────────────────────────
+
+/// The bytes of a column that one pass of [`pack`](crate::pack::pack) transposes before it moves to the next columns: two
+/// cache lines, so that the page of a column is still in the TLB. `mat_T` and `xT_row`, Zen, 2026-11-15: with 32-byte loads
+/// and this order, 63 -> 75 % and 46 -> 72 % of the floor.
+pub const TRANSPOSE_COLUMN_BYTES: usize = 2 * CACHE_LINE_BYTES;
+
+// ── Tiles ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 /// The bytes of one operand's part of a tile: with the other operands and the result it stays in a first-level cache of
-/// 32 KiB.
+/// 32 KiB. Tiles of 1 KiB, Zen, 2026-11-15: slower, by the calls of the inner loop.
 pub const TILE_BYTES: usize = 4096;
 
-/// The bytes of a tile that runs backwards: the sooner results are written, the less memory waits. `back_row`, Zen 3, 2026-09:
-/// 1024 bytes reach 87 % of the floor, 512 reach 80 %.
+/// The bytes of a tile that runs backwards: the sooner results are written, the less memory waits. `back_row`, Zen 3,
+/// 2026-11-18: 1024 bytes reach 87 % of the floor, 512 reach 80 %.
 pub const BACKWARD_TILE_BYTES: usize = 1024;
 
 /// An operand that is packed once for a whole round of a stretch takes at most this much: the second-level cache has room
-/// for several.
+/// for several. Not measured on both sides.
 pub const PACKED_ROUND_BYTES: usize = 32768;
 
 /// The copies in a block of a repeated element: long enough for vector loops, short enough to be filled for each row. At
-/// least as many as the results that [`nontemporal::results`](crate::cpu::nontemporal::results) makes at a time: 256 bytes.
+/// least as many as the results that [`store_computed`](crate::cpu::nontemporal::store_computed) holds at
+/// a time: 256 bytes. Not measured on both sides.
 pub const REPEATED_BLOCK_ELEMENTS: usize = 256;
 
-/// Runs of fewer bytes are not cut where vectors begin.
-pub const ALIGNED_RUN_BYTES: usize = 1024;
+// ── Blocks of transposed operands ──────────────────────────────────────────────────────────────────────────────────────
 
-/// The bytes of results that are computed into a tile before they are moved with non-temporal stores.
-pub const NONTEMPORAL_TILE_BYTES: usize = 1024;
-
-/// # Non-temporal stores
-///
-/// The last-level cache is taken for no larger than this: of a larger one, others use the rest. With debug assertions it is
-/// smaller, so that tests reach the stores with less.
-pub const LAST_LEVEL_CACHE_BYTES_MAX: usize =
-    if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
-
-/// Results of fewer bytes are stored ordinarily, however small the cache is.
-pub const NONTEMPORAL_RESULT_BYTES: usize = LAST_LEVEL_CACHE_BYTES_MAX / 8;
-
-/// # Blocks of transposed operands
-///
-/// The bytes that are read in a row from a transposed operand: eight cache lines.
+/// The bytes that are read in a row from a transposed operand: eight cache lines. Not measured on both sides.
 pub const BLOCK_READ_BYTES: usize = 512;
 
 /// The bytes of results that are written in a row, where a strip is not one run: columns of an operand whose pitch is a
-/// power of two share a few sets of a cache, so the fewer the better, but every row costs.
+/// power of two share a few sets of a cache, so the fewer the better, but every row costs a call. Raw loops, rows of 16 KB,
+/// Zen, 2026-11-15: 32 columns by 128 rows reach 0.87 to 0.91 of the floor, 128 by 128 reach 0.70; in the engine, where a row
+/// costs some 20 ns, 128 columns are ahead.
 pub const BLOCK_WRITTEN_BYTES: usize = 512;
 
-/// The bytes of a strip's side: two cache lines. Transposing and storing take turns, and are better short.
-pub const STRIP_BYTES: usize = 2 * CACHE_LINE_BYTES;
+/// The bytes of a strip's side: two cache lines. Transposing and storing alternate, and are better short: see
+/// [`STORE_ROW_BYTES`].
+pub const STRIP_BYTES: usize = STORE_ROW_BYTES;
 
-/// Fewer columns than this at the end of a row are written with those before them.
+/// Fewer columns than this at the end of a row are written with those before them. Not measured on both sides.
 pub const BLOCK_COLUMNS_MIN: usize = 32;
 
-/// Rows of a band, after which blocks move to the right, so that the pages that are written stay within the TLB. `xT_row`,
-/// 4096 x 4096 f32: 256 rows are 8 to 10 % faster on Zen 4 and 0 to 8 % slower on Xeon (2026-10).
+/// Rows of a band, after which blocks move to the right, so that the pages that are written stay within the TLB. 4096 x 4096
+/// f32, transposed, 2026-11-18: 256 rows are 8 to 10 % faster on Zen 4 and 0 to 8 % slower on Xeon; 512 rows 4 % and -2 %.
 pub const BAND_ROWS: usize = 1024;
 
-/// # Threads
-///
+// ── Threads ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 /// A part of fewer elements is not worth another thread. Not measured on both sides: waking a thread takes as long as
 /// adding some 100,000 numbers.
 pub const PART_ELEMENTS: usize = 1 << 16;
@@ -95,19 +142,35 @@ pub const PART_ELEMENTS: usize = 1 << 16;
 pub const PARTS_PER_THREAD: usize = 16;
 
 /// The elements of a block along a loop whose operand is read again: with what is beside them, they stay in a cache of one
-/// thread; four times as many do not.
+/// thread; four times as many do not. Not measured on both sides.
 pub const REREAD_BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// The fewest results of such a block in a row.
+/// The fewest results of such a block in a row. Not measured on both sides.
 pub const REREAD_ROW_ELEMENTS: usize = 1024;
 
-/// The columns of a thread's band of a transposed operand, and the fewest, where there would be too few bands.
+/// The columns of a thread's band of a transposed operand, and the fewest, where there would be too few bands. Ten shapes
+/// tried on `xT_row`, Zen, 2026-11-16: most were alike once bands begin at cache lines.
 pub const BAND_COLUMNS: usize = 512;
 /// See [`BAND_COLUMNS`].
 pub const BAND_COLUMNS_MIN: usize = 128;
 
 /// The fewest rows of a band, where there would be too few bands.
 pub const BAND_ROWS_MIN: usize = 128;
+
+// ── Reductions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// The rows that are joined in one pass: with more of them, lines a power of two apart would evict each other from an L1
+/// cache of 8 ways. (4096, 4096) f32 over axis 0, Zen, 2026-11-16: one row a pass 5.4 ms, eight 2.0.
+pub const ROWS_PER_PASS: usize = 8;
+
+// ── Outputs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// New outputs of at least this many bytes ask for huge pages (`madvise`): a first touch of each 4 KiB page takes some
+/// 110 ns. A chain of five steps, 64 MB f32, Zen, 2026-11-16: 8.2 ms in 4 KiB pages, 6.0 in huge ones; the bound itself, two
+/// huge pages, is not measured.
+pub const HUGE_PAGES_MIN_BYTES: usize = 4 << 20;
+
+// ── Loops of operations, and programs ──────────────────────────────────────────────────────────────────────────────────
 
 /// Elements of a chunk of the vectorised loop of light operations (`ops::loops::chunked`): a repeated operand is a block of
 /// as many. Zen 4, 2026-11-18, program-1, a loop a pattern of repeated operands -> chunks: `med_row` 22.6 -> 22.7 us, `med_col`

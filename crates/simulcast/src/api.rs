@@ -1,4 +1,4 @@
-//! What a Rust user calls on arrays whose element types are known at compile time.
+//! The calls on arrays whose element types are known at compile time.
 
 pub(crate) mod copy;
 pub(crate) mod sum_to;

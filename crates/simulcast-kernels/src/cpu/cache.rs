@@ -1,33 +1,26 @@
-//! Caches: which results stay in the last one, and which go past it.
+//! The size of the last-level cache, by which `exec::strategy` chooses between ordinary and non-temporal stores.
 
 use std::sync::OnceLock;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use super::nontemporal::cpuid;
+use super::cpuid;
+use crate::tuning::LAST_LEVEL_CACHE_BYTES_MAX;
 
-/// The bytes of a last-level cache: of a larger one, others use the rest. With debug assertions it is less, so
-/// that tests come here with less.
-const CACHE: usize = if cfg!(debug_assertions) { 8 << 20 } else { 32 << 20 };
-
-/// Fewer bytes of results are not worth going past a cache, whatever there is of it.
-pub const FEW: usize = CACHE / 8;
-
-/// What is read and written stays in the last-level cache if it is no more than this.
+/// The bytes of the last-level cache that one call may count on: a call that reads and writes no more than this leaves its
+/// results in the cache. At most [`LAST_LEVEL_CACHE_BYTES_MAX`].
 pub fn cache_bytes() -> usize {
-    cache()
+    static BYTES: OnceLock<usize> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let most = LAST_LEVEL_CACHE_BYTES_MAX;
+        largest_cache().map_or(most, |bytes| bytes.min(most))
+    })
 }
 
-/// What is read and written stays in the last-level cache if it is no more than this.
-fn cache() -> usize {
-    static SIZE: OnceLock<usize> = OnceLock::new();
-    *SIZE.get_or_init(|| largest_cache().map_or(CACHE, |bytes| bytes.min(CACHE)))
-}
-
-/// The size of the largest cache, where the processor says it.
+/// The bytes of the largest cache, if the processor describes its caches.
 fn largest_cache() -> Option<usize> {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        // Intel's leaf, and AMD's: alike, and without entries where the other is in use.
+        // Intel's leaf and AMD's have one layout; a processor has entries in one of them.
         let known = |&leaf: &u32| leaf <= cpuid(leaf & 0x8000_0000, 0).eax;
         let leaves = [4, 0x8000_001d].into_iter().filter(known);
         let caches = leaves.flat_map(|leaf| (0..8).map(move |at| cpuid(leaf, at)));
@@ -42,100 +35,11 @@ fn largest_cache() -> Option<usize> {
     None
 }
 
-/// Of what is more, the share of the cache that results fill: whoever reads or writes those next finds them
-/// there, and the rest goes past it.
-const fn kept(cache: usize) -> usize {
-    cache / 8 * 7
-}
-
-/// The bytes of neighbouring results that go the same way.
-pub const STRETCH: usize = 1 << 16;
-
-/// Which results are streamed. Where a cache has room for some, those are spread over all of the output:
-/// then every thread writes to memory and to a cache at the same time, and each to its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Streams {
-    /// The share that is not, of `1 << 32`.
-    kept: u64,
-}
-
-impl Streams {
-    pub const NONE: Self = Self { kept: 1 << 32 };
-
-    /// A guess, for so many bytes. What is read goes through the cache too, and what it finds there of the last call is
-    /// worth more than results that are: those are never waited for.
-    pub fn guess(written: usize, read: usize) -> Self {
-        let cache = cache();
-        if written.saturating_add(read) <= cache {
-            return Self::NONE;
-        }
-        let room = kept(cache).saturating_sub(read.saturating_mul(2)).min(written) as u64;
-        // No overflow: there is less room than a cache has.
-        Self { kept: (room << 32) / written.max(1) as u64 }
-    }
-
-    /// Whether so many bytes are about as many as a cache holds, so that a guess may be wrong.
-    pub fn is_guess(written: usize, read: usize) -> bool {
-        let (cache, all) = (cache(), written.saturating_add(read));
-        // Elsewhere, no way goes past the caches.
-        cfg!(all(target_arch = "x86_64", not(miri))) && cache / 8 * 5 < all && all <= cache / 2 * 5
-    }
-
-    /// How many halves stay, about.
-    pub fn halves(self) -> usize {
-        ((self.kept + (1 << 30)) >> 31) as usize
-    }
-
-    /// So many halves stay.
-    pub fn of_halves(halves: usize) -> Self {
-        Self { kept: (halves as u64) << 31 }
-    }
-
-    /// Whether any are.
-    #[inline(always)]
-    pub fn any(self) -> bool {
-        self != Self::NONE
-    }
-
-    /// Whether all are.
-    #[inline(always)]
-    pub fn all(self) -> bool {
-        self.kept == 0
-    }
-
-    /// Whether those at a place are.
-    #[inline(always)]
-    pub fn at<R>(self, out: *const R) -> bool {
-        // Multiples of the golden ratio are spread evenly, and over all sets of a cache.
-        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let place = (out.addr() / STRETCH) as u64;
-        place.wrapping_mul(GOLDEN) >> 32 >= self.kept
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64", target_os = "linux", not(miri)))]
 mod tests {
-    use std::ptr;
-
     use super::*;
 
     #[test]
-    fn as_much_stays_in_a_cache_as_it_has_room_for() {
-        let cache = cache();
-        assert!(!Streams::guess(cache, 0).any() && !Streams::guess(cache / 2, cache / 2).any());
-        // What is read takes all the room.
-        assert!(Streams::guess(2 * cache, 2 * cache).all() && Streams::guess(usize::MAX, 0).all());
-        let some = Streams::guess(2 * cache, 0);
-        assert!(some.any() && !some.all());
-        let stays = |at: &usize| !some.at(ptr::without_provenance::<u8>(*at));
-        let stay = (0..2 * cache).step_by(STRETCH).filter(stays).count() * STRETCH;
-        assert!(stay.abs_diff(kept(cache)) <= 4 * STRETCH, "{stay} bytes");
-        assert_eq!([0, 1, 2].map(|halves| Streams::of_halves(halves).halves()), [0, 1, 2]);
-        assert!(Streams::of_halves(0).all() && Streams::of_halves(2) == Streams::NONE);
-    }
-
-    #[test]
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     fn the_largest_cache_is_as_large_as_the_system_says() {
         let size = |at: usize| {
             let path = format!("/sys/devices/system/cpu/cpu0/cache/index{at}/size");

@@ -1,28 +1,30 @@
 //! Instruction-set levels: the same plain loops, compiled once for each.
 //!
-//! AVX2 is used where the machine has it; the environment variable `SIMULCAST_LEVEL` (`baseline`,
-//! `avx2`, `avx512`) asks for another, so that a test proves which path ran. AVX-512 waits to be
-//! asked in zips, copies and sums: most of their loops wait for memory, and on the machine that was
-//! measured it was ahead in some and behind in others. Programs use it, since their functions take
-//! more instructions. A value of [`Level`] is the proof that the machine can run it. Additions,
-//! products and the like are bit-equal at every level: nothing is fused or reordered.
+//! | calls | default level |
+//! |---|---|
+//! | closures, copies, sums ([`Level::for_closures`]) | AVX2: most of their loops are bound by memory, where AVX-512 measured ahead in some and behind in others |
+//! | programs ([`Level::for_programs`]) | the widest: elementary functions are bound by instructions |
+//!
+//! `SIMULCAST_LEVEL` (`baseline`, `avx2`, `avx512`) sets another for both, so that a test proves which code ran. A value of
+//! [`Level`] is the proof that the machine can run it. Additions, products and the like are bit-equal at every level:
+//! nothing is fused or reordered.
 
 use std::sync::OnceLock;
 
 // Implements E_BROADCAST_ANY_FUNC_3050.
-/// A level that this machine can run.
+/// An instruction-set level that this machine can run.
 ///
 /// ```
 /// # extern crate simulcast_kernels as simulcast;
 /// use simulcast::Level;
 ///
-/// assert!(Level::available().contains(&Level::best()));
+/// assert!(Level::available().contains(&Level::for_closures()));
 /// assert_eq!(Level::BASELINE.name(), "baseline");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Level(Kind);
 
-/// What there is to run.
+/// The levels of the target, as a `match` dispatches on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Baseline,
@@ -32,16 +34,16 @@ pub enum Kind {
     Avx512,
 }
 
-/// Whether the machine has every one of these features.
+/// Whether the machine has all of these features.
 #[cfg(target_arch = "x86_64")]
 macro_rules! all {
     ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
 }
 
-/// A function, compiled for AVX2, and for AVX-512 too where it is given a name for that.
+/// A function, compiled for AVX2, and for AVX-512 too if a second name is given.
 ///
-/// What it calls is inlined into it, or does not get the level's instructions; it is unsafe because
-/// the machine must have them.
+/// Only callees that are inlined into it are compiled for the level. It is unsafe because the machine must have the
+/// instructions: a [`Level`] proves that.
 #[macro_export]
 macro_rules! compiled_for_levels {
     ($(#[$attribute:meta])* $vis:vis unsafe fn $avx2:ident, $avx512:ident $($rest:tt)*) => {
@@ -61,15 +63,15 @@ macro_rules! compiled_for_levels {
 }
 
 impl Level {
-    /// What every machine of the target has (SSE2 on `x86_64`, NEON on `aarch64`).
+    /// The instructions that every machine of the target has (SSE2 on `x86_64`, NEON on `aarch64`).
     pub const BASELINE: Self = Self(Kind::Baseline);
 
-    /// AVX2 with FMA and F16C, where the machine has them.
+    /// AVX2 with FMA and F16C, if the machine has them.
     #[must_use]
     pub fn avx2() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         {
-            // Every feature that the shims enable, since none of the small ones follows from AVX2.
+            // Every feature that `compiled_for_levels!` enables: none of the small ones is implied by AVX2.
             if all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt" "movbe") {
                 return Some(Self(Kind::Avx2));
             }
@@ -77,7 +79,7 @@ impl Level {
         None
     }
 
-    /// AVX-512 with its instructions for bytes, words and short vectors, where the machine has them.
+    /// AVX-512 with its instructions for bytes, words and short vectors, if the machine has them.
     #[must_use]
     pub fn avx512() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
@@ -93,40 +95,46 @@ impl Level {
         [Some(Self::BASELINE), Self::avx2(), Self::avx512()].into_iter().flatten().collect()
     }
 
-    /// The level that is used unless a call says otherwise: what `SIMULCAST_LEVEL` names, or AVX2,
-    /// or what there is.
+    /// The level of closures, copies and sums: the one that `SIMULCAST_LEVEL` names, else AVX2, else the baseline. Not
+    /// always the widest: such loops wait for memory, and AVX-512 measured ahead in some and behind in others.
     #[must_use]
     #[inline]
-    pub fn best() -> Self {
-        static BEST: OnceLock<Level> = OnceLock::new();
-        *BEST.get_or_init(|| Self::wanted(std::env::var("SIMULCAST_LEVEL").ok().as_deref()))
+    pub fn for_closures() -> Self {
+        static LEVEL: OnceLock<Level> = OnceLock::new();
+        *LEVEL.get_or_init(|| Self::named().or_else(Self::avx2).unwrap_or(Self::BASELINE))
     }
 
-    /// The level of programs, whose functions take more instructions than memory takes time: what
-    /// `SIMULCAST_LEVEL` names, or the one with the widest vectors.
-    pub fn widest() -> Self {
-        static WIDEST: OnceLock<Level> = OnceLock::new();
-        *WIDEST.get_or_init(|| {
-            let named = std::env::var("SIMULCAST_LEVEL").ok();
-            let mut levels = Self::available();
-            let last = levels.pop().unwrap_or(Self::BASELINE);
-            levels.into_iter().find(|level| named.as_deref() == Some(level.name())).unwrap_or(last)
+    /// The level of programs: the one that `SIMULCAST_LEVEL` names, else the widest.
+    #[must_use]
+    pub fn for_programs() -> Self {
+        static LEVEL: OnceLock<Level> = OnceLock::new();
+        *LEVEL.get_or_init(|| {
+            Self::named().or_else(|| Self::available().pop()).unwrap_or(Self::BASELINE)
         })
     }
 
-    /// Whether whole lines are turned over in vectors of AVX-512. At the usual level that waits for no one to ask: what
-    /// only moves is the same at every level, and faster so.
-    #[cfg(target_arch = "x86_64")]
+    /// As [`for_closures`](Self::for_closures).
+    #[must_use]
     #[inline]
-    pub fn turns_lines(self) -> bool {
-        let widest = if self == Self::best() { Self::widest() } else { self };
-        widest.0 == Kind::Avx512
+    pub fn best() -> Self {
+        Self::for_closures()
     }
 
-    /// The level of that name, or the usual one where there is none of that name here.
-    fn wanted(name: Option<&str>) -> Self {
-        let named = Self::available().into_iter().find(|level| Some(level.name()) == name);
-        named.or_else(Self::avx2).unwrap_or(Self::BASELINE)
+    /// As [`for_programs`](Self::for_programs).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn widest() -> Self {
+        Self::for_programs()
+    }
+
+    /// The level that `SIMULCAST_LEVEL` names, if it is set and the machine has the level.
+    fn named() -> Option<Self> {
+        Self::of_name(&std::env::var("SIMULCAST_LEVEL").ok()?)
+    }
+
+    /// The level of that name, if the machine has it.
+    fn of_name(name: &str) -> Option<Self> {
+        Self::available().into_iter().find(|level| level.name() == name)
     }
 
     /// The name that `SIMULCAST_LEVEL` takes.
@@ -141,10 +149,10 @@ impl Level {
         }
     }
 
-    /// How many there may be.
+    /// The number of levels of the target.
     pub const COUNT: usize = if cfg!(target_arch = "x86_64") { 3 } else { 1 };
 
-    /// Its number, from the narrowest vectors to the widest.
+    /// Its index, from the narrowest vectors to the widest, below [`COUNT`](Self::COUNT).
     #[inline(always)]
     pub const fn number(self) -> usize {
         self.0 as usize
@@ -164,11 +172,16 @@ mod tests {
     #[test]
     fn a_name_chooses_the_level_and_nothing_else_does() {
         for level in Level::available() {
-            assert_eq!(Level::wanted(Some(level.name())), level);
+            assert_eq!(Level::of_name(level.name()), Some(level));
         }
+        for name in ["", "AVX2", "sse9"] {
+            assert_eq!(Level::of_name(name), None, "{name:?}");
+        }
+        // The tests run with or without the variable.
+        let named = std::env::var("SIMULCAST_LEVEL").ok().and_then(|name| Level::of_name(&name));
         let usual = Level::avx2().unwrap_or(Level::BASELINE);
-        for name in [None, Some(""), Some("AVX2"), Some("sse9")] {
-            assert_eq!(Level::wanted(name), usual, "{name:?}");
-        }
+        assert_eq!(Level::for_closures(), named.unwrap_or(usual));
+        let widest = Level::available().pop();
+        assert_eq!(Some(Level::for_programs()), named.or(widest));
     }
 }

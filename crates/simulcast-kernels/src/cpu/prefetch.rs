@@ -1,40 +1,44 @@
-//! Asking: lines of memory, some time before they are read.
+//! Software prefetch: a hint that brings a cache line closer before it is read.
 //!
-//! Reading is mostly left to the hardware, which does not always like to be helped: see [`Far`] and [`likes_help`].
+//! Sequential reads are left to the hardware prefetcher wherever it keeps up. It does not if one operand comes from memory
+//! among several that stay in the L1 cache, if reads cross pages on Intel's processors ([`pays_in_light_loops`]), and if the
+//! columns of a block lie far apart ([`PrefetchCursor`]). Which operands of a call are prefetched is decided by
+//! `exec::strategy`.
 
 use std::ops::Range;
 use std::ptr;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::sync::OnceLock;
 
-use super::nontemporal::LINE;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use super::nontemporal::cpuid;
+use super::cpuid;
+use crate::tuning::{CACHE_LINE_BYTES, PREFETCH_DISTANCE_BYTES};
 
-/// Asks for a line, into a near cache; any address will do.
+/// Prefetches the cache line of an address into the L2 cache. Any address will do: a hint never faults.
 #[inline(always)]
-pub fn prefetch<T>(at: *const T) {
+pub fn prefetch<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 has it, and it neither faults nor changes anything.
+    // SAFETY: every x86-64 has the instruction, and it neither faults nor changes anything.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
+    let _ = address;
 }
 
-/// Whether the hardware reads faster what it was asked for, in loops of a few instructions too. Intel's looks no further than
-/// to the end of a page: from memory, it then takes up to a quarter less time, and from a last-level cache up to a
-/// twentieth more. AMD's is slower for it.
+/// Whether software prefetch pays in loops of a few instructions that read sequentially.
+///
+/// Intel's hardware prefetcher stops at the end of a 4 KiB page, so a hint ahead of it saves up to a quarter of the time
+/// from memory, and costs up to a twentieth from the last-level cache. AMD's is slower for the hints.
 #[inline]
-pub fn likes_help() -> bool {
+pub fn pays_in_light_loops() -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        static LIKES: OnceLock<bool> = OnceLock::new();
-        *LIKES.get_or_init(|| {
-            let maker = cpuid(0, 0);
-            let name = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
+        static PAYS: OnceLock<bool> = OnceLock::new();
+        *PAYS.get_or_init(|| {
+            let vendor = cpuid(0, 0);
+            let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
             name.as_flattened() == b"GenuineIntel"
         })
     }
@@ -42,121 +46,106 @@ pub fn likes_help() -> bool {
     false
 }
 
-/// The operands that come from memory.
-#[derive(Clone, Copy)]
-pub struct Far {
-    /// A bit for each.
-    pub operands: usize,
-    /// Whether several others move beside them, in the first-level cache.
-    pub beside: bool,
-}
-
-impl Far {
-    pub const NONE: Self = Self { operands: 0, beside: false };
-
-    /// The operand to ask for ahead of time: among others that stay in the first-level cache, the
-    /// hardware does not see that one comes from memory, and reads it late.
-    #[inline(always)]
-    pub fn only(self) -> Option<usize> {
-        self.one().filter(|_| self.beside)
-    }
-
-    /// The operands to ask for where loops are light, a bit for each: all, where the hardware likes that, or the
-    /// [only](Self::only) one, or one that is read beside another for results of a smaller size: then it is all that
-    /// memory is busy with.
-    #[inline(always)]
-    pub fn asked(self, sizes: &[usize], size: usize) -> usize {
-        let wide = |number: usize| sizes.len() == 2 && sizes[number] >= 2 * size;
-        let one = self.one().is_some_and(|number| self.beside || wide(number));
-        if one || likes_help() { self.operands } else { 0 }
-    }
-
-    /// The operand, where there is one.
-    #[inline(always)]
-    fn one(self) -> Option<usize> {
-        self.operands.is_power_of_two().then(|| self.operands.trailing_zeros() as usize)
-    }
-}
-
-/// Rows of as many bytes, together, are asked for before they are folded. The rows that follow those of a task are
-/// another's, and asking for them is worse than nothing where they lie in a cache of its own.
-pub const FAR: usize = 4 << 20;
-
-/// How far ahead [`ask_ahead`] asks, in bytes.
-const AHEAD: usize = 16384;
-
-/// Asks for what will be read some time after these bytes; for few lines at a time, since asking for
-/// more than are on their way already holds up all that follows.
+/// Prefetches the lines that lie [`PREFETCH_DISTANCE_BYTES`] beyond these bytes. Called for a few lines at a time: when more
+/// hints are pending than the core has line-fill buffers, the loads that follow stall.
 #[inline(always)]
-pub fn ask_ahead(at: *const u8, bytes: usize) {
-    for line in (0..bytes).step_by(LINE) {
-        prefetch(at.wrapping_add(AHEAD + line));
+pub fn prefetch_ahead(address: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(CACHE_LINE_BYTES) {
+        prefetch(address.wrapping_add(PREFETCH_DISTANCE_BYTES + line));
     }
 }
 
-/// [`ask_ahead`] for some elements of operands, a bit for each.
+/// [`prefetch_ahead`] for a range of elements of each operand whose bit is set.
 #[inline(always)]
-pub fn ask_for(operands: usize, ins: &[*const u8], sizes: &[usize], elements: Range<usize>) {
+pub fn prefetch_operands(
+    operands: usize,
+    ins: &[*const u8],
+    sizes: &[usize],
+    elements: Range<usize>,
+) {
     let mut left = operands;
     while left != 0 {
-        let number = left.trailing_zeros() as usize;
+        let operand = left.trailing_zeros() as usize;
         left &= left - 1;
-        let at = ins[number].wrapping_add(elements.start * sizes[number]);
-        ask_ahead(at, elements.len() * sizes[number]);
+        let address = ins[operand].wrapping_add(elements.start * sizes[operand]);
+        prefetch_ahead(address, elements.len() * sizes[operand]);
     }
 }
 
-/// Asks for the lines of a square, whose columns lie apart, a few at a time: nobody else would guess where they are,
-/// and many at once would hold up what is written.
+/// Prefetches the next block of a transposed operand, whose columns lie far apart, a few lines at each step: no hardware
+/// prefetcher finds such lines, and hints for all of them at once would stall the stores of the current block.
 #[derive(Clone, Copy)]
-pub struct Ask {
-    /// The column, and how far it is to the next.
+pub struct PrefetchCursor {
+    /// The column that is prefetched next, and the distance to the one after it, in bytes.
     column: *const u8,
-    apart: isize,
-    /// How far it is from line to line of a column, and how many there are.
-    line: isize,
+    column_step: isize,
+    /// The distance from line to line of a column, in bytes, and the number of lines of a column.
+    line_step: isize,
     lines: usize,
-    /// How many of them were asked for.
-    asked: usize,
-    /// How many lines are asked for at a time.
-    each: usize,
+    /// The lines of this column that are prefetched already.
+    done: usize,
+    /// The lines that one step prefetches.
+    lines_per_step: usize,
 }
 
-impl Ask {
-    pub const NOTHING: Self =
-        Self { column: ptr::null(), apart: 0, line: 0, lines: 0, asked: 0, each: 0 };
+impl PrefetchCursor {
+    /// Prefetches nothing.
+    pub const NONE: Self = Self {
+        column: ptr::null(),
+        column_step: 0,
+        line_step: 0,
+        lines: 0,
+        done: 0,
+        lines_per_step: 0,
+    };
 
-    /// For `columns` columns of `lines` lines, in so many times; strides are in bytes.
+    /// `columns` columns of `lines` lines each, spread over `steps` steps; distances are in bytes.
     #[inline(always)]
     pub fn new(
         column: *const u8,
-        (columns, apart): (usize, isize),
-        (lines, line): (usize, isize),
-        times: usize,
+        (columns, column_step): (usize, isize),
+        (lines, line_step): (usize, isize),
+        steps: usize,
     ) -> Self {
-        let each = (columns * lines).div_ceil(times.max(1));
-        Self { column, apart, line, lines, asked: 0, each }
+        let lines_per_step = (columns * lines).div_ceil(steps.max(1));
+        Self { column, column_step, line_step, lines, done: 0, lines_per_step }
     }
 
-    /// What is left after so many times.
+    /// The cursor after that many steps.
     #[inline(always)]
-    pub fn after(self, times: usize) -> Self {
-        let asked = self.asked + times * self.each;
-        let columns = asked.checked_div(self.lines).unwrap_or(0);
-        let column = self.column.wrapping_offset(columns.cast_signed() * self.apart);
-        Self { column, asked: asked - columns * self.lines, ..self }
+    pub fn after(self, steps: usize) -> Self {
+        let done = self.done + steps * self.lines_per_step;
+        let columns = done.checked_div(self.lines).unwrap_or(0);
+        let column = self.column.wrapping_offset(columns.cast_signed() * self.column_step);
+        Self { column, done: done - columns * self.lines, ..self }
     }
 
-    /// Asks for some.
+    /// Prefetches the lines of one step.
     #[inline(always)]
-    pub fn some(&mut self) {
-        for _ in 0..self.each {
-            prefetch(self.column.wrapping_offset(self.asked.cast_signed() * self.line));
-            self.asked += 1;
-            if self.asked == self.lines {
-                self.asked = 0;
-                self.column = self.column.wrapping_offset(self.apart);
+    pub fn step(&mut self) {
+        for _ in 0..self.lines_per_step {
+            prefetch(self.column.wrapping_offset(self.done.cast_signed() * self.line_step));
+            self.done += 1;
+            if self.done == self.lines {
+                self.done = 0;
+                self.column = self.column.wrapping_offset(self.column_step);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_that_skips_steps_stands_where_one_that_takes_them_does() {
+        let start = PrefetchCursor::new(ptr::without_provenance(4096), (5, 100), (3, 64), 4);
+        let mut walked = start;
+        for steps in 0..6 {
+            let skipped = start.after(steps);
+            assert_eq!((skipped.column, skipped.done), (walked.column, walked.done), "{steps}");
+            walked.step();
         }
     }
 }

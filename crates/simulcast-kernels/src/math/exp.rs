@@ -1,4 +1,4 @@
-//! Exponentials: `exp`, `exp2`, `expm1`, and what is made of them: `tanh` and the logistic sigmoid.
+//! Exponentials: `exp`, `exp2`, `expm1`, and the functions computed from them: `tanh` and the logistic sigmoid.
 //!
 //! ```text
 //! x = n ln 2 + r      n is the nearest integer, so that |r| <= ln 2 / 2; ln 2 has two parts, the
@@ -118,7 +118,7 @@ pub(super) fn grown<T: Exponential, const FMA: bool>(r: T) -> T {
     }
 }
 
-/// `x`, brought between two bounds; NaN stays.
+/// `x` clamped to two bounds; NaN stays.
 #[inline(always)]
 fn between<T: Lane>(x: T, least: T, most: T) -> T {
     let x = if x > most { most } else { x };

@@ -1,8 +1,8 @@
-//! Functions of `f32`: in doubles, with as many terms as `f32` needs.
+//! Functions of `f32`, computed in `f64` with the number of terms that `f32` needs.
 //!
-//! The same formulas as for `f64`, but that nothing overflows on the way, a polynomial of a few terms takes the place of
-//! a fraction of two, and rounding on the way does not count: what is left is within a hundredth of an ULP before the
-//! result is rounded.
+//! The formulas are those of `f64`, with three simplifications: no intermediate result overflows, one short polynomial
+//! replaces a quotient of two, and intermediate rounding does not matter. Before the final rounding, the error is below a
+//! hundredth of an ULP.
 //!
 //! ```text
 //! atan a = π/2 + atan (-1 / a) = π/4 + atan ((a - 1) / (a + 1))       one of the three

@@ -1,13 +1,13 @@
-//! Angles of any size, reduced with as many digits of π as it takes (after Payne and Hanek).
+//! Payne-Hanek reduction: angles of any size, reduced with the bits of 1/π that their exponent selects.
 //!
 //! ```text
 //! |x| = m 2^e             m an integer of 53 bits
-//! |x|/π mod 2 = m W       W is 1/π without the digits that would make multiples of 2 of m, cut off
-//!                         after 192 bits: those that follow change the 138th bit of the product
+//! |x|/π mod 2 = m W       W is 1/π without the bits whose product with m is a multiple of 2, truncated
+//!                         to 192 bits: the rest changes the 138th bit of the product
 //! ```
 //!
-//! No double is closer to a multiple of π/2 than 2^-62, so that enough bits are left. This is for
-//! single elements; it is rarely needed.
+//! No double is closer to a multiple of π/2 than 2^-62, so that enough bits are left. The reduction is scalar: it is rarely
+//! needed.
 
 use crate::math::lane::{quick_two_sum, two_product};
 use crate::math::trig::{sine, tangent};

@@ -1,9 +1,8 @@
-//! Tiles: elements that are looked at together, so that what most of them need is done fast.
+//! One branch for a tile: a fast path if all of its arguments are in the common range, else the general path.
 //!
-//! Some functions are cheaper for the arguments that are usual. A choice for each element would cost
-//! more than it saves; a look at a block of them is cheap, and both loops vectorise. A result never
-//! depends on its neighbours: where a block takes the long way, the usual elements in it get the same
-//! bits.
+//! Some functions are cheaper for arguments in a common range. A branch for each element would cost more than it saves; one
+//! test for a block is cheap, and both loops vectorise. A result never depends on its neighbours: on the general path, the
+//! arguments in the common range give the same bits.
 
 use std::mem::MaybeUninit;
 

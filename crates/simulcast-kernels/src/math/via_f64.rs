@@ -1,8 +1,6 @@
-//! Functions by way of doubles.
-//!
-//! For `f32` the result is then mostly that of exact arithmetic, rounded.
+//! Functions computed in `f64` and rounded to their type: for `f32` the result is then mostly the correctly rounded one.
 
-/// A float that goes through doubles.
+/// A float that is computed in `f64`.
 pub(super) trait Double: Into<f64> + Copy {
     fn rounded(wide: f64) -> Self;
 }

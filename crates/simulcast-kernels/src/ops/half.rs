@@ -15,9 +15,9 @@ use std::mem::MaybeUninit;
 use half::{bf16, f16};
 
 use super::{ElementOp, Kernels, Weight, kernel_of};
-use crate::cpu::nontemporal::LINE;
 use crate::math::half::f16_from_f32;
 use crate::ops::float::{maximum, minimum};
+use crate::tuning::CACHE_LINE_BYTES;
 use crate::{Addend, DType, Level, Op};
 
 /// The elements of a cache line, in two halves.
@@ -30,7 +30,9 @@ type Wide = [[f32; HALF_LINE]; 2];
 /// A line of 16-bit elements, two in a number.
 type Line = [u32; HALF_LINE];
 
-const _: () = assert!(size_of::<Line>() == LINE && size_of::<[f16; LINE_ELEMENTS]>() == LINE);
+const _: () = assert!(
+    size_of::<Line>() == CACHE_LINE_BYTES && size_of::<[f16; LINE_ELEMENTS]>() == CACHE_LINE_BYTES
+);
 
 /// The upper element of two.
 const UPPER: u32 = 0xffff_0000;

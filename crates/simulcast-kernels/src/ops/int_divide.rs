@@ -245,15 +245,18 @@ mod tests {
         ($type:ident) => {{
             let powers = (0..$type::BITS).map(|n| 1 << n);
             let near = powers.flat_map(|p: $type| [p, p.wrapping_sub(1), p.wrapping_add(1), p / 3]);
-            near.flat_map(|x| [x, !x, x.wrapping_neg()]).collect()
+            let all = near.flat_map(|x| [x, !x, x.wrapping_neg()]);
+            all.step_by(if cfg!(miri) { 37 } else { 1 }).collect()
         }};
     }
 
     #[test]
     fn every_pair_of_bytes_and_the_edges_of_other_types() {
+        // Every pair takes Miri half an hour.
+        let step = if cfg!(miri) { 17 } else { 1 };
         hold! {
-            u8: (0..=u8::MAX).collect();
-            i8: (i8::MIN..=i8::MAX).collect();
+            u8: (0..=u8::MAX).step_by(step).collect();
+            i8: (i8::MIN..=i8::MAX).step_by(step).collect();
             u16: edges!(u16);
             i16: edges!(i16);
             u32: edges!(u32);

@@ -19,9 +19,8 @@ use std::ptr;
 #[cfg(target_arch = "x86_64")]
 use super::Weight;
 use super::{ElementOp, TILE};
-use crate::cpu::nontemporal;
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::nontemporal::Strip;
+use crate::cpu::{nontemporal, prefetch};
 use crate::tuning::{CHUNK_ELEMENTS, VECTOR_BYTES};
 
 /// Whether operand `number` is repeated.
@@ -167,9 +166,9 @@ pub(crate) unsafe fn nontemporal<O: ElementOp>(
 ) {
     /// The most results that are made at a time: 256 bytes of them.
     const MOST: usize = 256;
-    // As [`nontemporal::Far::asked`].
+    // As `exec::strategy` chooses operands to prefetch.
     let wide = O::ARITY == 2 && size_of::<O::A>() >= 2 * size_of::<O::Out>();
-    let asks = wide || matches!(O::WEIGHT, Weight::Busy) || nontemporal::likes_help();
+    let asks = wide || matches!(O::WEIGHT, Weight::Busy) || prefetch::pays_in_light_loops();
     let sizes = [size_of::<O::A>(), size_of::<O::B>(), size_of::<O::C>()];
     let far = far.filter(|_| asks).and_then(|n| Some((*ins.get(n)?, *sizes.get(n)?)));
     let most = MOST / size_of::<O::Out>();
@@ -188,7 +187,7 @@ pub(crate) unsafe fn nontemporal<O: ElementOp>(
     };
     let make = |to: *mut O::Out, from: usize, len: usize| {
         if let Some((far, size)) = far {
-            nontemporal::ask_ahead(far.wrapping_add(from * size), len * size);
+            prefetch::prefetch_ahead(far.wrapping_add(from * size), len * size);
         }
         // SAFETY: `results` asks for at most 256 bytes of results, within the run.
         unsafe {
@@ -201,7 +200,7 @@ pub(crate) unsafe fn nontemporal<O: ElementOp>(
         }
     };
     // SAFETY: the result has `len` elements, all of them numbers; the caller is compiled for AVX2.
-    unsafe { nontemporal::results::<O::Out, true>(out.cast(), len, &Strip::NONE, make) };
+    unsafe { nontemporal::store_computed::<O::Out, true>(out.cast(), len, make) };
 }
 
 /// Room for a tile.

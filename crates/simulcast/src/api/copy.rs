@@ -114,12 +114,12 @@ pub fn try_copy_into<A: Operand<Elem: Clone>, D: Dimension>(
     laid_to(array, out.raw_dim())?.try_map_into(out, Clone::clone)
 }
 
-/// Clones into what is there already: strings keep their memory.
+/// Clones into the existing values: strings keep their memory.
 fn clone_from<A: Operand<Elem: Clone>, D: Dimension>(
     array: &A,
     out: &mut ArrayRef<A::Elem, D>,
 ) -> Result<(), BroadcastError> {
-    // What `assign` would panic at is an error here.
+    // Broadcast first: `assign` would panic where this returns an error.
     out.assign(&try_broadcast_to(array.shown(), out.raw_dim())?);
     Ok(())
 }

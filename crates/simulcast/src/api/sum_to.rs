@@ -1,7 +1,6 @@
 //! Sums back to an operand's shape: the adjoint of a broadcast, for every rule.
 //!
-//! What a broadcast repeats, its gradient sums: element by element, `sum_to` adds up every place at
-//! which the result shows the operand's element.
+//! Each element of an operand appears at one or more places of the result; its gradient is the sum over those places.
 //!
 //! ```
 //! use ndarray::array;
@@ -16,9 +15,9 @@
 //! # Ok::<(), simulcast::BroadcastError>(())
 //! ```
 //!
-//! - The same bits for a given shape and layout, whatever the number of threads and the level: how
-//!   the work is cut up and added depends on the shape and the strides alone. (The payload of a NaN
-//!   is nobody's promise.)
+//! - The same bits for a given shape and layout, whatever the number of threads and the level: the
+//!   partition and the order of additions depend on the shape and the strides alone. (The payload of a NaN
+//!   is not part of that.)
 //! - As accurate as pairwise summation: the error grows with the logarithm of the number of terms.
 //!   `f16` and `bf16` are summed in `f32`.
 //! - A gradient without elements gives zeros.
@@ -186,7 +185,7 @@ fn summed<A: Operand<Elem: Addend>, D: Dimension>(
         let (from, to) = ((from, grad.steps()), (to, &along[..]));
         // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape, without a 0; the result's
         // strides are row-major in a vector of its size, and 0 where the operand repeats.
-        unsafe { Sums::of::<A::Elem>(Level::best()).run(plan.shape(), from, to, limit) };
+        unsafe { Sums::of::<A::Elem>(Level::for_closures()).run(plan.shape(), from, to, limit) };
     }
     // Never an error: there are as many sums as the shape has elements.
     Array::from_shape_vec(dim, sums).map_err(|_| Refusal::Overflow)

@@ -49,10 +49,10 @@ use simulcast_kernels::cpu::level::Level;
 #[must_use = "a zip does nothing until it is mapped, folded or visited"]
 pub struct Zip<T: Operands, D> {
     operands: T,
-    /// How they lie, where that was asked for already. Under [`Rule::Numpy`] whoever runs lays them: for tiny arrays that
-    /// takes less time than to carry it about.
+    /// The operands' strides along the result, once something needed them. Under [`Rule::Numpy`] each call computes them
+    /// anew: for tiny arrays that takes less time than to store them here.
     laid: OnceLock<Box<T::Laid>>,
-    /// Whether all operands have one shape: then they lie as they are.
+    /// Whether all operands have one shape, so that their own strides are those along the result.
     alike: bool,
     /// Whether the closure to come clones its only operand.
     moves: bool,
@@ -158,7 +158,7 @@ impl<T: Operands, D> Zip<T, D> {
             laid: OnceLock::new(),
             alike,
             moves: false,
-            level: Level::best(),
+            level: Level::for_closures(),
             threads: None,
             dim: PhantomData,
         }
@@ -277,7 +277,7 @@ macro_rules! zips {
             pub fn strategy<R>(&self) -> Strategy {
                 #[allow(clippy::too_many_arguments, reason = "one for each operand")]
                 fn never<$($name,)* R>($(_: &$name),*) -> R {
-                    unreachable!("it is asked for facts alone")
+                    unreachable!("the strategy needs the facts of the closure, not the closure")
                 }
                 let inner = Closure::<_, ($($name::Elem,)*), R>::new(
                     never::<$($name::Elem,)* R>,

@@ -1,7 +1,7 @@
-//! Operands: what can be broadcast.
+//! Operands: the arrays and views that can be broadcast.
 //!
 //! References to arrays of any storage, views, and [`ArrayRef`]s; of any element type and any rank,
-//! fixed or not. Tuples of one to eight operands, of different types, go where several are wanted.
+//! fixed or not. Several operands are a tuple of one to eight, of different types.
 
 use ndarray::{ArrayBase, ArrayRef, ArrayView, Data, DimMax, Dimension};
 use simulcast_core::{BroadcastError, Rule};
@@ -16,9 +16,9 @@ use sealed::Sealed;
 
 /// An array to be broadcast: `&ArrayBase` of any storage, `&ArrayRef`, or a view.
 ///
-/// Sealed: that a stride stays within its array is relied upon by unsafe code.
+/// Sealed: unsafe code relies on strides that stay within the array.
 pub trait Operand: Sealed {
-    /// What the array holds.
+    /// The element type.
     type Elem;
     /// Its own dimension.
     type Dim: Dimension;
@@ -97,10 +97,10 @@ pub trait Operands: Sealed {
     /// Views of all of them, with one dimension.
     type Views<D: Dimension>;
 
-    /// Whether they lie on a result as they are: all of one shape.
+    /// Whether all have one shape, so that their own strides are those along the result.
     #[doc(hidden)]
     fn alike(&self) -> bool;
-    /// Whether [`Self::lay`] would lay them under [`Rule::Numpy`].
+    /// Whether they broadcast under [`Rule::Numpy`].
     #[doc(hidden)]
     fn fit(&self) -> bool;
     #[doc(hidden)]

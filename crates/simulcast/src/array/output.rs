@@ -1,10 +1,9 @@
-//! Fresh outputs: memory that nobody wrote before the results.
+//! New outputs: uninitialised memory that results are written to, without a zero fill.
 //!
-//! No zero fill. Large memory is asked for in huge pages, where the system gives them: the first
-//! touch of four-kilobyte pages costs more than most arithmetic.
+//! Large outputs ask for huge pages (`madvise`): the page faults of 4 KiB pages take longer than most arithmetic.
 //!
-//! Invariant: exactly the elements that the ledger lists hold values, so that a panic in a closure
-//! drops each of them once. Results that need no drop are not listed.
+//! Invariant: exactly the elements that the ledger lists are initialised, so that a panic in a closure drops each of them
+//! once. Results that need no drop are not listed.
 
 use std::mem::needs_drop;
 use std::ptr;
@@ -12,23 +11,21 @@ use std::sync::Mutex;
 
 use ndarray::{Array, Dimension};
 use simulcast_core::Refusal;
+use simulcast_kernels::tuning::HUGE_PAGES_MIN_BYTES;
 
-/// Outputs of at least that many bytes ask for huge pages.
-const HUGE_FROM: usize = 4 << 20;
-
-/// Which stretches of an output hold values: where they begin, and how many.
+/// The initialised ranges of an output: where each begins, and its length.
 #[derive(Default)]
 pub(crate) struct Ledger(Mutex<Vec<(usize, usize)>>);
 
 impl Ledger {
     pub(crate) fn enter(&self, start: usize, len: usize) {
-        // A panic elsewhere leaves the list whole: pushing is all that is ever done to it.
+        // A poisoned list is whole: pushing is all that is ever done to it.
         let mut list = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         list.push((start, len));
     }
 }
 
-/// Room for `len` elements, or why there is none.
+/// Reserves memory for `len` elements.
 pub(crate) fn reserve<T>(memory: &mut Vec<T>, len: usize) -> Result<(), Refusal> {
     let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| isize::try_from(bytes).is_ok());
     let Some(_) = bytes else { return Err(Refusal::Overflow) };
@@ -37,17 +34,17 @@ pub(crate) fn reserve<T>(memory: &mut Vec<T>, len: usize) -> Result<(), Refusal>
 
 /// An output under construction.
 pub(crate) struct Fresh<R> {
-    /// Of length 0 until the end.
+    /// Of length 0 until [`finish`](Self::finish).
     memory: Vec<R>,
     pub(crate) ledger: Ledger,
 }
 
 impl<R> Fresh<R> {
-    /// Room for `len` results.
+    /// Memory for `len` results.
     pub(crate) fn new(len: usize) -> Result<Self, Refusal> {
         let mut memory = Vec::new();
         reserve(&mut memory, len)?;
-        if len.saturating_mul(size_of::<R>()) >= HUGE_FROM {
+        if len.saturating_mul(size_of::<R>()) >= HUGE_PAGES_MIN_BYTES {
             advise(&memory);
         }
         Ok(Self { memory, ledger: Ledger::default() })
@@ -79,16 +76,16 @@ impl<R> Drop for Fresh<R> {
         }
         let list = self.ledger.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         for &(start, len) in &*list {
-            let stretch =
+            let range =
                 ptr::slice_from_raw_parts_mut(self.memory.as_mut_ptr().wrapping_add(start), len);
-            // SAFETY: the ledger lists stretches that were written, each once, and `finish`, which
-            // gives them to the array, empties it.
-            unsafe { ptr::drop_in_place(stretch) };
+            // SAFETY: the ledger lists ranges that were written, each once; `finish`, which moves them into the array,
+            // empties it.
+            unsafe { ptr::drop_in_place(range) };
         }
     }
 }
 
-/// Asks for huge pages under the memory of a vector, where the system has such a call.
+/// Asks for huge pages for the memory of a vector (Linux alone).
 fn advise<R>(memory: &Vec<R>) {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
@@ -102,8 +99,8 @@ fn advise<R>(memory: &Vec<R>) {
         let skip = start.align_offset(HUGE).min(bytes);
         let whole = (bytes - skip) / HUGE * HUGE;
         if whole > 0 {
-            // SAFETY: the range lies within the vector's own memory, begins at a page, and the
-            // advice changes no contents; a refusal changes nothing at all.
+            // SAFETY: the range lies within the vector's own memory and begins at a page; the advice changes no contents, and
+            // a refusal changes nothing.
             unsafe { madvise(start.wrapping_add(skip).cast_mut().cast(), whole, MADV_HUGEPAGE) };
         }
     }

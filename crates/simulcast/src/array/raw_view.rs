@@ -1,4 +1,4 @@
-//! Views made of a pointer, a shape and signed strides: the one place that does so.
+//! Views from a pointer, a shape and signed strides: the only place that makes them.
 //!
 //! Invariant: for every index within the shape, the pointer moved by the index times the strides
 //! lies on an element of the borrowed array. It holds because a stride is either the array's own,
@@ -32,7 +32,7 @@ pub(crate) unsafe fn view<'a, A, D: Dimension>(
 ///
 /// # Safety
 ///
-/// As there; nobody else sees the elements during `'a`, and no two indices reach one element.
+/// As for [`view`]; no other reference reads or writes the elements during `'a`, and no two indices reach one element.
 pub(crate) unsafe fn view_mut<'a, A, D: Dimension>(
     pointer: *mut A,
     shape: &[usize],
@@ -45,8 +45,8 @@ pub(crate) unsafe fn view_mut<'a, A, D: Dimension>(
     view
 }
 
-/// Sizes, absolute strides, and how far the low end is: `ndarray`'s constructors take no negative
-/// stride, so that views begin at the low end, and axes are turned over.
+/// Sizes, absolute strides, and the offset of the lowest element: `ndarray`'s constructors take no negative stride, so views
+/// begin there, and axes of negative stride are inverted afterwards.
 fn layout<D: Dimension>(shape: &[usize], strides: &[isize]) -> (D, D, isize) {
     let empty = shape.contains(&0);
     let (mut dim, mut steps) = (D::zeros(shape.len()), D::zeros(shape.len()));
@@ -54,7 +54,7 @@ fn layout<D: Dimension>(shape: &[usize], strides: &[isize]) -> (D, D, isize) {
     for (axis, (&size, &stride)) in shape.iter().zip(strides).enumerate().rev() {
         dim[axis] = size;
         if empty {
-            // Strides that no two indices would share, were there any: `ndarray` asks for that.
+            // `ndarray` requires strides under which no two indices collide, even if there are none.
             steps[axis] = whole;
             whole = whole.saturating_mul(size.max(1));
         } else {
@@ -65,7 +65,7 @@ fn layout<D: Dimension>(shape: &[usize], strides: &[isize]) -> (D, D, isize) {
     (dim, steps, low)
 }
 
-/// The axes to turn over.
+/// The axes to invert.
 fn backward(shape: &[usize], strides: &[isize]) -> impl Iterator<Item = Axis> {
     let empty = shape.contains(&0);
     let back = strides.iter().enumerate().filter(move |&(_, &stride)| stride < 0 && !empty);

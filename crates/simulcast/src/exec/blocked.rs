@@ -13,7 +13,7 @@
 //! lines, blocks do too. Where they begin anywhere, horizontally adjacent blocks both compute the columns at their border,
 //! a cache line's worth, and each row is cut where a cache line begins: `shared` columns.
 
-use simulcast_kernels::cpu::prefetch::Ask;
+use simulcast_kernels::cpu::prefetch::PrefetchCursor;
 use simulcast_kernels::moves::{pack, store_nontemporal};
 use simulcast_kernels::tuning::{
     BAND_ROWS, BLOCK_COLUMNS_MIN, BLOCK_READ_BYTES, BLOCK_WRITTEN_BYTES, CACHE_LINE_BYTES,
@@ -163,14 +163,14 @@ impl<'g> Grid<'g> {
 
     /// What to prefetch beside a block: one of as many rows and columns, which begins there, of each operand that is
     /// contiguous along the side, of which there is mostly one.
-    fn prefetches(&self, next: &Pointers, high: usize, wide: usize) -> [Ask; 2] {
+    fn prefetches(&self, next: &Pointers, high: usize, wide: usize) -> [PrefetchCursor; 2] {
         let runs = |&n: &usize| {
             let size = self.sizes[n + 1].cast_signed();
             self.is_packed(n)
                 && (self.down[n + 1] == size || self.down[n + 1] == -size)
                 && self.along[n + 1] != 0
         };
-        let mut all = [Ask::NOTHING; 2];
+        let mut all = [PrefetchCursor::NONE; 2];
         let operands = self.sizes.len() - 1;
         for (one, n) in all.iter_mut().zip((0..operands).filter(runs)) {
             let apart = self.along[n + 1];
@@ -178,7 +178,7 @@ impl<'g> Grid<'g> {
             // Columns that do not all begin at cache lines reach into one more.
             let whole = apart.unsigned_abs().is_multiple_of(CACHE_LINE_BYTES);
             let lines = (high * self.sizes[n + 1]).div_ceil(CACHE_LINE_BYTES) + usize::from(!whole);
-            *one = Ask::new(next.operand(n), (wide, apart), (lines, line), high);
+            *one = PrefetchCursor::new(next.operand(n), (wide, apart), (lines, line), high);
         }
         all
     }
@@ -366,7 +366,7 @@ impl Strips<'_> {
         mut at: Pointers,
         high: usize,
         columns: &Columns,
-        prefetches: &mut [Ask; 2],
+        prefetches: &mut [PrefetchCursor; 2],
     ) {
         let (grid, job, operands) = (self.grid, self.job, self.operands);
         let (size, level) = (grid.sizes[0], job.strategy.level);
@@ -388,7 +388,7 @@ impl Strips<'_> {
             unsafe { inner.contiguous(&Run { ins, len, ..ordinary }) };
         }
         for row in 0..high {
-            prefetches.iter_mut().for_each(Ask::some);
+            prefetches.iter_mut().for_each(PrefetchCursor::step);
             let out = at.out();
             let ins = at.ins();
             // SAFETY: rows of operands are contiguous in the arrays or in their rooms, or repeat, and the result's row is

@@ -12,7 +12,7 @@ use std::slice;
 use simulcast_kernels::compiled_for_levels;
 use simulcast_kernels::cpu::level::{Kind, Level};
 #[cfg(target_arch = "x86_64")]
-use simulcast_kernels::cpu::nontemporal::{Strip, ask_for, results};
+use simulcast_kernels::cpu::{nontemporal::store_computed, prefetch::prefetch_operands};
 use simulcast_kernels::pod::is_plain;
 use simulcast_kernels::tuning::REPEATED_BLOCK_ELEMENTS;
 
@@ -155,7 +155,7 @@ macro_rules! closure {
                         $(let step = if run.repeated >> $index & 1 == 1 { 0 } else { size_of::<$name>() };
                         let $value = (run.ins[$index], step);)*
                         let make = |to: *mut R, from: usize, count: usize| {
-                            ask_for(run.prefetch as usize, run.ins, &sizes, from..from + count);
+                            prefetch_operands(run.prefetch as usize, run.ins, &sizes, from..from + count);
                             // SAFETY: as `Self::blocks`; so few results never outnumber the block of a repeated operand.
                             unsafe {
                                 each::<$($name,)* R, Func>(
@@ -168,7 +168,7 @@ macro_rules! closure {
                             }
                         };
                         // SAFETY: the caller keeps the conditions; results are plain data.
-                        unsafe { results::<R, true>(run.out.cast(), run.len, &Strip::NONE, make) };
+                        unsafe { store_computed::<R, true>(run.out.cast(), run.len, make) };
                     }
                 }
             }

@@ -6,8 +6,9 @@
 
 use std::mem::MaybeUninit;
 
+use simulcast_kernels::cpu::aligned_buf::CacheLine;
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::cpu::prefetch::ask_ahead;
+use simulcast_kernels::cpu::prefetch::prefetch_ahead;
 use simulcast_kernels::moves::store_nontemporal;
 use simulcast_kernels::tuning::{
     ALIGNED_RUN_BYTES, CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, REPEATED_BLOCK_ELEMENTS,
@@ -23,11 +24,6 @@ pub(crate) struct Scratch {
     place: [MaybeUninit<CacheLine>; Scratch::PLACES],
     heap: Vec<CacheLine>,
 }
-
-/// A cache line of scratch memory.
-#[repr(C, align(64))]
-#[derive(Clone, Copy)]
-struct CacheLine([MaybeUninit<u8>; CACHE_LINE_BYTES]);
 
 impl Scratch {
     /// Enough for three operands' tiles.
@@ -209,7 +205,7 @@ impl<'e> Emitter<'e> {
                 while left != 0 {
                     let operand = left.trailing_zeros() as usize;
                     left &= left - 1;
-                    ask_ahead(ins[operand], count * self.sizes[operand + 1]);
+                    prefetch_ahead(ins[operand], count * self.sizes[operand + 1]);
                 }
                 let ins = &ins[..run.ins.len()];
                 self.inner.contiguous(&Run {

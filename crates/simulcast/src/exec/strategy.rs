@@ -24,7 +24,7 @@ use std::fmt;
 
 use simulcast_kernels::cpu::cache::cache_bytes;
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::cpu::prefetch::likes_help;
+use simulcast_kernels::cpu::prefetch::pays_in_light_loops;
 use simulcast_kernels::tuning::{
     BAND_TILE_COLUMNS_MIN, CACHE_LINE_BYTES, NONTEMPORAL_RESULT_BYTES, NONTEMPORAL_ROW_BYTES,
     ROW_WITHOUT_PACKING_BYTES, SHORT_LOOP_ELEMENTS, TILE_BYTES, TINY_ELEMENTS,
@@ -343,7 +343,7 @@ impl Question<'_> {
             let wide = self.operands().len() == 2 && self.size(operand) >= 2 * self.result_size();
             moving > 2 || wide
         };
-        if lone || self.facts.prefetches || likes_help() { from_memory } else { 0 }
+        if lone || self.facts.prefetches || pays_in_light_loops() { from_memory } else { 0 }
     }
 }
 

@@ -5,7 +5,7 @@
 //! packed again. An operand that the loop around repeats is packed once for a whole round of the stretch, where the
 //! second-level cache has room for that.
 
-use simulcast_kernels::cpu::prefetch::ask_ahead;
+use simulcast_kernels::cpu::prefetch::prefetch_ahead;
 use simulcast_kernels::moves::pack;
 use simulcast_kernels::tuning::{
     BACKWARD_TILE_BYTES, CACHE_LINE_BYTES, PACKED_ROUND_BYTES, TILE_BYTES,
@@ -164,7 +164,7 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
                 if backwards && steps_of_first[n + 1] == -size.cast_signed() {
                     // Short runs that go backwards are not tracked by the hardware prefetcher.
                     let bytes = count * size;
-                    ask_ahead(at.operand(n).wrapping_sub(bytes), bytes);
+                    prefetch_ahead(at.operand(n).wrapping_sub(bytes), bytes);
                 }
                 let (first, round) = (at.operand(n), (cursor.at.operand(n), len));
                 // SAFETY: the nest stays within the operand.

@@ -20,11 +20,10 @@ use std::cell::Cell;
 use crate::by_name::program::build::bytecode::{Args, Flat, From, LEAVES, Slot};
 use crate::by_name::program::build::graph::Bytes;
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::cpu::nontemporal;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::ops::{self};
 use simulcast_kernels::register_vm::{Act, BLOCK, ChainLoops, ChainStep, Place};
-use simulcast_kernels::tuning::{CACHED_CHAIN_STEPS, CHAIN_BLOCKS};
+use simulcast_kernels::tuning::{CACHE_LINE_BYTES, CACHED_CHAIN_STEPS, CHAIN_BLOCKS};
 
 /// What a step does; its first argument is the accumulator, unless its operands are swapped.
 #[derive(Clone, Copy, Debug)]
@@ -343,7 +342,7 @@ pub(in crate::by_name::program) unsafe fn run(
     }
     let (steps, asks) = (&bindings.each[..], &asks[..count]);
     // All but the first and the last are whole lines.
-    let over = out.addr() % nontemporal::LINE;
+    let over = out.addr() % CACHE_LINE_BYTES;
     let head = if over > 0 || bytes < loops.block { bytes.min(loops.block - over) } else { 0 };
     let whole = head + (bytes - head) / loops.block * loops.block;
     // SAFETY: every leaf that moves has as many bytes as there are results, and nothing else of it is read;
@@ -573,7 +572,7 @@ mod tests {
                 };
                 Interpreter::new(&plain, ins.len()).contiguous(&whole);
                 run(&chain, &mut bindings, out.add(over), &ins, repeated, len, (1 << leaves) - 1);
-                drop(nontemporal::Fence);
+                drop(simulcast_kernels::cpu::nontemporal::Fence);
                 let all = std::slice::from_raw_parts(out, got.len() * BLOCK);
                 let expected = std::slice::from_raw_parts(expected.as_ptr().cast(), len * size);
                 let (made, end) = (&all[over..over + len * size], over + len * size);

@@ -14,11 +14,12 @@ use std::mem::MaybeUninit;
 use crate::by_name::program::build::bytecode::{Code, From, ROOM, Slot};
 use crate::by_name::program::build::fuse;
 use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
-use simulcast_kernels::cpu::nontemporal;
+use simulcast_kernels::cpu::{nontemporal, prefetch};
 use simulcast_kernels::ops::{Kernels, NonTemporalKernel};
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::tuning::{
-    CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS, STRIDED_PIECE_ELEMENTS,
+    CACHE_LINE_BYTES, CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS,
+    STRIDED_PIECE_ELEMENTS,
 };
 
 /// An inner loop that interprets code.
@@ -99,10 +100,10 @@ unsafe impl InnerLoop for Interpreter<'_> {
             if code.instructions.len() > 1 { NONTEMPORAL_PIECE_BYTES } else { CACHED_PIECE_BYTES }
                 / size;
         // The first results end at a cache line, so that all others are whole lines.
-        let mut count = whole - out.addr() % nontemporal::LINE / size;
+        let mut count = whole - out.addr() % CACHE_LINE_BYTES / size;
         let mut done = 0;
         while done < len {
-            count = nontemporal::part(len - done, count);
+            count = nontemporal::chunk_len(len - done, count);
             let mut at = [std::ptr::null(); MAX_OPERANDS];
             for (n, (place, &from)) in at.iter_mut().zip(ins).enumerate() {
                 let step = if repeated_leaves >> n & 1 == 1 { 0 } else { self.sizes[n + 1] };
@@ -430,7 +431,7 @@ unsafe fn execute(
         };
     }
     if let Some(Lone { kernels, repeated, pointers }) = lone(code, ins, repeated_leaves) {
-        nontemporal::ask_for(ask, ins, &code.sizes, 0..len);
+        prefetch::prefetch_operands(ask, ins, &code.sizes, 0..len);
         // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
         return unsafe { kernels.run(nontemporal, out, pointers, repeated, len) };
     }
@@ -468,7 +469,7 @@ unsafe fn execute(
         for one in &mut *active {
             if asked < part && ask != 0 {
                 let upto = (asked + each).min(part);
-                nontemporal::ask_for(ask, ins, &code.sizes, done + asked..done + upto);
+                prefetch::prefetch_operands(ask, ins, &code.sizes, done + asked..done + upto);
                 asked = upto;
             }
             // SAFETY: a tile fits in its register; leaves and output advance by what is done,
