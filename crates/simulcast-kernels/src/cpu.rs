@@ -6,8 +6,6 @@ pub mod level;
 pub mod nontemporal;
 pub mod prefetch;
 
-pub use crate::tuning::ROWS_PER_PASS as EIGHT;
-
 /// One leaf of the processor's description of itself.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]

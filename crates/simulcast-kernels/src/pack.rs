@@ -17,8 +17,6 @@ use std::ptr;
 #[cfg(target_arch = "x86_64")]
 use crate::tuning::TRANSPOSE_COLUMN_BYTES;
 
-pub use self::pack_rows as pack_apart;
-
 /// Loops from the outermost to the innermost: the count, and the source's stride in elements.
 pub type Loops<'a> = &'a [(usize, isize)];
 

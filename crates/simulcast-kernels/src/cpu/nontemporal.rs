@@ -19,11 +19,6 @@ use std::ptr;
 use super::aligned_buf::AlignedArray;
 use crate::tuning::{CACHE_LINE_BYTES, NONTEMPORAL_BLOCK_BYTES, STORE_ROW_BYTES};
 
-pub use crate::cpu::prefetch::{
-    pays_in_light_loops as likes_help, prefetch, prefetch_ahead as ask_ahead,
-};
-pub use crate::tuning::{CACHE_LINE_BYTES as LINE, REDUCE_PREFETCH_MIN_BYTES as FAR};
-
 /// The elements of a run that lie in whole blocks of `block` elements, the first of which begins at a cache line; a block is
 /// whole lines. Before and after them are the parts that share a line with neighbours. Empty, at the end, if no element of
 /// the run begins at a line.
@@ -245,7 +240,7 @@ mod tests {
     fn results_that_never_begin_at_a_line_arrive() {
         // Pairs of words, as complex numbers are, between two places for pairs.
         let mut words = [0_u32; 1027];
-        let off = words.as_ptr().align_offset(LINE) % 16 + 1;
+        let off = words.as_ptr().align_offset(CACHE_LINE_BYTES) % 16 + 1;
         let out = words.as_mut_ptr().wrapping_add(off).cast::<[u32; 2]>();
         let make = |to: *mut [u32; 2], from: usize, count: usize| {
             for at in 0..count {

@@ -5,10 +5,11 @@
 
 use super::Reduce;
 use crate::compiled_for_levels;
-use crate::cpu::EIGHT;
 use crate::cpu::level::{Kind, Level};
-use crate::cpu::nontemporal::{LINE, prefetch};
-use crate::tuning::{REDUCE_LANE_BYTES, REDUCE_PREFETCH_BYTES, REDUCE_PREFETCH_ROWS};
+use crate::cpu::prefetch::prefetch;
+use crate::tuning::{
+    CACHE_LINE_BYTES, REDUCE_LANE_BYTES, REDUCE_PREFETCH_BYTES, REDUCE_PREFETCH_ROWS, ROWS_PER_PASS,
+};
 
 /// `to[c]` becomes the join of element `c` of every row: `count` values of rows that begin at these places, at least
 /// one. Where it is `more`, it held the join of rows before them, and goes on from there; where rows are `far`, later
@@ -57,13 +58,13 @@ unsafe fn every_row<R: Reduce<B = ()>, const AVX2: bool>(
 ) {
     let to = to.cast::<R::Value>();
     let bytes = (count * size_of::<R::A>()).max(1);
-    let ahead = (REDUCE_PREFETCH_BYTES / bytes).clamp(EIGHT, REDUCE_PREFETCH_ROWS);
+    let ahead = (REDUCE_PREFETCH_BYTES / bytes).clamp(ROWS_PER_PASS, REDUCE_PREFETCH_ROWS);
     let mut done = 0;
-    while let Some(eight) = rows[done..].first_chunk::<EIGHT>() {
+    while let Some(eight) = rows[done..].first_chunk::<ROWS_PER_PASS>() {
         let next = rows.get(done + ahead..).filter(|_| far);
         // SAFETY: by the conditions of this function.
-        unsafe { some_rows::<R, AVX2, EIGHT>(to, eight, next.unwrap_or(&[]), count, more) };
-        (done, more) = (done + EIGHT, true);
+        unsafe { some_rows::<R, AVX2, ROWS_PER_PASS>(to, eight, next.unwrap_or(&[]), count, more) };
+        (done, more) = (done + ROWS_PER_PASS, true);
     }
     for row in &rows[done..] {
         // SAFETY: by the conditions of this function.
@@ -117,9 +118,9 @@ unsafe fn blocks<R: Reduce<B = ()>, const AVX2: bool, const N: usize, const W: u
             columns::<R, AVX2, N, W>(to, rows, next, at, more);
             at += W;
         }
-        while W > EIGHT && at + EIGHT <= count {
-            columns::<R, AVX2, N, EIGHT>(to, rows, next, at, more);
-            at += EIGHT;
+        while W > ROWS_PER_PASS && at + ROWS_PER_PASS <= count {
+            columns::<R, AVX2, N, ROWS_PER_PASS>(to, rows, next, at, more);
+            at += ROWS_PER_PASS;
         }
         for at in at..count {
             let term = |row: &*const u8| R::term(row.cast::<R::A>().add(at).read(), ());
@@ -149,9 +150,9 @@ unsafe fn columns<R: Reduce<B = ()>, const AVX2: bool, const N: usize, const W: 
     more: bool,
 ) {
     let first = at * size_of::<R::A>();
-    if let Some(next) = next.first_chunk::<N>().filter(|_| first.is_multiple_of(LINE)) {
+    if let Some(next) = next.first_chunk::<N>().filter(|_| first.is_multiple_of(CACHE_LINE_BYTES)) {
         for row in next {
-            for line in (0..W * size_of::<R::A>()).step_by(LINE) {
+            for line in (0..W * size_of::<R::A>()).step_by(CACHE_LINE_BYTES) {
                 prefetch(row.wrapping_add(first + line));
             }
         }

@@ -14,7 +14,7 @@ use super::Reduce;
 use super::pairwise::{Pairwise, halves};
 use crate::compiled_for_levels;
 use crate::cpu::level::{Kind, Level};
-use crate::cpu::nontemporal::ask_ahead;
+use crate::cpu::prefetch::prefetch_ahead;
 use crate::pack::pack;
 use crate::tuning::{REDUCE_LANE_BYTES, REDUCE_LEAF_ELEMENTS, REDUCE_SHORT_ELEMENTS};
 
@@ -272,9 +272,9 @@ unsafe fn side_by_side<R: Reduce, const AVX2: bool, const LANES: usize>(
     let mut lanes = [R::NEUTRAL; LANES];
     for _ in 0..len / LANES {
         if far {
-            ask_ahead(a.cast(), LANES * size_of::<R::A>());
+            prefetch_ahead(a.cast(), LANES * size_of::<R::A>());
             if R::ARITY == 2 {
-                ask_ahead(b.cast(), LANES * size_of::<R::B>());
+                prefetch_ahead(b.cast(), LANES * size_of::<R::B>());
             }
         }
         // SAFETY: `LANES` elements are left, or repeated.

@@ -2,10 +2,10 @@
 //!
 //! Invariant: the loops are those of the rows' type, and a row has no more values than was said when its owner was made.
 
-use simulcast_kernels::cpu::EIGHT;
-use simulcast_kernels::cpu::aligned_buf::{Line, room};
+use simulcast_kernels::cpu::aligned_buf::{CacheLine, cache_lines};
 use simulcast_kernels::reduce::Reducer;
 use simulcast_kernels::reduce::pairwise::Pairwise;
+use simulcast_kernels::tuning::ROWS_PER_PASS;
 
 /// Joins the rows of a run.
 pub(super) struct Accumulator<'r> {
@@ -17,23 +17,23 @@ pub(super) struct Accumulator<'r> {
     /// Where rows begin that are yet to be joined.
     places: Vec<*const u8>,
     /// The values of rows that were side by side.
-    sides: Vec<Line>,
+    sides: Vec<CacheLine>,
     /// The values of all rows before, where there were any.
-    values: Vec<Line>,
+    values: Vec<CacheLine>,
     more: bool,
 }
 
 impl<'r> Accumulator<'r> {
     pub(super) fn new(reducer: &'r Reducer, side_by_side: usize, widest: usize, far: bool) -> Self {
         let bytes = widest * reducer.value_bytes;
-        let sides = if side_by_side > 1 { room(side_by_side * bytes) } else { Vec::new() };
-        let values = room(bytes);
+        let sides = if side_by_side > 1 { cache_lines(side_by_side * bytes) } else { Vec::new() };
+        let values = cache_lines(bytes);
         Self { reducer, side_by_side, far, places: Vec::new(), sides, values, more: false }
     }
 
     /// The number of rows, out of `rows`, that are joined side by side as one row: a power of two.
     pub(super) fn side_by_side(&self, rows: usize) -> usize {
-        (rows / EIGHT).checked_ilog2().map_or(1, |log| self.side_by_side.min(1 << log))
+        (rows / ROWS_PER_PASS).checked_ilog2().map_or(1, |log| self.side_by_side.min(1 << log))
     }
 
     /// Where the values are.
@@ -49,7 +49,7 @@ impl<'r> Accumulator<'r> {
     /// Each has `count` elements, as all rows of the run; they stay there until the run is taken, or settled.
     pub(super) unsafe fn add(&mut self, places: impl Iterator<Item = *const u8>, count: usize) {
         self.places.extend(places);
-        if !self.places.len().is_multiple_of(EIGHT) {
+        if !self.places.len().is_multiple_of(ROWS_PER_PASS) {
             // SAFETY: by the conditions of this function.
             unsafe { self.settle(count) };
         }
@@ -120,8 +120,8 @@ impl<'r> Accumulator<'r> {
 /// Rows that are joined pairwise as they come.
 pub(super) struct PairwiseRows {
     order: Pairwise,
-    levels: Vec<Vec<Line>>,
-    spare: Vec<Line>,
+    levels: Vec<Vec<CacheLine>>,
+    spare: Vec<CacheLine>,
     bytes: usize,
 }
 
@@ -139,10 +139,10 @@ impl PairwiseRows {
     pub(super) unsafe fn push(&mut self, row: *const u8, count: usize, reducer: &Reducer) {
         let carries = self.order.push();
         if self.spare.capacity() == 0 {
-            self.spare = room(self.bytes);
+            self.spare = cache_lines(self.bytes);
         }
         if self.levels.len() == carries {
-            self.levels.push(room(self.bytes));
+            self.levels.push(cache_lines(self.bytes));
         }
         // SAFETY: every level, and the spare row, has room for `count` values.
         unsafe {

@@ -15,8 +15,8 @@
 
 use std::ops::Range;
 
-use simulcast_kernels::cpu::EIGHT;
-use simulcast_kernels::cpu::nontemporal::FAR;
+use simulcast_kernels::tuning::REDUCE_PREFETCH_MIN_BYTES;
+use simulcast_kernels::tuning::ROWS_PER_PASS;
 use simulcast_kernels::tuning::{
     REDUCE_BLOCK_ELEMENTS, REDUCE_COLUMN_BYTES, REDUCE_LEAF_ELEMENTS, REDUCE_NARROW_BLOCK_BYTES,
     REDUCE_NARROW_ELEMENTS, REDUCE_PARTS, REDUCE_ROWS_BYTES, REDUCE_RUN_ROWS,
@@ -84,7 +84,7 @@ impl Plan {
     pub(crate) fn new(axes: &[Axis], whole: Option<&[Axis]>, facts: Facts) -> Self {
         let (all, axes) = (whole.unwrap_or(axes), Axes::new(axes, whole.unwrap_or(axes)));
         let bytes = axes.elements().saturating_mul(facts.element_bytes);
-        let far = facts.bare.is_some() && bytes >= FAR;
+        let far = facts.bare.is_some() && bytes >= REDUCE_PREFETCH_MIN_BYTES;
         let order = axes.shared_row(facts).unwrap_or_else(|| {
             if axes.columns().is_empty() && axes.reduced() <= REDUCE_BLOCK_ELEMENTS {
                 let bytes = facts.element_bytes.max(facts.value_bytes).max(1);
@@ -210,7 +210,7 @@ impl Axes {
             1 => REDUCE_BLOCK_ELEMENTS,
             _ => REDUCE_NARROW_BLOCK_BYTES / value,
         };
-        let depth = Cut::new(&self.sizes, self.inner.clone(), (most / widest).max(EIGHT));
+        let depth = Cut::new(&self.sizes, self.inner.clone(), (most / widest).max(ROWS_PER_PASS));
         let run = match alone || side_by_side > 1 {
             true => 1,
             false => (REDUCE_RUN_ROWS / depth.most()).clamp(1, depth.blocks),

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use simulcast_kernels::cpu::aligned_buf::{Line, room};
-use simulcast_kernels::cpu::nontemporal::likes_help;
+use simulcast_kernels::cpu::aligned_buf::{CacheLine, cache_lines};
+use simulcast_kernels::cpu::prefetch::pays_in_light_loops;
 use simulcast_kernels::reduce::{AlongRow, Reducer, Rows};
 use simulcast_kernels::tuning::{REDUCE_IN_PLACE_MIN, REDUCE_PIECE_ELEMENTS};
 use simulcast_threads::{SendPtr, for_each_part, share};
@@ -124,7 +124,7 @@ impl Reduction<'_> {
         &self,
         first: usize,
         count: usize,
-        spare: &mut Vec<Line>,
+        spare: &mut Vec<CacheLine>,
         write: impl FnOnce(*mut u8),
     ) {
         if let Some(place) = self.results.place(first) {
@@ -139,7 +139,7 @@ impl Reduction<'_> {
     /// Blocks of rows that become a value each.
     fn whole_rows(&self, cut: &Cut, blocks: Range<usize>) {
         let axes = &self.plan.axes;
-        let mut values = room(cut.most() * self.reducer.value_bytes);
+        let mut values = cache_lines(cut.most() * self.reducer.value_bytes);
         let mut scratch = Scratch::new(self, cut.most() * axes.reduced(), cut.most());
         let mut rectangle = Rectangle::whole(&axes.sizes);
         for block in blocks {
@@ -232,7 +232,7 @@ impl Reduction<'_> {
             // SAFETY: by the conditions of this function.
             unsafe {
                 let to = to.add(round * count * self.reducer.value_bytes);
-                (pieces.direct.along)(to, ins, count, len, far && likes_help());
+                (pieces.direct.along)(to, ins, count, len, far && pays_in_light_loops());
             }
         }
     }
@@ -271,7 +271,7 @@ impl Reduction<'_> {
         let row = widest * reducer.value_bytes;
         let mut partial = Vec::new();
         if plan.parts > 1 {
-            partial = room(groups * plan.parts * row);
+            partial = cache_lines(groups * plan.parts * row);
         }
         let shared = SendPtr::new(partial.as_mut_ptr().cast::<u8>());
         let place = |group: usize, rectangle: &mut Rectangle| {
@@ -287,7 +287,7 @@ impl Reduction<'_> {
             let mut accumulator =
                 Accumulator::new(reducer, plan.side_by_side, widest, self.plan.far);
             let mut scratch = Scratch::new(self, plan.depth.most() * widest, 1);
-            let (mut tree, mut values) = (PairwiseRows::new(row), room(row));
+            let (mut tree, mut values) = (PairwiseRows::new(row), cache_lines(row));
             for task in tasks {
                 let (group, part) = (task / plan.parts, task % plan.parts);
                 let (first, count) = place(group, &mut rectangle);
@@ -326,7 +326,7 @@ impl Reduction<'_> {
             }
         });
         if plan.parts > 1 {
-            let (mut tree, mut values) = (PairwiseRows::new(row), room(row));
+            let (mut tree, mut values) = (PairwiseRows::new(row), cache_lines(row));
             let mut rectangle = Rectangle::whole(&axes.sizes);
             for group in 0..groups {
                 let (first, count) = place(group, &mut rectangle);
@@ -421,14 +421,14 @@ impl Scratch {
 
 /// A buffer that is allocated at its first use.
 struct Lazy {
-    room: Vec<Line>,
+    room: Vec<CacheLine>,
     bytes: usize,
 }
 
 impl Lazy {
     fn at(&mut self) -> *mut u8 {
         if self.room.capacity() == 0 {
-            self.room = room(self.bytes);
+            self.room = cache_lines(self.bytes);
         }
         self.room.as_mut_ptr().cast()
     }

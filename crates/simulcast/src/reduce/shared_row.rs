@@ -10,9 +10,9 @@
 
 use std::ops::Range;
 
-use simulcast_kernels::cpu::aligned_buf::room;
+use simulcast_kernels::cpu::aligned_buf::cache_lines;
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::pack::pack_apart;
+use simulcast_kernels::pack::pack_rows;
 use simulcast_kernels::reduce::SharedRow;
 use simulcast_kernels::tuning::{REDUCE_LANE_BYTES, REDUCE_SHARED_ROWS, REDUCE_SHARED_TILE_BYTES};
 
@@ -111,11 +111,11 @@ impl<'t> Task<'t> {
             (self.reduction.plan.axes.inner.start - 2, self.reduction.plan.axes.inner.start);
         let column_axis = row_axis + 1;
         let bytes = wide * len * size;
-        let mut buffer = room(bytes);
+        let mut buffer = cache_lines(bytes);
         let tile = buffer.as_mut_ptr().cast::<u8>();
         // SAFETY: the buffer has `bytes` bytes. Columns beyond the last are computed too, and discarded.
         unsafe { tile.write_bytes(0, bytes) };
-        let (mut values, mut held) = (room(wide * size), None);
+        let (mut values, mut held) = (cache_lines(wide * size), None);
         for task in tasks {
             let (transposed, part) = (task / parts, task % parts);
             let (unit, column) = (transposed / tiles, transposed % tiles * wide);
@@ -128,9 +128,9 @@ impl<'t> Task<'t> {
                 // of `wide`.
                 unsafe {
                     if self.run.level == Level::BASELINE {
-                        pack_apart::<false>(size, tile, wide, first, &loops);
+                        pack_rows::<false>(size, tile, wide, first, &loops);
                     } else {
-                        pack_apart::<true>(size, tile, wide, first, &loops);
+                        pack_rows::<true>(size, tile, wide, first, &loops);
                     }
                 }
                 held = Some(transposed);
