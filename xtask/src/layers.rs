@@ -138,6 +138,7 @@ const UNSAFE: &[&str] = &[
     "reduce/run.rs",
     "reduce/accumulate.rs",
     "by_name/program/run/reduction/results.rs",
+    "kernels/cpu.rs",
     "exec/blocked.rs",
     "exec/closure.rs",
     "exec/contiguous.rs",
@@ -171,6 +172,7 @@ const UNSAFE: &[&str] = &[
 /// Files with `core::arch` or `std::arch`.
 const ARCH: &[&str] = &[
     "kernels/addend.rs",
+    "kernels/cpu.rs",
     "kernels/cpu/level.rs",
     "kernels/cpu/nontemporal.rs",
     "kernels/cpu/prefetch.rs",
@@ -190,7 +192,6 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("kernels/ops.rs", "LANES", "the width of a loop's body, a fact of its type"),
     ("kernels/ops/half.rs", "HALF_LINE", "the elements of half a cache line of 16-bit numbers"),
     ("kernels/ops/complex_functions.rs", "LARGE", "where squares overflow"),
-    ("kernels/cpu/cache.rs", "GOLDEN", "a multiplier of a hash"),
     ("by_name/program/front/parse.rs", "DEPTH", "the deepest expression, a limit on hostile input"),
     (
         "by_name/program/build/bytecode.rs",
@@ -207,16 +208,8 @@ const NUMBERS: &[(&str, &str, &str)] = &[
 /// Thresholds that have not moved to `tuning.rs`.
 const THRESHOLDS: &[(&str, &str)] = &[
     ("by_name/program/run/reduction/results.rs", "TILE"),
-    ("array/output.rs", "HUGE_FROM"),
     ("by_name/program/run/hoist.rs", "RUNS"),
     ("exec/emit.rs", "PLACES"),
-    ("kernels/cpu.rs", "EIGHT"),
-    ("kernels/cpu/cache.rs", "STRETCH"),
-    ("kernels/cpu/nontemporal.rs", "LINE"),
-    ("kernels/cpu/nontemporal.rs", "VECTOR"),
-    ("kernels/cpu/nontemporal.rs", "FEW"),
-    ("kernels/cpu/prefetch.rs", "FAR"),
-    ("kernels/cpu/prefetch.rs", "AHEAD"),
     ("kernels/ops/loops.rs", "MOST"),
     ("kernels/reduce/along_row.rs", "MANY"),
     ("kernels/register_vm.rs", "BLOCK"),
