@@ -15,13 +15,14 @@ use simulcast_kernels::tuning::{
     VECTOR_BYTES,
 };
 
-use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
+use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Run};
 use super::strategy::{Stores, Strategy};
 use crate::layout::small_vec::SmallVec;
 
 /// Memory of cache lines for tiles: in place where it is little, else on the heap.
 pub(crate) struct Scratch {
-    place: [MaybeUninit<CacheLine>; Scratch::PLACES],
+    /// One value that is not initialised, rather than many, which would be copied one by one.
+    place: MaybeUninit<[CacheLine; Scratch::PLACES]>,
     heap: Vec<CacheLine>,
 }
 
@@ -34,7 +35,7 @@ impl Scratch {
     pub(crate) fn new(bytes: usize) -> Self {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
         let heap = if lines > Self::PLACES { Vec::with_capacity(lines) } else { Vec::new() };
-        Self { place: [MaybeUninit::uninit(); Self::PLACES], heap }
+        Self { place: MaybeUninit::uninit(), heap }
     }
 
     /// All of it, to be taken in pieces.
@@ -82,7 +83,6 @@ pub(crate) struct Emitter<'e> {
     copies: Option<usize>,
     /// Whether the inner loop has non-temporal stores of its own.
     nontemporal: bool,
-    repeated: Repeated,
     tile: *mut u8,
 }
 
@@ -105,9 +105,9 @@ impl<'e> Emitter<'e> {
         let bytes = Self::scratch_bytes(strategy, &facts);
         let tile = if bytes == 0 { std::ptr::null_mut() } else { scratch.take(bytes) };
         let (sizes, copies) = (SmallVec::from_slice(facts.sizes), facts.copies);
-        let (nontemporal, repeated) = (facts.nontemporal, facts.repeated);
+        let nontemporal = facts.nontemporal;
         let Strategy { stores, prefetch, level, .. } = *strategy;
-        Self { inner, stores, prefetch, level, sizes, copies, nontemporal, repeated, tile }
+        Self { inner, stores, prefetch, level, sizes, copies, nontemporal, tile }
     }
 
     /// The bytes of an element of each array, the result first.
@@ -157,7 +157,6 @@ impl<'e> Emitter<'e> {
             if off == 0
                 || run.len.saturating_mul(size) < ALIGNED_RUN_BYTES
                 || !off.is_multiple_of(size)
-                || self.repeated == Repeated::Element
             {
                 return self.inner.contiguous(run);
             }
