@@ -429,7 +429,7 @@ struct Tiny {
 
 impl Tiny {
     /// Few operands have a place: calls with more take the way of all others.
-    const ARRAYS: usize = 9;
+    const ARRAYS: usize = 6;
 
     /// The rows of a result of that shape and these strides, for operands of their own shapes and strides, where those
     /// stretch to it under NumPy's rule and that needs no nest.
