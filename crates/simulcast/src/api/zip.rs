@@ -17,8 +17,8 @@
 //! ```
 //!
 //! - Operands are never expanded: one that repeats is read where it is stored. Beyond the output
-//!   a thread needs 4 KiB of the stack for each operand and for the result, and at most 72 KiB for
-//!   each operand that is transposed or whose short runs repeat.
+//!   a thread needs 12 KiB of the stack for tiles. Larger tiles are on the heap: for elements of one size, at most 32 KiB
+//!   for each operand that is packed and for the results beside a transposed one.
 //! - A fresh output is row-major and written once, without a zero fill. An output of the caller's
 //!   may have any strides. The result stretches to it where it must; the output never does.
 //! - An output cannot overlap an operand: it is borrowed for writing while they are borrowed for
