@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use simulcast_core::{Dim, Dims, Level, RuleKind, ShapeText, format_shape};
+use simulcast_core::{Dim, Dims, RuleKind, ShapeText, Strictness, format_shape};
 
 /// The folder `conformance/`, seen from a crate of this workspace.
 pub(crate) fn folder() -> PathBuf {
@@ -33,7 +33,7 @@ pub(crate) struct Question {
     /// The broadcast axes, or the mapping; as asked, so they may be negative.
     pub(crate) axes: Vec<i64>,
     /// How much implicit broadcasting the system was told to accept.
-    pub(crate) level: Option<Level>,
+    pub(crate) strictness: Option<Strictness>,
     pub(crate) shapes: Vec<Dims>,
 }
 
@@ -130,7 +130,10 @@ impl Question {
             axis: axis.transpose()?.map(|axis| axis as isize),
             shape: shape.map(numbers).transpose()?,
             axes: axes.map_or(Ok(Vec::new()), numbers)?,
-            level: line.get("level").and_then(Value::as_str).and_then(|name| name.parse().ok()),
+            strictness: line
+                .get("level")
+                .and_then(Value::as_str)
+                .and_then(|name| name.parse().ok()),
             shapes: shapes.iter().map(dims).collect::<Result<_, _>>()?,
         })
     }

@@ -51,11 +51,11 @@ fn systems(out: &mut String, replay: &Replay) -> std::fmt::Result {
     for (system, ours) in replay.systems.iter().zip(&replay.ours) {
         let versions: Vec<String> =
             system.versions.iter().map(|(k, v)| format!("{k} {v}")).collect();
-        let strict = |case: &Case| case.question.level.is_some();
+        let strict = |case: &Case| case.question.strictness.is_some();
         let rules: BTreeSet<(RuleKind, bool)> =
             system.cases.iter().map(|case| (case.question.rule, strict(case))).collect();
         let rule = |&(rule, strict): &(RuleKind, bool)| match strict {
-            true => format!("{rule} at level same-rank"),
+            true => format!("{rule} at strictness same-rank"),
             false => rule.to_string(),
         };
         let rules: Vec<String> = rules.iter().map(rule).collect();

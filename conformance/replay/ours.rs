@@ -35,7 +35,7 @@ pub(crate) fn answer(question: &Question) -> Answer {
                     let symbolic = resolve_dims(rule, &question.shapes);
                     assert_eq!(symbolic.map(|plan| plan.shape().clone()), Ok(dims.clone()));
                     let mut policy = Policy::default();
-                    policy.level = question.level.unwrap_or_default();
+                    policy.strictness = question.strictness.unwrap_or_default();
                     match policy.judge(&plan).raised.is_empty() {
                         true => Answer::Shape(dims),
                         false => Answer::Refused,

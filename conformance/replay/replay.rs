@@ -145,10 +145,10 @@ fn values(case: &Case) -> Vec<(Stage, &Lists, Lists)> {
 }
 
 /// The words under which different systems were asked the same: a family of rules, and the rest.
-/// Only questions with known sizes, under no stricter level, have them.
+/// Only questions with known sizes, under no greater strictness, have them.
 pub(crate) fn key(question: &Question) -> Option<(&'static str, String)> {
     let _known = question.sizes()?;
-    if question.level.is_some() {
+    if question.strictness.is_some() {
         return None;
     }
     match question.rule {

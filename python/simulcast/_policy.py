@@ -123,10 +123,10 @@ def using(policy: str | Policy) -> _Setting[Policy]:
     return _Setting(_policy, lambda: policy, (using, (policy,)))
 
 
-def strict(level: str = "same-rank", **actions: object) -> _Setting[Policy]:
+def strict(strictness: str = "same-rank", **actions: object) -> _Setting[Policy]:
     """Within a block or a function, only sizes of 1 that are written out stretch, and scalars.
 
-    `level` can be `"exact"` (nothing repeats) or `"scalar-only"` too; `actions` are further settings of
+    `strictness` can be `"exact"` (nothing repeats) or `"scalar-only"` too; `actions` are further settings of
     a `Policy`, such as `SC101="raise"`.
 
     >>> import simulcast
@@ -141,7 +141,7 @@ def strict(level: str = "same-rank", **actions: object) -> _Setting[Policy]:
     >>> float(loss([1.0, 2.0], [1.0, 4.0]))
     2.0
     """
-    return using(Policy("strict", level=level, **actions))
+    return using(Policy("strict", strictness=strictness, **actions))
 
 
 def record() -> _Setting[list[Broadcast]]:

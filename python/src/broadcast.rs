@@ -8,8 +8,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use simulcast_core::{
-    BroadcastError, Dims, OwnedRule, Plan, Refusal, Rule as CoreRule, RuleKind, Source, elements,
-    resolve, resolve_dims, resolve_into, sources_into, view_strides_into,
+    BroadcastError, Dims, OwnedRule, Plan, Refusal, Rule as CoreRule, Source, elements, resolve,
+    resolve_dims, resolve_into, sources_into, view_strides_into,
 };
 
 use crate::arrays::{self, AXES};
@@ -106,9 +106,9 @@ pub(crate) fn broadcast_to<'py>(
     let shape = shape.map(read_shape).transpose()?;
     let rule = Rule::read(rule)?.positional()?;
     let own = array.shape();
-    let result = match (&shape, rule.kind()) {
-        (Some(target), RuleKind::Numpy) => shown(array, CoreRule::To { target }, &[own], 0),
-        _ => {
+    let result = match shape.as_deref().and_then(|target| rule.as_rule().onto(target)) {
+        Some(to) => shown(array, to, &[own], 0),
+        None => {
             let (plan, operand) = onto(py, &rule, shape.as_deref(), own, |error| error)?;
             let shapes: Vec<_> = (0..plan.operand_count())
                 .map(|m| plan.operand_shape(m).unwrap_or_default())
@@ -129,19 +129,19 @@ pub(crate) fn onto(
     told: impl Fn(BroadcastError) -> BroadcastError,
 ) -> PyResult<(Plan, usize)> {
     let fail = |error: BroadcastError| refused(py, &told(error));
-    let (plan, operand) = match (rule.kind(), rule.kind().arity(), target) {
-        (RuleKind::Numpy, _, Some(target)) => {
-            (resolve(CoreRule::To { target }, &[own]).map_err(fail)?, 0)
-        }
-        (_, Some(1), _) => (resolve(rule.as_rule(), &[own]).map_err(fail)?, 0),
-        (_, _, Some(target)) => (resolve(rule.as_rule(), &[target, own]).map_err(fail)?, 1),
-        (kind, _, None) => {
+    let kind = rule.kind();
+    let to = target.and_then(|target| rule.as_rule().onto(target));
+    let (plan, operand) = match (to, kind.arity(), target) {
+        (Some(to), ..) => (resolve(to, &[own]).map_err(fail)?, 0),
+        (None, Some(1), _) => (resolve(rule.as_rule(), &[own]).map_err(fail)?, 0),
+        (None, _, Some(target)) => (resolve(rule.as_rule(), &[target, own]).map_err(fail)?, 1),
+        (None, _, None) => {
             return Err(PyTypeError::new_err(format!("under rule {kind} a shape must be given")));
         }
     };
     if let Some(target) = target
         && plan.shape() != target
-        && rule.kind() != RuleKind::Bidirectional
+        && !kind.outgrows_target()
     {
         // The rule asks for more than the target; say where, as far as NumPy's rule can.
         resolve(CoreRule::To { target }, &[plan.shape()]).map_err(fail)?;

@@ -85,9 +85,9 @@ pub(crate) fn observe_view(
     Ok(())
 }
 
-/// What is done about findings: a level, and an action for each code.
+/// What is done about findings: a strictness, and an action for each code.
 ///
-/// The text names a level (`exact`, `scalar-only`, `same-rank`, `numpy`), actions (`SC104=warn`) and
+/// The text names a strictness (`exact`, `scalar-only`, `same-rank`, `numpy`), actions (`SC104=warn`) and
 /// limits (`growth=8`, `bytes=1000000`), separated by commas; keywords say the same. `strict` is
 /// short for `same-rank,SC102=raise`. Without anything, SC102 is warned of and all else allowed.
 ///
@@ -107,7 +107,8 @@ impl Policy {
         let mut words: Vec<String> = text.map(str::to_owned).collect();
         for (key, value) in settings.into_iter().flatten() {
             words.push(match key.extract::<&str>()? {
-                "level" => value.str()?.to_string(),
+                // `level` is the older name.
+                "strictness" | "level" => value.str()?.to_string(),
                 key => format!("{key}={value}"),
             });
         }
@@ -117,8 +118,14 @@ impl Policy {
 
     /// How much implicit broadcasting is accepted at all.
     #[getter]
+    fn strictness(&self) -> &'static str {
+        self.0.strictness.name()
+    }
+
+    /// An older name of `strictness`.
+    #[getter]
     fn level(&self) -> &'static str {
-        self.0.level.name()
+        self.strictness()
     }
 
     /// What is done about each finding: its code, and `allow`, `warn` or `raise`.

@@ -135,7 +135,7 @@ def test_a_guarded_array_leaves_other_classes_alone():
         assert isinstance(made, np.ma.MaskedArray) and made.sum() == 2.0
 
 
-def test_strict_levels_and_actions():
+def test_strictness_and_actions():
     with simulcast.strict("exact"), pytest.raises(simulcast.BroadcastError, match="SC100"):
         simulcast.broadcast_arrays(ROW, 1.0)
     with simulcast.strict("scalar-only"):
@@ -221,9 +221,9 @@ def test_policies_are_values():
     for text in ["all=raise", "all=warn", "exact,all=warn", "same-rank,all=allow"]:
         policy = simulcast.Policy(text)
         assert policy == simulcast.Policy(str(policy)) == copy.deepcopy(policy)
-    # What a level forbids is raised; nobody is left to think otherwise.
+    # What the strictness forbids is raised; nobody is left to think otherwise.
     for bad in ["SC100=warn", "exact,SC100=allow", "same-rank,SC103=warn", "strict,SC103=allow", "SC103=warn,same-rank"]:
-        with pytest.raises(ValueError, match="no action to choose for SC10[03] at level"):
+        with pytest.raises(ValueError, match="no action to choose for SC10[03] at strictness"):
             simulcast.Policy(bad)
     assert simulcast.Policy("exact,SC100=raise") == simulcast.Policy("exact")
     for bad in ["nosuch", "SC999=warn", "SC102=shout", "growth=x", "growth=-1", "bytes=1.5"]:
@@ -287,7 +287,7 @@ def test_the_environment_sets_the_policy():
     assert run("numpy").returncode == 0
     strict = run("strict")
     assert strict.returncode != 0 and "BroadcastError: SC103" in strict.stderr
-    assert "there is no level" in run("nosuch").stderr
+    assert "there is no strictness" in run("nosuch").stderr
 
 
 def test_the_pytest_plugin(pytester):

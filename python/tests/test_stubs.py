@@ -44,7 +44,7 @@ except simulcast.BroadcastError as error:
 rule: simulcast.Rule = simulcast.rules.pdpd(axis=1)
 kind: str = rule.kind
 target: tuple[int, ...] | None = simulcast.rules.to((2, 3)).target
-level: str = simulcast.Policy("strict").level
+strictness: str = simulcast.Policy("strict").strictness
 actions: dict[str, str] = {code: action for code, action in simulcast.Policy().actions.items()}
 """
 
@@ -74,7 +74,7 @@ WRONG = [
     "simulcast.evaluate(1)",
     "simulcast.evaluate('x', fast_math='yes')",
     "simulcast.sum_to([1.0], rule=3)",
-    "simulcast.strict(level=3)",
+    "simulcast.strict(strictness=3)",
     "simulcast.check((1,), policy=3)",
     "simulcast.explain((1,)).nothing",
 ]

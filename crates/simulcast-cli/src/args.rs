@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use simulcast_core::{Code, CodeKind, Level, RuleKind};
+use simulcast_core::{Code, CodeKind, RuleKind, Strictness};
 
 const SHAPES: &str = "\
 Shapes, in any spelling:
@@ -37,11 +37,11 @@ fn rules() -> String {
     text
 }
 
-/// The levels, named as they are everywhere.
-fn level() -> impl TypedValueParser<Value = Level> {
-    // Never else: only the names of levels get past the parser of possible values.
-    PossibleValuesParser::new(Level::ALL.map(Level::name))
-        .map(|name| name.parse::<Level>().unwrap_or_default())
+/// Every strictness, named as they are everywhere.
+fn strictness() -> impl TypedValueParser<Value = Strictness> {
+    // Never else: only the names of strictnesses get past the parser of possible values.
+    PossibleValuesParser::new(Strictness::ALL.map(Strictness::name))
+        .map(|name| name.parse::<Strictness>().unwrap_or_default())
 }
 
 const OPERANDS: &str = "\
@@ -172,8 +172,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
     /// How much broadcasting is accepted at all.
-    #[arg(long, default_value_t, value_parser = level())]
-    pub(crate) level: Level,
+    #[arg(long, alias = "level", default_value_t, value_parser = strictness())]
+    pub(crate) strictness: Strictness,
     /// Growth beyond this factor is a finding (SC105).
     #[arg(long, value_name = "FACTOR", default_value_t = 16.0)]
     pub(crate) max_growth: f64,

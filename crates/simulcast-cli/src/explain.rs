@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use simulcast_core::{Action, Finding, FindingCode, Level, Limits, Outcome, Policy, Verdict};
+use simulcast_core::{Action, Finding, FindingCode, Limits, Outcome, Policy, Strictness, Verdict};
 use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
 
 use crate::args::ExplainArgs;
@@ -28,9 +28,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let outcome = request.resolve();
     let (mut refused, findings) = match outcome.judge(&policy, &request.names) {
         Some(verdict) => judged(verdict),
-        None if args.deny.is_empty() && policy.level == Level::Numpy => (None, Vec::new()),
+        None if args.deny.is_empty() && policy.strictness == Strictness::Numpy => {
+            (None, Vec::new())
+        }
         None => {
-            let why = "--deny and --level need shapes whose ranks are known";
+            let why = "--deny and --strictness need shapes whose ranks are known";
             return Err(Failure::Usage(why.into()));
         }
     };
@@ -85,19 +87,19 @@ fn said_on_terminal(args: &ExplainArgs, outcome: &Outcome) -> bool {
 
 /// The command fails on findings that are denied, and shows what explanations show.
 fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
-    let mut policy = Policy::for_explanations().with_level(args.level);
+    let mut policy = Policy::for_explanations().with_strictness(args.strictness);
     policy.limits =
         Limits { growth: args.max_growth, bytes: args.max_bytes, element: args.element_size };
     for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
         for word in words {
             let codes = codes(word)?;
             if let [code] = codes[..]
-                && policy.is_fixed_by_level(code)
+                && policy.is_fixed_by_strictness(code)
                 && action != Action::Raise
             {
                 return Err(Failure::Usage(format!(
-                    "what a level forbids is denied: {code} cannot be allowed at level {}",
-                    policy.level
+                    "what the strictness forbids is denied: {code} cannot be allowed at strictness {}",
+                    policy.strictness
                 )));
             }
             policy = codes.into_iter().fold(policy, |policy, code| policy.with(code, action));

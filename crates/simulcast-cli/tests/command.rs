@@ -150,9 +150,9 @@ fn denied_findings_exit_with_1() {
     assert_eq!(code(&["explain", "32,1", "32", "--deny", "sc101,sc102"]), 1);
     assert_eq!(code(&["explain", "32,1", "1,32", "--deny", "SC102"]), 0);
     assert_eq!(code(&["explain", "2,3", "3", "--deny", "all"]), 1);
-    assert_eq!(code(&["explain", "2,3", "3", "--level", "same-rank"]), 1);
-    assert_eq!(code(&["explain", "2,3", "1,3", "--level", "same-rank"]), 0);
-    assert_eq!(code(&["explain", "2,3", "()", "--level", "exact"]), 1);
+    assert_eq!(code(&["explain", "2,3", "3", "--strictness", "same-rank"]), 1);
+    assert_eq!(code(&["explain", "2,3", "1,3", "--strictness", "same-rank"]), 0);
+    assert_eq!(code(&["explain", "2,3", "()", "--strictness", "exact"]), 1);
     assert_eq!(code(&["explain", "100", "--max-bytes", "799", "--deny", "SC105"]), 1);
     assert_eq!(code(&["explain", "100", "--max-bytes", "800", "--deny", "SC105"]), 0);
     let Output { stdout, stderr, .. } = simulcast(&["explain", "32,1", "32", "--deny", "SC102"]);
@@ -162,7 +162,7 @@ fn denied_findings_exit_with_1() {
     assert_eq!(code(&["explain", "N,1", "N"]), 0);
     assert_eq!(code(&["explain", "N,1", "N", "--deny", "SC102"]), 1);
     assert_eq!(code(&["explain", "N,1", "M", "--deny", "SC102"]), 0);
-    assert_eq!(code(&["explain", "N,3", "3", "--level", "exact"]), 1);
+    assert_eq!(code(&["explain", "N,3", "3", "--strictness", "exact"]), 1);
     assert_eq!(code(&["explain", "...", "3"]), 0);
     assert_eq!(code(&["explain", "...", "3", "--deny", "SC102"]), 2, "there is nothing to judge");
     let hidden = simulcast(&["explain", "32,1", "32", "--allow", "SC102"]);

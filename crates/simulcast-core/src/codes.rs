@@ -174,10 +174,10 @@ impl Code {
         ),
         finding(
             "SC100",
-            "an operand repeats where the level forbids it",
-            "The policy's level is `exact` or `scalar-only`, and an operand is repeated to the result's \
-             shape. Write the repetition out, or choose another level.",
-            "explain --level exact 2,3 3",
+            "an operand repeats where the strictness forbids it",
+            "The policy's strictness is `exact` or `scalar-only`, and an operand is repeated to the result's \
+             shape. Write the repetition out, or choose another strictness.",
+            "explain --strictness exact 2,3 3",
         ),
         finding(
             "SC101",

@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `finding.rs` | the stable codes, and what a finding says |
 //! | `search.rs` | the search for findings in a plan |
-//! | `policy.rs` | levels and actions, their text, and a policy's verdict on a plan |
+//! | `policy.rs` | strictness and actions, their text, and a policy's verdict on a plan |
 
 mod finding;
 mod policy;
 mod search;
 
 pub use finding::{Finding, FindingCode, Limits};
-pub use policy::{Action, Level, Policy, PolicyError, Verdict};
+pub use policy::{Action, Policy, PolicyError, Strictness, Verdict};
 pub use search::MAX_COMPARED_OPERANDS;

@@ -6,8 +6,8 @@ mod common;
 
 use common::{all_shapes, by_maximum, indices};
 use simulcast_core::{
-    Action, Dim, Dims, Finding, FindingCode, Level, Limits, NamedAxes, Names, Plan, Policy, Rule,
-    Symbol, resolve, resolve_dims,
+    Action, Dim, Dims, Finding, FindingCode, Limits, NamedAxes, Names, Plan, Policy, Rule,
+    Strictness, Symbol, resolve, resolve_dims,
 };
 
 fn plan(shapes: &[&[usize]]) -> Plan {
@@ -149,8 +149,8 @@ fn raising_sc107_is_the_documents_e1_for_size_0() {
 // [E_BROADCAST_ANY_FUNC_2130]
 #[test]
 fn levels_say_how_much_is_accepted_at_all() {
-    let raised = |level, shapes: &[&[usize]]| -> Vec<&str> {
-        let verdict = Policy::all(Action::Allow).with_level(level).judge(&plan(shapes));
+    let raised = |strictness, shapes: &[&[usize]]| -> Vec<&str> {
+        let verdict = Policy::all(Action::Allow).with_strictness(strictness).judge(&plan(shapes));
         verdict.raised.iter().map(|finding| finding.code.as_str()).collect()
     };
     let none = [""; 0];
@@ -158,28 +158,28 @@ fn levels_say_how_much_is_accepted_at_all() {
     let scalar: &[&[usize]] = &[&[2, 3], &[]];
     let ones: &[&[usize]] = &[&[2, 3], &[1, 3]];
     let padded: &[&[usize]] = &[&[2, 3], &[3]];
-    assert_eq!(raised(Level::Exact, same), none);
-    assert_eq!(raised(Level::Exact, scalar), ["SC100"]);
-    assert_eq!(raised(Level::ScalarOnly, scalar), none);
-    assert_eq!(raised(Level::ScalarOnly, ones), ["SC100"]);
-    assert_eq!(raised(Level::SameRank, ones), none);
-    assert_eq!(raised(Level::SameRank, scalar), none);
-    assert_eq!(raised(Level::SameRank, padded), ["SC103"]);
+    assert_eq!(raised(Strictness::Exact, same), none);
+    assert_eq!(raised(Strictness::Exact, scalar), ["SC100"]);
+    assert_eq!(raised(Strictness::ScalarOnly, scalar), none);
+    assert_eq!(raised(Strictness::ScalarOnly, ones), ["SC100"]);
+    assert_eq!(raised(Strictness::SameRank, ones), none);
+    assert_eq!(raised(Strictness::SameRank, scalar), none);
+    assert_eq!(raised(Strictness::SameRank, padded), ["SC103"]);
     let given = resolve(Rule::Pdpd { axis: Some(1) }, &[&[2, 3, 4][..], &[3]]).unwrap();
-    let verdict = Policy::all(Action::Allow).with_level(Level::SameRank).judge(&given);
+    let verdict = Policy::all(Action::Allow).with_strictness(Strictness::SameRank).judge(&given);
     assert_eq!(verdict.raised[0].code, FindingCode::RankPromotion, "wherever it was laid");
     let many: Vec<Vec<usize>> =
         indices(&[2; 6]).iter().map(|i| i.iter().map(|k| 1 + 2 * k).collect()).collect();
     let many = [many, vec![vec![3]]].concat();
     let last = resolve(Rule::Numpy, &many).unwrap();
-    let verdict = Policy::all(Action::Allow).with_level(Level::SameRank).judge(&last);
+    let verdict = Policy::all(Action::Allow).with_strictness(Strictness::SameRank).judge(&last);
     assert_eq!(verdict.raised[0].operands, [64], "every operand is looked at");
-    assert_eq!(raised(Level::Numpy, padded), none);
-    assert_eq!(raised(Level::Exact, &[]), none);
+    assert_eq!(raised(Strictness::Numpy, padded), none);
+    assert_eq!(raised(Strictness::Exact, &[]), none);
     for name in ["exact", "scalar-only", "same-rank", "numpy"] {
-        assert_eq!(name.parse::<Level>().map(Level::name), Ok(name));
+        assert_eq!(name.parse::<Strictness>().map(Strictness::name), Ok(name));
     }
-    assert!("Exact".parse::<Level>().is_err());
+    assert!("Exact".parse::<Strictness>().is_err());
 }
 
 // [E_BROADCAST_ANY_FUNC_2130]
@@ -191,10 +191,10 @@ fn actions_are_one_a_code() {
     assert_eq!(of(&verdict.raised), ["SC105"]);
     assert_eq!(of(&verdict.warned), ["SC101", "SC103"]);
     assert_eq!(policy.action(FindingCode::Growth), Action::Raise);
-    // What a level forbids is raised, whatever was asked for: that makes no difference between policies.
-    assert!(policy.is_fixed_by_level(FindingCode::Repeat));
+    // What the strictness forbids is raised, whatever was asked for: that makes no difference between policies.
+    assert!(policy.is_fixed_by_strictness(FindingCode::Repeat));
     assert_eq!(policy.clone().with(FindingCode::Repeat, Action::Warn), policy);
-    let ranks = Policy::default().with_level(Level::SameRank);
+    let ranks = Policy::default().with_strictness(Strictness::SameRank);
     assert_eq!(ranks.clone().with(FindingCode::RankPromotion, Action::Warn), ranks);
     assert_ne!(ranks, Policy::default());
     assert_ne!(policy.clone().with(FindingCode::Growth, Action::Warn), policy);
@@ -241,7 +241,8 @@ fn symbols_are_judged_without_numbers() {
     assert_eq!((square.code, square.fixes.len()), (FindingCode::SquareOuter, 0));
     assert!(square.message.ends_with("; perhaps target[:, None] or pred[:, 0]"), "{square}");
     assert!(verdict.warned.iter().all(|finding| finding.code != FindingCode::Growth));
-    let exact = Policy::default().with_level(Level::Exact).judge_symbolic(&plan, &names).unwrap();
+    let exact =
+        Policy::default().with_strictness(Strictness::Exact).judge_symbolic(&plan, &names).unwrap();
     assert_eq!(exact.raised[0].message, "pred (n, 1) is repeated to (n, n)");
     let unranked = resolve_dims(Rule::Numpy, &[Dims::Unranked, shapes[1].clone()]).unwrap();
     assert_eq!(Policy::default().judge_symbolic(&unranked, &names), None);

@@ -12,7 +12,7 @@ use crate::{Code, Fix};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FindingCode {
-    /// `SC100`: an operand repeats where the policy's level does not let it.
+    /// `SC100`: an operand repeats where the policy's strictness forbids it.
     Repeat,
     /// `SC101`: two operands each repeat along an axis where the other does not.
     MutualGrowth,

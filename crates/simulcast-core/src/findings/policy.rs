@@ -54,7 +54,7 @@ impl FromStr for Action {
 
 /// How much implicit broadcasting is accepted at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Level {
+pub enum Strictness {
     /// No operand repeats, not even a scalar.
     Exact,
     /// Only scalars (rank 0) repeat.
@@ -66,7 +66,7 @@ pub enum Level {
     Numpy,
 }
 
-impl Level {
+impl Strictness {
     /// `exact`, `scalar-only`, `same-rank` or `numpy`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -78,22 +78,22 @@ impl Level {
         }
     }
 
-    /// Every level, the strictest first.
+    /// Every strictness, the strictest first.
     pub const ALL: [Self; 4] = [Self::Exact, Self::ScalarOnly, Self::SameRank, Self::Numpy];
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for Strictness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Level {
+impl FromStr for Strictness {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let known = Self::ALL.into_iter().find(|level| level.name() == text);
-        known.ok_or_else(|| PolicyError::new("level", text, &Self::ALL.map(Self::name)))
+        let known = Self::ALL.into_iter().find(|strictness| strictness.name() == text);
+        known.ok_or_else(|| PolicyError::new("strictness", text, &Self::ALL.map(Self::name)))
     }
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for PolicyError {
 impl core::error::Error for PolicyError {}
 
 // Implements E_BROADCAST_ANY_FUNC_2130.
-/// A level, an action for each code, and limits for growth.
+/// A strictness, an action for each code, and limits for growth.
 ///
 /// The default lets everything pass and warns of the square outer alone: a warning that is mostly
 /// wrong is worse than none.
@@ -136,7 +136,7 @@ impl core::error::Error for PolicyError {}
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// How much implicit broadcasting is accepted at all.
-    pub level: Level,
+    pub strictness: Strictness,
     /// The limits for [`FindingCode::Growth`].
     pub limits: Limits,
     /// For each code, in the order of [`FindingCode::ALL`].
@@ -148,7 +148,7 @@ impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         let about = |policy: &Self| {
             let actions = FindingCode::ALL.map(|code| policy.action(code));
-            (policy.level, policy.limits, actions)
+            (policy.strictness, policy.limits, actions)
         };
         about(self) == about(other)
     }
@@ -174,7 +174,7 @@ impl Policy {
     #[must_use]
     pub fn all(action: Action) -> Self {
         let actions = FindingCode::ALL.map(|_| action);
-        Self { level: Level::Numpy, limits: Limits::default(), actions }
+        Self { strictness: Strictness::Numpy, limits: Limits::default(), actions }
     }
 
     /// The policy of an explanation: every finding warns but rank promotion, which is how every bias is
@@ -222,26 +222,26 @@ impl Policy {
         self
     }
 
-    /// The policy at another level.
+    /// The policy with another strictness.
     #[must_use]
-    pub fn with_level(mut self, level: Level) -> Self {
-        self.level = level;
+    pub fn with_strictness(mut self, strictness: Strictness) -> Self {
+        self.strictness = strictness;
         self
     }
 
-    /// Whether it is the level that speaks of a code, so that no action can be chosen for it.
+    /// Whether it is the strictness that decides of a code, so that no action can be chosen for it.
     #[must_use]
-    pub const fn is_fixed_by_level(&self, code: FindingCode) -> bool {
+    pub const fn is_fixed_by_strictness(&self, code: FindingCode) -> bool {
         matches!(
-            (self.level, code),
-            (_, FindingCode::Repeat) | (Level::SameRank, FindingCode::RankPromotion)
+            (self.strictness, code),
+            (_, FindingCode::Repeat) | (Strictness::SameRank, FindingCode::RankPromotion)
         )
     }
 
-    /// The action for a code. What a level forbids is always raised.
+    /// The action for a code. What the strictness forbids is always raised.
     #[must_use]
     pub fn action(&self, code: FindingCode) -> Action {
-        match self.is_fixed_by_level(code) {
+        match self.is_fixed_by_strictness(code) {
             true => Action::Raise,
             false => self.actions.get(code as usize).copied().unwrap_or(Action::Allow),
         }
@@ -252,8 +252,8 @@ impl Policy {
     pub fn judge(&self, plan: &Plan) -> Verdict {
         let mut verdict = Verdict::default();
         let mut found = plan.findings(&self.limits);
-        if self.level == Level::SameRank {
-            // Wherever the operand was laid: the level speaks of ranks alone.
+        if self.strictness == Strictness::SameRank {
+            // Wherever the operand was laid: the strictness speaks of ranks alone.
             found.retain(|finding| finding.code != FindingCode::RankPromotion);
             found.extend(plan.padded());
         }
@@ -303,12 +303,12 @@ impl Policy {
         verdict
     }
 
-    /// SC100: the first operand that repeats though the level forbids it.
+    /// SC100: the first operand that repeats though the strictness forbids it.
     fn repeats(&self, plan: &Plan) -> Option<Finding> {
-        let exempt_rank = match self.level {
-            Level::Exact => None,
-            Level::ScalarOnly => Some(0),
-            Level::SameRank | Level::Numpy => return None,
+        let exempt_rank = match self.strictness {
+            Strictness::Exact => None,
+            Strictness::ScalarOnly => Some(0),
+            Strictness::SameRank | Strictness::Numpy => return None,
         };
         for operand in 0..plan.operand_count() {
             let shape = plan.operand_shape(operand).unwrap_or_default();
@@ -337,11 +337,11 @@ fn repeated(name: &str, own: impl fmt::Display, result: impl fmt::Display) -> St
     format!("{name} {own} is repeated to {result}")
 }
 
-/// `same-rank,SC104=warn,growth=8`: the level, what differs from the default, and limits.
+/// `same-rank,SC104=warn,growth=8`: the strictness, what differs from the default, and limits.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = Self::default().with_level(self.level);
-        write!(f, "{}", self.level)?;
+        let plain = Self::default().with_strictness(self.strictness);
+        write!(f, "{}", self.strictness)?;
         for code in FindingCode::ALL {
             let action = self.action(code);
             if action != plain.action(code) {
@@ -361,7 +361,7 @@ impl fmt::Display for Policy {
 impl FromStr for Policy {
     type Err = PolicyError;
 
-    /// Reads what is shown: words with commas between them, each a level (`strict` too, which is short
+    /// Reads what is shown: words with commas between them, each a strictness (`strict` too, which is short
     /// for `same-rank,SC102=raise`), an action for a code or for `all` of them, or a limit.
     fn from_str(text: &str) -> Result<Self, PolicyError> {
         Self::from_words(text.split(',').map(str::trim).filter(|word| !word.is_empty()))
@@ -374,7 +374,7 @@ impl Policy {
     /// # Errors
     ///
     /// A [`PolicyError`] for a word that says nothing, and for an action other than `raise` for what the
-    /// level forbids.
+    /// strictness forbids.
     pub fn from_words<W: AsRef<str>>(
         words: impl IntoIterator<Item = W>,
     ) -> Result<Self, PolicyError> {
@@ -383,12 +383,12 @@ impl Policy {
             chosen.extend(policy.set(word.as_ref())?);
         }
         for (code, action) in chosen {
-            match (policy.is_fixed_by_level(code), action) {
+            match (policy.is_fixed_by_strictness(code), action) {
                 (false, _) | (true, Action::Raise) => {}
                 (true, _) => {
                     return Err(PolicyError(format!(
-                        "what a level forbids is raised: there is no action to choose for {code} at level {}",
-                        policy.level
+                        "what the strictness forbids is raised: there is no action to choose for {code} at strictness {}",
+                        policy.strictness
                     )));
                 }
             }
@@ -402,11 +402,11 @@ impl Policy {
             word.split_once('=').map(|(key, value)| (key.trim(), value.trim()))
         else {
             if word == "strict" {
-                self.level = Level::SameRank;
+                self.strictness = Strictness::SameRank;
                 *self = self.clone().with(FindingCode::SquareOuter, Action::Raise);
                 return Ok(None);
             }
-            self.level =
+            self.strictness =
                 word.parse().map_err(|PolicyError(why)| PolicyError(format!("{why}, strict")))?;
             return Ok(None);
         };
@@ -462,7 +462,7 @@ mod tests {
         for (text, said) in [
             (
                 "loose",
-                "there is no level \"loose\"; there are exact, scalar-only, same-rank, numpy, strict",
+                "there is no strictness \"loose\"; there are exact, scalar-only, same-rank, numpy, strict",
             ),
             ("SC999=warn", "there is no finding \"SC999\"; there are SC100, SC101"),
             ("SC102=deny", "there is no action \"deny\"; there are allow, warn, raise"),
@@ -470,9 +470,9 @@ mod tests {
             ("bytes=x", "bytes is a number, not \"x\""),
             (
                 "same-rank,SC103=warn",
-                "what a level forbids is raised: there is no action to choose for SC103",
+                "what the strictness forbids is raised: there is no action to choose for SC103",
             ),
-            ("SC100=allow", "what a level forbids is raised"),
+            ("SC100=allow", "what the strictness forbids is raised"),
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.starts_with(said), "{error}");
