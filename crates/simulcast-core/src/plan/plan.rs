@@ -65,10 +65,7 @@ impl Plan {
             false => Alignment::Given,
         };
         // The labels of named axes stand in `axes` already.
-        let rule = match rule {
-            Rule::Named { .. } => OwnedRule::Named { labels: Vec::new() },
-            rule => OwnedRule::from(rule),
-        };
+        let rule = OwnedRule::from(rule.without_labels());
         Self { rule, alignment, shape, axes, ends, names: Names::default() }
     }
 

@@ -201,6 +201,8 @@ pub(crate) struct Facts {
     pub(crate) unranked: Unranked,
     /// Whether exchanging two operands can help.
     pub(crate) swaps: bool,
+    /// The rule of one operand that lays it onto a shape as this one lays operands onto each other.
+    onto: Option<RuleKind>,
     /// The rules that may have been meant instead.
     pub(crate) instead: &'static [RuleKind],
 }
@@ -209,11 +211,11 @@ const NONE: Parameters = Parameters { axis: false, shape: None, axes: None, labe
 const AXIS: Parameters = Parameters { axis: true, ..NONE };
 const TARGET: Parameters = Parameters { shape: Some("target"), ..NONE };
 
-/// NumPy's facts; every other row says what is different.
-const NUMPY: Facts = Facts {
-    name: "numpy",
+/// What most rules have in common; a row says what is different.
+const COMMON: Facts = Facts {
+    name: "",
     alias: None,
-    summary: "right-aligned; sizes other than 1 agree",
+    summary: "",
     arity: None,
     parameters: NONE,
     stretches: true,
@@ -221,6 +223,7 @@ const NUMPY: Facts = Facts {
     fixed: Fixed::Nothing,
     unranked: Unranked::Scalar,
     swaps: false,
+    onto: None,
     instead: &[],
 };
 
@@ -251,7 +254,7 @@ impl RuleKind {
             unranked: Unranked::Nothing,
             swaps: true,
             instead: &[RuleKind::Paddle, RuleKind::Numpy],
-            ..NUMPY
+            ..COMMON
         };
         const TO: Facts = Facts {
             name: "to",
@@ -261,7 +264,7 @@ impl RuleKind {
             fixed: Fixed::Carried,
             unranked: Unranked::Nothing,
             instead: &[RuleKind::Bidirectional],
-            ..NUMPY
+            ..COMMON
         };
         match self {
             Self::Exact => Facts {
@@ -272,9 +275,14 @@ impl RuleKind {
                 fixed: Fixed::Every,
                 unranked: Unranked::Same,
                 instead: &[Self::Numpy],
-                ..NUMPY
+                ..COMMON
             },
-            Self::Numpy => NUMPY,
+            Self::Numpy => Facts {
+                name: "numpy",
+                summary: "right-aligned; sizes other than 1 agree",
+                onto: Some(Self::To),
+                ..COMMON
+            },
             Self::Unidirectional => Facts {
                 name: "unidirectional",
                 alias: Some("uni"),
@@ -283,7 +291,7 @@ impl RuleKind {
                 unranked: Unranked::ScalarAfterFirst,
                 swaps: true,
                 instead: &[Self::Numpy],
-                ..NUMPY
+                ..COMMON
             },
             Self::Pdpd => PDPD,
             Self::Legacy => Facts {
@@ -335,7 +343,7 @@ impl RuleKind {
                 parameters: Parameters { labels: true, ..NONE },
                 right_aligned: false,
                 unranked: Unranked::Nothing,
-                ..NUMPY
+                ..COMMON
             },
         }
     }
@@ -374,6 +382,27 @@ impl RuleKind {
     #[must_use]
     pub const fn arity(self) -> Option<usize> {
         self.facts().arity
+    }
+
+    /// Whether the result has the first operand's shape wherever operands meet, so that its shape is known
+    /// even where they do not.
+    ///
+    /// ```
+    /// use simulcast_core::RuleKind;
+    ///
+    /// let of_first = RuleKind::ALL.into_iter().filter(|kind| kind.result_is_first());
+    /// let names: Vec<_> = of_first.map(RuleKind::name).collect();
+    /// assert_eq!(names, ["exact", "unidirectional", "pdpd", "legacy"]);
+    /// ```
+    #[must_use]
+    pub const fn result_is_first(self) -> bool {
+        matches!(self.facts().fixed, Fixed::First | Fixed::Every)
+    }
+
+    /// Whether the shape that the rule carries may be smaller than the result: it is met, not reached.
+    #[must_use]
+    pub const fn outgrows_target(self) -> bool {
+        matches!((self.parameters().shape, self.facts().fixed), (Some(_), Fixed::Nothing))
     }
 
     /// Whether axes of operands are counted from the right, by a rule that stretches and takes no axis:
@@ -538,6 +567,21 @@ impl<'a> Rule<'a> {
         }
     }
 
+    /// The rule of one operand that lays it onto a shape as this rule lays its second operand onto its
+    /// first, where there is one of that meaning: NumPy's `broadcast_to` for NumPy's rule.
+    ///
+    /// ```
+    /// use simulcast_core::Rule;
+    ///
+    /// assert_eq!(Rule::Numpy.onto(&[2, 3]), Some(Rule::To { target: &[2, 3] }));
+    /// assert_eq!(Rule::Exact.onto(&[2, 3]), None);
+    /// ```
+    #[must_use]
+    pub fn onto(self, target: &'a [usize]) -> Option<Self> {
+        let parts = Parts { shape: Some(target), ..Parts::default() };
+        Self::from_parts(self.kind().facts().onto?, parts)
+    }
+
     /// What is wrong with the parameters and the number of operands, whatever the ranks.
     #[cfg(feature = "alloc")]
     pub(crate) fn parameter_refusal(self, count: usize) -> Option<Refusal> {
@@ -568,6 +612,15 @@ impl<'a> Rule<'a> {
             labels: parts.labels.copied().filter(|_| takes.labels),
         };
         Self::from_parts(kind, parts)
+    }
+
+    /// The rule without the labels of named axes, which are made anew for other operands.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn without_labels(self) -> Self {
+        match self {
+            Self::Named { .. } => Self::Named { labels: &[] },
+            _ => self,
+        }
     }
 
     /// The rule with another `axis`, where it takes one.

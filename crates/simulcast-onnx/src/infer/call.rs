@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Rule, RuleKind, Term};
+use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Rule, Term};
 
 use super::{Broadcast, Context, FOLDED, Fact, Scope};
 use crate::ElementType;
@@ -232,13 +232,11 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
                 self.require(constraint.clone());
             }
         }
-        let dims = match (outcome.shape(), rule.kind()) {
+        let dims = match (outcome.shape(), rule.kind().result_is_first()) {
             (Some(dims), _) => dims,
             // Only one operand decides these, so what follows can still be looked at.
-            (None, RuleKind::Unidirectional | RuleKind::Legacy | RuleKind::Exact) => {
-                shapes.first().cloned().unwrap_or(Dims::Unranked)
-            }
-            (None, _) => Dims::Unranked,
+            (None, true) => shapes.first().cloned().unwrap_or(Dims::Unranked),
+            (None, false) => Dims::Unranked,
         };
         let at = self.scope.top.then_some(self.index);
         let (node, op) = (self.name(), self.op().to_owned());

@@ -23,7 +23,7 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
-use simulcast_core::{BroadcastError, Names, Refusal, Rule, RuleKind, tuple};
+use simulcast_core::{BroadcastError, Names, Refusal, Rule, tuple};
 
 use crate::by_name::program::build::builder::Builder;
 use crate::by_name::program::build::lower::lowered;
@@ -246,7 +246,7 @@ fn words(kind: &ProgramErrorKind, operator: &str) -> (String, String) {
                     let (a, b) = (first.size, second.size);
                     // Of other rules, what may not stretch may be 1.
                     let one = [a, b].iter().any(|size| size.size() == Some(1));
-                    let why = if one || error.rule().kind() == RuleKind::Exact {
+                    let why = if one || !error.rule().kind().stretches() {
                         format!("which {} does not allow", error.rule().kind())
                     } else {
                         "and neither is 1".into()

@@ -389,14 +389,8 @@ impl<'p> Stepwise<'p> {
         let shapes: Vec<&[usize]> =
             arrays.iter().map(|&arg| &self.shapes[self.place(arg)][..]).collect();
         // Of the rules, those for one operand say something of an operation on one array.
-        let alone = match (rule, &step.kind) {
-            (
-                Rule::To { .. }
-                | Rule::Bidirectional { .. }
-                | Rule::Axes { .. }
-                | Rule::Mapping { .. },
-                Kind::Apply(..),
-            ) => false,
+        let alone = match (rule.kind().arity(), &step.kind) {
+            (Some(1), Kind::Apply(..)) => false,
             _ => shapes.len() == 1,
         };
         if let ([only], true) = (&shapes[..], alone) {
