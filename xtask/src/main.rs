@@ -14,6 +14,7 @@ mod coverage;
 mod kernels;
 mod layers;
 mod operations;
+mod operators;
 mod oracle;
 mod pictures;
 mod prove;
@@ -39,6 +40,7 @@ cargo xtask COMMAND
   codes             make docs/codes.md anew
   pictures          make the pictures of the documentation anew
   operations        make Python's names and stubs of operations and their reference page anew, from the table
+  operators         make the page of ONNX operators anew, from their table
   prove             replay every proof (needs Why3 and provers; installed if XTASK_STRICT=1)
   prove --oracle    hold the core to the program that is extracted from the proofs (--quick: a part)
   trace             make spec/traceability.md anew
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         ["codes"] => codes::write(),
         ["pictures"] => pictures::write(),
         ["operations"] => operations::write(),
+        ["operators"] => operators::write(),
         ["prove", rest @ ..] => prove::run(rest),
         ["trace"] => trace::write(),
         ["conformance", ..] => conformance::run(&args[1..]),
@@ -105,6 +108,7 @@ fn test() -> Result<(), String> {
     Step::new("each requirement leads to code, tests and proofs").check(trace::check)?;
     Step::new("decisions of the core have one condition").check(check::single_conditions)?;
     Step::new("what the table of operations generates").check(operations::check)?;
+    Step::new("the page of ONNX operators").check(operators::check)?;
     Step::new("tests").run(cargo(["test", "--workspace", "--features", "simulcast-core/serde"]))?;
     Step::new("the page of all codes").check(codes::check)?;
     Step::new("pictures of the documentation").check(pictures::check)?;
@@ -122,6 +126,12 @@ fn test() -> Result<(), String> {
         "simulcast",
         "--no-default-features",
         "--tests",
+    ]))?;
+    Step::new("checks of models without the engine").run(cargo([
+        "check",
+        "-p",
+        "simulcast-onnx",
+        "--no-default-features",
     ]))?;
     const BARE: &str = "thumbv7em-none-eabi";
     match ensure_target(BARE) {

@@ -10,7 +10,7 @@ use simulcast_core::{
 };
 use simulcast_explain::Subject;
 
-use crate::infer::{Broadcast, Inference, infer, is_reduction};
+use crate::infer::{Broadcast, Inference, infer};
 use crate::model::{Model, ValueId};
 
 /// The codes of findings that only a model can show.
@@ -307,12 +307,6 @@ struct Flow<'a> {
     readers: Vec<Vec<usize>>,
 }
 
-/// Operators on the way from a difference to its mean: each element stays where it is.
-const KEEPS_PLACES: [&str; 14] = [
-    "Abs", "Add", "Cast", "Div", "Exp", "Identity", "Log", "Mul", "Neg", "Pow", "Relu", "Sqrt",
-    "Sub", "Where",
-];
-
 impl<'a> Flow<'a> {
     fn new(model: &'a Model, inference: &'a Inference) -> Self {
         let mut readers = vec![Vec::new(); model.graph.values.len()];
@@ -337,7 +331,8 @@ impl<'a> Flow<'a> {
             for output in graph.nodes[node].outputs.iter().flatten() {
                 for &reader in &self.readers[output.index()] {
                     let op = graph.nodes[reader].op.as_str();
-                    if is_reduction(op) && self.is_one_number(reader) {
+                    let row = crate::operators::find(&graph.nodes[reader].domain, op);
+                    if row.is_some_and(|row| row.reduces) && self.is_one_number(reader) {
                         let name = graph.node_name(reader);
                         let names: Vec<String> = found
                             .operands
@@ -350,7 +345,10 @@ impl<'a> Flow<'a> {
                             found.code
                         ));
                     }
-                    if KEEPS_PLACES.contains(&op) && !seen.contains(&reader) && seen.len() < 64 {
+                    if row.is_some_and(|row| row.elementwise)
+                        && !seen.contains(&reader)
+                        && seen.len() < 64
+                    {
                         seen.push(reader);
                     }
                 }

@@ -79,6 +79,12 @@ element_types! {
 }
 
 impl ElementType {
+    /// The type of that name.
+    #[must_use]
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        (1..=26).filter_map(Self::from_code).find(|element| element.name() == name)
+    }
+
     /// The type of that name, as opsets below 6 wrote it in `Cast`: `FLOAT`, `INT64`.
     #[must_use]
     pub(crate) fn from_legacy_name(name: &str) -> Option<Self> {

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
+use crate::schema::entry;
 use crate::wire::{Fields, WireError};
 
 /// Why data in another file cannot be had.
@@ -130,8 +131,8 @@ fn pair(fields: Fields<'_>) -> Result<(&str, &str), WireError> {
     for field in fields {
         let field = field?;
         match field.number {
-            1 => key = field.text()?,
-            2 => value = field.text()?,
+            entry::KEY => key = field.text()?,
+            entry::VALUE => value = field.text()?,
             _ => {}
         }
     }

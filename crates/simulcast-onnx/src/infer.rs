@@ -5,14 +5,7 @@
 //! Small integer tensors are followed by value, because exported models compute shapes from shapes.
 //! Where there is no rule for an operator, what the file declares of its results stands.
 
-mod call;
-mod control;
-mod elementwise;
-mod normalize;
-mod products;
-mod reduce;
-mod shapes;
-mod windows;
+mod node;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,9 +14,8 @@ use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Symbol};
 
 use crate::expr::Expr;
 use crate::model::{AttributeValue, Declared, DeclaredDim, Graph, Model, Node, Producer, ValueId};
-use crate::{ElementType, Tensor};
-use call::Call;
-pub(crate) use reduce::is_reduction;
+use crate::{ElementType, Tensor, operators};
+pub(crate) use node::{InferNode, Results};
 
 /// Nodes that are looked at in all, functions at each of their calls: a small file can ask for more
 /// than any machine can do.
@@ -31,7 +23,7 @@ const BUDGET: usize = 250_000;
 /// How deep functions may call functions and graphs hold graphs.
 const DEPTH: usize = 64;
 /// At most this many values of a tensor are followed.
-const FOLDED: usize = 1024;
+pub(crate) const FOLDED: usize = 1024;
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +44,7 @@ impl Fact {
         Self { element, dims, values: None }
     }
 
-    fn of_tensor(tensor: &Tensor, with_values: bool) -> Self {
+    pub(crate) fn of_tensor(tensor: &Tensor, with_values: bool) -> Self {
         let values = if with_values { tensor.ints() } else { None };
         Self {
             element: Some(tensor.element()),
@@ -184,34 +176,36 @@ pub fn infer(model: &Model, sizes: &[(&str, usize)]) -> Result<Inference, String
 
 /// A graph that is followed, and what its names mean.
 #[derive(Clone)]
-struct Scope<'m> {
-    graph: &'m Graph,
-    opsets: &'m BTreeMap<String, i64>,
+pub(crate) struct Scope<'m> {
+    pub(crate) graph: &'m Graph,
+    pub(crate) opsets: &'m BTreeMap<String, i64>,
     /// The nodes around it, each with a slash.
-    path: String,
+    pub(crate) path: String,
     /// In a function: the attributes of its call.
-    arguments: HashMap<&'m str, &'m AttributeValue>,
-    depth: usize,
+    pub(crate) arguments: HashMap<&'m str, &'m AttributeValue>,
+    pub(crate) depth: usize,
     /// Whether it is the model's own graph.
-    top: bool,
+    pub(crate) top: bool,
 }
 
-struct Context<'m> {
-    model: &'m Model,
+pub(crate) struct Context<'m> {
+    pub(crate) model: &'m Model,
     functions: HashMap<(&'m str, &'m str, &'m str), usize>,
     sizes: HashMap<&'m str, usize>,
     symbols: Vec<String>,
     /// Names of sizes that are expressions or joins, so that arithmetic sees through them.
-    derived: HashMap<String, Expr>,
+    pub(crate) derived: HashMap<String, Expr>,
     joins: HashMap<String, Dim>,
     /// Names that were made here, for sizes of which nothing is known.
-    fresh: HashSet<String>,
-    broadcasts: Vec<Broadcast>,
-    problems: Vec<Problem>,
-    constraints: BTreeMap<Constraint, Vec<String>>,
+    pub(crate) fresh: HashSet<String>,
+    pub(crate) broadcasts: Vec<Broadcast>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) constraints: BTreeMap<Constraint, Vec<String>>,
     differences: Vec<Difference>,
-    unknown: BTreeMap<String, usize>,
+    pub(crate) unknown: BTreeMap<String, usize>,
     budget: usize,
+    /// Why inference cannot go on at all.
+    pub(crate) fatal: Option<String>,
 }
 
 impl<'m> Context<'m> {
@@ -233,12 +227,13 @@ impl<'m> Context<'m> {
             differences: Vec::new(),
             unknown: BTreeMap::new(),
             budget: BUDGET,
+            fatal: None,
         }
     }
 
     /// Follows a graph. `inputs` are facts about its inputs, where there are any besides what is
     /// declared; `captured` those of the values that it reads from the graph around it.
-    fn graph(
+    pub(crate) fn graph(
         &mut self,
         scope: &Scope<'m>,
         inputs: Vec<Option<Fact>>,
@@ -303,7 +298,7 @@ impl<'m> Context<'m> {
         }
     }
 
-    fn node(
+    pub(crate) fn node(
         &mut self,
         scope: &Scope<'m>,
         index: usize,
@@ -316,33 +311,42 @@ impl<'m> Context<'m> {
         if let Some(&function) = self.functions.get(&key) {
             return self.call(scope, index, function, &inputs);
         }
+        let row = operators::find(&node.domain, &node.op);
+        let Some((row, rule)) = row.and_then(|row| Some((row, row.infer?))) else {
+            self.note_unknown(node);
+            return Ok(row.map_or_else(Vec::new, |row| {
+                // The types at least are known.
+                let opset = scope.opsets.get(&node.domain).copied().unwrap_or(1);
+                let own =
+                    InferNode { context: self, scope, node, row, index, opset, inputs, facts };
+                let outputs = 0..node.outputs.len();
+                outputs.map(|n| Fact::new(own.output_element(n), Dims::Unranked)).collect()
+            }));
+        };
         let opset = scope.opsets.get(&node.domain).copied().unwrap_or(1);
-        let mut call = Call { context: self, scope, node, index, opset, inputs };
-        if let Some(results) = call.control(facts)? {
-            return Ok(results);
+        let mut own = InferNode { context: self, scope, node, row, index, opset, inputs, facts };
+        let results = rule(&mut own);
+        let name = own.name();
+        if let Some(message) = self.fatal.take() {
+            return Err(message);
         }
-        let results = call.results();
-        Ok(match results {
-            Some(Ok(results)) => results,
-            Some(Err(message)) => {
-                let op = node.op.clone();
-                let node = call.name();
-                self.problems.push(Problem { node, op, message });
-                Vec::new()
-            }
-            None => {
-                let op = match node.domain.as_str() {
-                    "" => node.op.clone(),
-                    domain => format!("{domain}.{}", node.op),
-                };
-                *self.unknown.entry(op).or_default() += 1;
-                Vec::new()
-            }
-        })
+        Ok(results.unwrap_or_else(|message| {
+            self.problems.push(Problem { node: name, op: node.op.clone(), message });
+            Vec::new()
+        }))
+    }
+
+    /// Counts a node without a rule: what is declared of its results stands.
+    pub(crate) fn note_unknown(&mut self, node: &Node) {
+        let op = match node.domain.as_str() {
+            "" => node.op.clone(),
+            domain => format!("{domain}.{}", node.op),
+        };
+        *self.unknown.entry(op).or_default() += 1;
     }
 
     /// What a value is, from what was inferred of it and what is declared; a contradiction is noted.
-    fn settle(&mut self, scope: &Scope<'m>, id: ValueId, inferred: Fact) -> Fact {
+    pub(crate) fn settle(&mut self, scope: &Scope<'m>, id: ValueId, inferred: Fact) -> Fact {
         let value = scope.graph.value(id);
         let (fact, differs) = self.merge(inferred, value.declared.as_ref(), &value.name);
         if let (true, Some(Declared::Tensor { dims: Some(dims), .. })) = (differs, &value.declared)
@@ -425,7 +429,7 @@ impl<'m> Context<'m> {
     }
 
     /// A symbol for a size of which nothing is known; the name is changed where it is taken.
-    fn fresh(&mut self, name: &str) -> Dim {
+    pub(crate) fn fresh(&mut self, name: &str) -> Dim {
         let mut own = name.to_owned();
         let mut number = 1;
         while !self.fresh.insert(own.clone()) {
@@ -452,7 +456,7 @@ impl<'m> Context<'m> {
     }
 
     /// A size as an expression.
-    fn expr(&mut self, dim: &Dim) -> Option<Expr> {
+    pub(crate) fn expr(&mut self, dim: &Dim) -> Option<Expr> {
         match dim {
             Dim::Size(size) => Some(Expr::from(i64::try_from(*size).ok()?)),
             Dim::Range(_) => None,
@@ -469,7 +473,7 @@ impl<'m> Context<'m> {
     }
 
     /// An expression as a size; `None` where it is negative.
-    fn dim(&mut self, expr: &Expr) -> Option<Dim> {
+    pub(crate) fn dim(&mut self, expr: &Expr) -> Option<Dim> {
         if let Some(size) = expr.constant() {
             return usize::try_from(size).ok().map(Dim::Size);
         }

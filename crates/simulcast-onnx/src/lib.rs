@@ -32,6 +32,11 @@
 //! read here, over borrowed bytes: a general decoder recurses as deep as a file asks it to, and an
 //! upgrade has to copy the fields that it does not know.
 //!
+//! # Features
+//!
+//! `run`, on by default, brings [`Session`] and with it the engine. Without it, inference, checks and
+//! upgrades compile in seconds.
+//!
 //! # Limits
 //!
 //! - Sparse initializers and segmented tensors are refused.
@@ -54,8 +59,11 @@ mod external;
 mod infer;
 mod load;
 mod model;
+mod operators;
 mod report;
+#[cfg(feature = "run")]
 mod run;
+mod schema;
 mod structure;
 mod tensor;
 mod upgrade;
@@ -74,7 +82,9 @@ pub use model::{
     Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, Producer,
     Value, ValueId,
 };
+pub use operators::operators_page;
 pub use report::SCHEMA;
+#[cfg(feature = "run")]
 pub use run::{NodeError, RunError, Session, UnsupportedNode};
 pub use tensor::{Tensor, TensorError};
 pub use upgrade::{UpgradeError, upgrade};

@@ -9,6 +9,9 @@ use std::sync::Arc;
 use crate::model::{
     Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, ValueId,
 };
+use crate::schema::{
+    self, attribute, attribute_type, dim, function, graph, model, node, tensor_type, value_type,
+};
 use crate::structure::Builder;
 use crate::tensor::Buffer;
 use crate::wire::{Field, Fields, WireError};
@@ -91,16 +94,16 @@ impl Decoder<'_> {
         for field in Fields::new(&buffer) {
             let field = field.map_err(&fail)?;
             match field.number {
-                1 => ir_version = field.int().map_err(&fail)?,
-                2 => producer = field.text().map_err(&fail)?,
-                3 => version = field.text().map_err(&fail)?,
+                model::IR_VERSION => ir_version = field.int().map_err(&fail)?,
+                model::PRODUCER_NAME => producer = field.text().map_err(&fail)?,
+                model::PRODUCER_VERSION => version = field.text().map_err(&fail)?,
                 // Other readers would merge them; nobody writes two.
-                7 if graph.is_some() => {
+                model::GRAPH if graph.is_some() => {
                     return Err(LoadError::Unsupported("a second graph".into()));
                 }
-                7 => graph = Some(field.bytes().map_err(&fail)?),
-                8 => opset(&field, &mut opsets)?,
-                25 => functions.push(field.bytes().map_err(&fail)?),
+                model::GRAPH => graph = Some(field.bytes().map_err(&fail)?),
+                model::OPSET_IMPORT => opset(&field, &mut opsets)?,
+                model::FUNCTIONS => functions.push(field.bytes().map_err(&fail)?),
                 _ => {}
             }
         }
@@ -127,18 +130,18 @@ impl Decoder<'_> {
         for field in Fields::new(message) {
             let field = field.map_err(&fail)?;
             match field.number {
-                1 => name = field.text().map_err(&fail)?,
-                4 => {
+                function::NAME => name = field.text().map_err(&fail)?,
+                function::INPUT => {
                     let input = field.text().map_err(&fail)?;
                     builder.input(input, None)?;
                 }
-                5 => outputs.push(field.text().map_err(&fail)?),
-                7 => self.node(&field, &mut builder, 0)?,
-                9 => opset(&field, &mut opsets)?,
-                10 => domain = field.text().map_err(&fail)?,
-                11 => defaults.push(self.attribute(&field, 0)?),
-                12 => declared.push(value_info(&field)?),
-                13 => overload = field.text().map_err(&fail)?,
+                function::OUTPUT => outputs.push(field.text().map_err(&fail)?),
+                function::NODE => self.node(&field, &mut builder, 0)?,
+                function::OPSET_IMPORT => opset(&field, &mut opsets)?,
+                function::DOMAIN => domain = field.text().map_err(&fail)?,
+                function::ATTRIBUTE_PROTO => defaults.push(self.attribute(&field, 0)?),
+                function::VALUE_INFO => declared.push(value_info(&field)?),
+                function::OVERLOAD => overload = field.text().map_err(&fail)?,
                 _ => {}
             }
         }
@@ -170,16 +173,18 @@ impl Decoder<'_> {
         for field in Fields::new(message) {
             let field = field.map_err(&fail)?;
             match field.number {
-                1 => self.node(&field, &mut builder, depth)?,
-                2 => builder.graph.name = field.text().map_err(&fail)?.to_owned(),
-                5 => builder.initializer(self.tensor(&field)?)?,
-                11 => {
+                graph::NODE => self.node(&field, &mut builder, depth)?,
+                graph::NAME => builder.graph.name = field.text().map_err(&fail)?.to_owned(),
+                graph::INITIALIZER => builder.initializer(self.tensor(&field)?)?,
+                graph::INPUT => {
                     let (name, declared) = value_info(&field)?;
                     builder.input(name, declared)?;
                 }
-                12 => outputs.push(value_info(&field)?),
-                13 => declared.push(value_info(&field)?),
-                15 => return Err(LoadError::Unsupported("a sparse initializer".into())),
+                graph::OUTPUT => outputs.push(value_info(&field)?),
+                graph::VALUE_INFO => declared.push(value_info(&field)?),
+                graph::SPARSE_INITIALIZER => {
+                    return Err(LoadError::Unsupported("a sparse initializer".into()));
+                }
                 _ => {}
             }
         }
@@ -204,11 +209,11 @@ impl Decoder<'_> {
         for field in field.fields().map_err(&fail)? {
             let field = field.map_err(&fail)?;
             match field.number {
-                1 => {
+                node::INPUT => {
                     let name = field.text().map_err(&fail)?;
                     node.inputs.push((!name.is_empty()).then(|| builder.read(name)));
                 }
-                2 => {
+                node::OUTPUT => {
                     let name = field.text().map_err(&fail)?;
                     let id: Option<ValueId> = match name {
                         "" => None,
@@ -216,11 +221,11 @@ impl Decoder<'_> {
                     };
                     node.outputs.push(id);
                 }
-                3 => node.name = field.text().map_err(&fail)?.to_owned(),
-                4 => node.op = field.text().map_err(&fail)?.to_owned(),
-                5 => node.attributes.push(self.attribute(&field, depth)?),
-                7 => node.domain = standard(field.text().map_err(&fail)?),
-                8 => node.overload = field.text().map_err(&fail)?.to_owned(),
+                node::NAME => node.name = field.text().map_err(&fail)?.to_owned(),
+                node::OP_TYPE => node.op = field.text().map_err(&fail)?.to_owned(),
+                node::ATTRIBUTE => node.attributes.push(self.attribute(&field, depth)?),
+                node::DOMAIN => node.domain = standard(field.text().map_err(&fail)?),
+                node::OVERLOAD => node.overload = field.text().map_err(&fail)?.to_owned(),
                 _ => {}
             }
         }
@@ -240,21 +245,25 @@ impl Decoder<'_> {
         for field in field.fields().map_err(&fail)? {
             let field = field.map_err(&fail)?;
             match field.number {
-                1 => name = field.text().map_err(&fail)?,
-                2 => value = Some(AttributeValue::Float(field.float().map_err(&fail)?)),
-                3 => value = Some(AttributeValue::Int(field.int().map_err(&fail)?)),
-                4 => value = Some(AttributeValue::Text(field.bytes().map_err(&fail)?.to_vec())),
-                5 => value = Some(AttributeValue::Tensor(self.tensor(&field)?.into())),
-                6 | 11 => graphs.push(self.subgraph(&field, depth)?),
-                7 => {
+                attribute::NAME => name = field.text().map_err(&fail)?,
+                attribute::F => value = Some(AttributeValue::Float(field.float().map_err(&fail)?)),
+                attribute::I => value = Some(AttributeValue::Int(field.int().map_err(&fail)?)),
+                attribute::S => {
+                    value = Some(AttributeValue::Text(field.bytes().map_err(&fail)?.to_vec()));
+                }
+                attribute::T => value = Some(AttributeValue::Tensor(self.tensor(&field)?.into())),
+                attribute::G | attribute::GRAPHS => graphs.push(self.subgraph(&field, depth)?),
+                attribute::FLOATS => {
                     let mut bytes = Vec::new();
                     field.fixed::<4>(&mut bytes).map_err(&fail)?;
                     floats.extend(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)));
                 }
-                8 => field.ints(|number| ints.push(number.cast_signed())).map_err(&fail)?,
-                9 => texts.push(field.bytes().map_err(&fail)?.to_vec()),
-                20 => kind = field.int().map_err(&fail)?,
-                21 => {
+                attribute::INTS => {
+                    field.ints(|number| ints.push(number.cast_signed())).map_err(&fail)?;
+                }
+                attribute::STRINGS => texts.push(field.bytes().map_err(&fail)?.to_vec()),
+                attribute::TYPE => kind = field.int().map_err(&fail)?,
+                attribute::REF_ATTR_NAME => {
                     let of = field.text().map_err(&fail)?.to_owned();
                     if !of.is_empty() {
                         value = Some(AttributeValue::Reference(of));
@@ -264,16 +273,16 @@ impl Decoder<'_> {
             }
         }
         // Numbers of `AttributeType`; before IR 3 there was none, and the fields speak.
-        let value = match (kind, value) {
+        let value = match (u64::try_from(kind).unwrap_or(0), value) {
             (_, Some(AttributeValue::Reference(of))) => AttributeValue::Reference(of),
-            (6, _) => AttributeValue::Floats(floats),
-            (7, _) => AttributeValue::Ints(ints),
-            (8, _) => AttributeValue::Texts(texts),
-            (5 | 10, _) => AttributeValue::Graphs(graphs),
+            (attribute_type::FLOATS, _) => AttributeValue::Floats(floats),
+            (attribute_type::INTS, _) => AttributeValue::Ints(ints),
+            (attribute_type::STRINGS, _) => AttributeValue::Texts(texts),
+            (attribute_type::GRAPH | attribute_type::GRAPHS, _) => AttributeValue::Graphs(graphs),
             // A number of 0 or a text of no length need not be written at all.
-            (1, None) => AttributeValue::Float(0.0),
-            (2, None) => AttributeValue::Int(0),
-            (3, None) => AttributeValue::Text(Vec::new()),
+            (attribute_type::FLOAT, None) => AttributeValue::Float(0.0),
+            (attribute_type::INT, None) => AttributeValue::Int(0),
+            (attribute_type::STRING, None) => AttributeValue::Text(Vec::new()),
             (_, Some(value)) => value,
             (0, None) if !graphs.is_empty() => AttributeValue::Graphs(graphs),
             (0, None) if !ints.is_empty() => AttributeValue::Ints(ints),
@@ -307,8 +316,8 @@ fn opset(field: &Field<'_>, opsets: &mut BTreeMap<String, i64>) -> Result<(), Lo
     for field in field.fields().map_err(&fail)? {
         let field = field.map_err(&fail)?;
         match field.number {
-            1 => domain = field.text().map_err(&fail)?,
-            2 => version = field.int().map_err(&fail)?,
+            schema::opset::DOMAIN => domain = field.text().map_err(&fail)?,
+            schema::opset::VERSION => version = field.int().map_err(&fail)?,
             _ => {}
         }
     }
@@ -322,8 +331,8 @@ fn value_info<'a>(field: &Field<'a>) -> Result<(&'a str, Option<Declared>), Load
     for field in field.fields().map_err(&fail)? {
         let field = field.map_err(&fail)?;
         match field.number {
-            1 => name = field.text().map_err(&fail)?,
-            2 => declared = kind(&field)?,
+            schema::value_info::NAME => name = field.text().map_err(&fail)?,
+            schema::value_info::TYPE => declared = kind(&field)?,
             _ => {}
         }
     }
@@ -336,22 +345,26 @@ fn kind(field: &Field<'_>) -> Result<Option<Declared>, LoadError> {
     for field in field.fields().map_err(&fail)? {
         let field = field.map_err(&fail)?;
         match field.number {
-            1 => {
+            value_type::TENSOR => {
                 let (mut element, mut dims) = (None, None);
                 for field in field.fields().map_err(&fail)? {
                     let field = field.map_err(&fail)?;
                     match field.number {
-                        1 => {
+                        tensor_type::ELEM_TYPE => {
                             let code = i32::try_from(field.int().map_err(&fail)?);
                             element = code.ok().and_then(ElementType::from_code);
                         }
-                        2 => dims = Some(shape(&field).map_err(&fail)?),
+                        tensor_type::SHAPE => dims = Some(shape(&field).map_err(&fail)?),
                         _ => {}
                     }
                 }
                 declared = Some(Declared::Tensor { element, dims });
             }
-            4 | 5 | 7 | 8 | 9 => declared = Some(Declared::Other),
+            value_type::SEQUENCE
+            | value_type::MAP
+            | value_type::OPAQUE
+            | value_type::SPARSE_TENSOR
+            | value_type::OPTIONAL => declared = Some(Declared::Other),
             _ => {}
         }
     }
@@ -362,25 +375,25 @@ fn shape(field: &Field<'_>) -> Result<Vec<DeclaredDim>, WireError> {
     let mut dims = Vec::new();
     for field in field.fields()? {
         let field = field?;
-        if field.number != 1 {
+        if field.number != schema::shape::DIM {
             continue;
         }
-        let mut dim = DeclaredDim::Unknown;
+        let mut size = DeclaredDim::Unknown;
         for field in field.fields()? {
             let field = field?;
             match field.number {
                 // Some exporters write -1 for a size that is not known.
-                1 => {
-                    dim = usize::try_from(field.int()?)
+                dim::VALUE => {
+                    size = usize::try_from(field.int()?)
                         .map_or(DeclaredDim::Unknown, DeclaredDim::Size);
                 }
-                2 if !field.bytes()?.is_empty() => {
-                    dim = DeclaredDim::Symbol(field.text()?.to_owned());
+                dim::PARAM if !field.bytes()?.is_empty() => {
+                    size = DeclaredDim::Symbol(field.text()?.to_owned());
                 }
                 _ => {}
             }
         }
-        dims.push(dim);
+        dims.push(size);
     }
     Ok(dims)
 }

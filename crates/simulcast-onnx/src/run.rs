@@ -28,22 +28,15 @@
 //! moved and cast, as codes in bytes of an array of `u8`, see [`Session::codes`]. Before memory is asked for, the size of each value is
 //! compared with [`Session::limit`].
 
-mod call;
+pub(crate) mod code;
 mod codes;
-mod constant;
-mod cut;
-mod elementwise;
-mod error;
+pub(crate) mod error;
 mod fuse;
 mod lay;
-mod normalize;
-mod operators;
+pub(crate) mod node;
 mod plan;
-mod products;
-mod reduce;
-mod shapes;
 mod text;
-mod value;
+pub(crate) mod value;
 
 use std::collections::{HashMap, HashSet};
 
@@ -51,9 +44,10 @@ use simulcast::{AnyArray, AnyView, AnyViewMut, DType};
 
 use crate::model::{Declared, DeclaredDim};
 use crate::{ElementType, Model};
-use call::{Allowed, Inputs};
+pub(crate) use code::{Code, Refusal, Steps, Whole};
 pub use error::{NodeError, RunError, UnsupportedNode};
 use fuse::{Block, Chain, Work};
+use node::{Allowed, Inputs};
 use plan::{Input, Output, Plan, Slot};
 use value::Value;
 

@@ -13,6 +13,7 @@ use simulcast_core::{elements, tuple};
 
 use crate::ElementType;
 use crate::external::{External, ExternalError};
+use crate::schema::tensor as fields;
 use crate::wire::{Field, Fields, WireError};
 
 /// Why a tensor is not what it says.
@@ -249,14 +250,19 @@ impl<'a> Parts<'a> {
         for field in Fields::new(message) {
             let field = field?;
             match field.number {
-                1 => field.ints(|size| self.dims.push(size.cast_signed()))?,
-                2 => self.code = field.int()?,
-                3 => self.segment = true,
-                4 | 5 | 6 | 7 | 10 | 11 => self.typed.push(field),
-                8 => self.name = field.text()?,
-                9 => self.raw = Some(field.bytes()?),
-                13 => self.external.push(field.fields()?),
-                14 => self.is_external = field.int()? == 1,
+                fields::DIMS => field.ints(|size| self.dims.push(size.cast_signed()))?,
+                fields::DATA_TYPE => self.code = field.int()?,
+                fields::SEGMENT => self.segment = true,
+                fields::FLOAT_DATA
+                | fields::INT32_DATA
+                | fields::STRING_DATA
+                | fields::INT64_DATA
+                | fields::DOUBLE_DATA
+                | fields::UINT64_DATA => self.typed.push(field),
+                fields::NAME => self.name = field.text()?,
+                fields::RAW_DATA => self.raw = Some(field.bytes()?),
+                fields::EXTERNAL_DATA => self.external.push(field.fields()?),
+                fields::DATA_LOCATION => self.is_external = field.int()? == 1,
                 _ => {}
             }
         }
@@ -316,7 +322,7 @@ impl<'a> Parts<'a> {
 
     fn strings(&self, element: ElementType) -> Result<Vec<Vec<u8>>, TensorError> {
         let of = |field: &Field<'_>| match field.number {
-            6 => Ok(field.bytes()?.to_vec()),
+            fields::STRING_DATA => Ok(field.bytes()?.to_vec()),
             _ => Err(TensorError::Field(element)),
         };
         self.typed.iter().map(of).collect()
@@ -328,26 +334,28 @@ impl<'a> Parts<'a> {
         let mut out = Vec::new();
         for field in &self.typed {
             match (field.number, element) {
-                (4, E::F32 | E::Complex64) => field.fixed::<4>(&mut out)?,
-                (10, E::F64 | E::Complex128) => field.fixed::<8>(&mut out)?,
-                (7, E::I64) | (11, E::U64) => {
+                (fields::FLOAT_DATA, E::F32 | E::Complex64) => field.fixed::<4>(&mut out)?,
+                (fields::DOUBLE_DATA, E::F64 | E::Complex128) => field.fixed::<8>(&mut out)?,
+                (fields::INT64_DATA, E::I64) | (fields::UINT64_DATA, E::U64) => {
                     field.ints(|number| out.extend_from_slice(&number.to_le_bytes()))?;
                 }
-                (11, E::U32) => narrow::<4>(field, element, 0, u32::MAX.into(), &mut out)?,
-                (5, E::I32) => {
+                (fields::UINT64_DATA, E::U32) => {
+                    narrow::<4>(field, element, 0, u32::MAX.into(), &mut out)?;
+                }
+                (fields::INT32_DATA, E::I32) => {
                     narrow::<4>(field, element, i32::MIN.into(), i32::MAX.into(), &mut out)?;
                 }
-                (5, E::I16) => {
+                (fields::INT32_DATA, E::I16) => {
                     narrow::<2>(field, element, i16::MIN.into(), i16::MAX.into(), &mut out)?;
                 }
-                (5, E::U16 | E::F16 | E::BF16) => {
+                (fields::INT32_DATA, E::U16 | E::F16 | E::BF16) => {
                     narrow::<2>(field, element, 0, u16::MAX.into(), &mut out)?;
                 }
-                (5, E::I8) => {
+                (fields::INT32_DATA, E::I8) => {
                     narrow::<1>(field, element, i8::MIN.into(), i8::MAX.into(), &mut out)?;
                 }
-                (5, E::Bool) => narrow::<1>(field, element, 0, 1, &mut out)?,
-                (5, _) if element.bits().is_some_and(|bits| bits <= 8) => {
+                (fields::INT32_DATA, E::Bool) => narrow::<1>(field, element, 0, 1, &mut out)?,
+                (fields::INT32_DATA, _) if element.bits().is_some_and(|bits| bits <= 8) => {
                     narrow::<1>(field, element, 0, u8::MAX.into(), &mut out)?;
                 }
                 _ => return Err(TensorError::Field(element)),

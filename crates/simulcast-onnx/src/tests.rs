@@ -7,6 +7,8 @@ mod checks;
 mod hostile;
 mod recorded;
 mod rules;
+#[cfg(feature = "run")]
 mod runs;
+mod table;
 mod tensors;
 mod upgrades;

@@ -28,6 +28,7 @@ use simulcast_core::{BroadcastError, Dims, Outcome};
 
 use crate::infer::{Inference, infer};
 use crate::model::{AttributeValue, Node};
+use crate::schema;
 use crate::wire::{Field, Fields, Message, WireError};
 use crate::{ElementType, LoadError, Model};
 
@@ -108,20 +109,20 @@ pub fn upgrade(bytes: &[u8], folder: Option<&Path>) -> Result<Vec<u8>, UpgradeEr
     for field in Fields::new(bytes) {
         let field = field?;
         match field.number {
-            7 => out.message(7, &graph.graph(&field)?),
-            8 => {
+            schema::model::GRAPH => out.message(schema::model::GRAPH, &graph.graph(&field)?),
+            schema::model::OPSET_IMPORT => {
                 imported |= is_standard(&field)?;
-                out.message(8, &opset_import(&field)?);
+                out.message(schema::model::OPSET_IMPORT, &opset_import(&field)?);
             }
             // Opsets were first imported in IR 3.
-            1 => out.int(1, field.int()?.max(3)),
+            schema::model::IR_VERSION => out.int(schema::model::IR_VERSION, field.int()?.max(3)),
             _ => out.copy(&field),
         }
     }
     if !imported {
         let mut import = Message::default();
-        import.int(2, TARGET);
-        out.message(8, &import);
+        import.int(schema::opset::VERSION, TARGET);
+        out.message(schema::model::OPSET_IMPORT, &import);
     }
     Ok(out.into_bytes())
 }
@@ -131,7 +132,7 @@ fn is_standard(field: &Field<'_>) -> Result<bool, WireError> {
     let mut domain = "";
     for field in field.fields()? {
         let field = field?;
-        if field.number == 1 {
+        if field.number == schema::opset::DOMAIN {
             domain = field.text()?;
         }
     }
@@ -144,12 +145,12 @@ fn opset_import(field: &Field<'_>) -> Result<Message, WireError> {
     for field in field.fields()? {
         let field = field?;
         match field.number {
-            2 if standard => {}
+            schema::opset::VERSION if standard => {}
             _ => out.copy(&field),
         }
     }
     if standard {
-        out.int(2, TARGET);
+        out.int(schema::opset::VERSION, TARGET);
     }
     Ok(out)
 }
@@ -181,7 +182,7 @@ impl Upgrade<'_> {
         for field in field.fields()? {
             let field = field?;
             match field.number {
-                1 => {
+                schema::graph::NODE => {
                     let node = &self.model.graph.nodes[index];
                     let change = self.change(index, node).map_err(|why| UpgradeError::Node {
                         node: self.model.graph.node_name(index),
@@ -189,9 +190,9 @@ impl Upgrade<'_> {
                         why,
                     })?;
                     for node in &change.before {
-                        out.message(1, node);
+                        out.message(schema::graph::NODE, node);
                     }
-                    out.message(1, &rewritten(&field, &change)?);
+                    out.message(schema::graph::NODE, &rewritten(&field, &change)?);
                     index += 1;
                 }
                 _ => out.copy(&field),
@@ -319,10 +320,10 @@ impl Upgrade<'_> {
         let moved = self.fresh(&format!("{name}_on_axis_{axis}"));
         let axes: Vec<i64> = (b..b + behind).map(|axis| axis as i64).collect();
         let mut unsqueeze = Message::default();
-        unsqueeze.bytes(1, name);
-        unsqueeze.bytes(2, &moved);
-        unsqueeze.bytes(4, "Unsqueeze");
-        unsqueeze.message(5, &ints_attribute("axes", &axes));
+        unsqueeze.bytes(schema::node::INPUT, name);
+        unsqueeze.bytes(schema::node::OUTPUT, &moved);
+        unsqueeze.bytes(schema::node::OP_TYPE, "Unsqueeze");
+        unsqueeze.message(schema::node::ATTRIBUTE, &ints_attribute("axes", &axes));
         change.before.push(unsqueeze);
         change.input = Some((1, moved));
         Ok(())
@@ -369,24 +370,24 @@ fn rewritten(field: &Field<'_>, change: &Change) -> Result<Message, UpgradeError
     for field in field.fields()? {
         let field = field?;
         match (field.number, &change.input) {
-            (1, Some((input, name))) => {
+            (schema::node::INPUT, Some((input, name))) => {
                 match inputs == *input {
-                    true => out.bytes(1, name),
+                    true => out.bytes(schema::node::INPUT, name),
                     false => out.copy(&field),
                 }
                 inputs += 1;
             }
-            (5, _) if change.dropped.contains(&attribute_name(&field)?) => {}
+            (schema::node::ATTRIBUTE, _) if change.dropped.contains(&attribute_name(&field)?) => {}
             _ => out.copy(&field),
         }
     }
     if let Some((input, name)) = &change.input
         && inputs == *input
     {
-        out.bytes(1, name);
+        out.bytes(schema::node::INPUT, name);
     }
     for attribute in &change.added {
-        out.message(5, attribute);
+        out.message(schema::node::ATTRIBUTE, attribute);
     }
     Ok(out)
 }
@@ -395,7 +396,7 @@ fn attribute_name<'a>(field: &Field<'a>) -> Result<&'a str, WireError> {
     let mut name = "";
     for field in field.fields()? {
         let field = field?;
-        if field.number == 1 {
+        if field.number == schema::attribute::NAME {
             name = field.text()?;
         }
     }
@@ -404,35 +405,38 @@ fn attribute_name<'a>(field: &Field<'a>) -> Result<&'a str, WireError> {
 
 fn int_attribute(name: &str, value: i64) -> Message {
     let mut out = Message::default();
-    out.bytes(1, name);
-    out.int(3, value);
-    out.int(20, 2);
+    out.bytes(schema::attribute::NAME, name);
+    out.int(schema::attribute::I, value);
+    out.int(schema::attribute::TYPE, schema::attribute_type::INT.cast_signed());
     out
 }
 
 fn ints_attribute(name: &str, values: &[i64]) -> Message {
     let mut out = Message::default();
-    out.bytes(1, name);
+    out.bytes(schema::attribute::NAME, name);
     for value in values {
-        out.int(8, *value);
+        out.int(schema::attribute::INTS, *value);
     }
-    out.int(20, 7);
+    out.int(schema::attribute::TYPE, schema::attribute_type::INTS.cast_signed());
     out
 }
 
 /// A node that gives a list of integers.
 fn constant(name: &str, values: &[i64]) -> Message {
     let mut tensor = Message::default();
-    tensor.int(1, values.len() as i64);
-    tensor.int(2, ElementType::I64.code().into());
-    tensor.bytes(9, values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+    tensor.int(schema::tensor::DIMS, values.len() as i64);
+    tensor.int(schema::tensor::DATA_TYPE, ElementType::I64.code().into());
+    tensor.bytes(
+        schema::tensor::RAW_DATA,
+        values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>(),
+    );
     let mut value = Message::default();
-    value.bytes(1, "value");
-    value.message(5, &tensor);
-    value.int(20, 4);
+    value.bytes(schema::attribute::NAME, "value");
+    value.message(schema::attribute::T, &tensor);
+    value.int(schema::attribute::TYPE, schema::attribute_type::TENSOR.cast_signed());
     let mut node = Message::default();
-    node.bytes(2, name);
-    node.bytes(4, "Constant");
-    node.message(5, &value);
+    node.bytes(schema::node::OUTPUT, name);
+    node.bytes(schema::node::OP_TYPE, "Constant");
+    node.message(schema::node::ATTRIBUTE, &value);
     node
 }

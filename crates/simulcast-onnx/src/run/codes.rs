@@ -12,36 +12,27 @@
 
 use simulcast::{AnyArray, DType, Kind};
 
-use super::call::{Allowed, Call, Inputs};
+use super::code::{Results, one};
 use super::error::NodeError;
-use super::operators::{Results, one};
+use super::node::{Allowed, Inputs, RunNode};
 use super::value::{array, dtype};
 use crate::ElementType;
 
 /// Whether elements of that type are held as codes.
-pub(super) fn is_code(element: ElementType) -> bool {
+pub(crate) fn is_code(element: ElementType) -> bool {
     dtype(element).is_none()
 }
 
 /// The inputs that elements come from, where an operator only moves them.
-pub(super) fn moved(call: &Call, inputs: usize) -> Option<Vec<usize>> {
-    Some(match call.op.as_str() {
-        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Transpose" | "Expand" | "Tile"
-        | "DepthToSpace" | "SpaceToDepth" | "Slice" | "Split" | "Gather" | "GatherElements"
-        | "GatherND" | "Compress" => vec![0],
-        "Concat" => (0..inputs).collect(),
-        "Where" => vec![1, 2],
-        "Scatter" | "ScatterElements" | "ScatterND"
-            if matches!(call.text("reduction"), None | Some("none")) =>
-        {
-            vec![0, 2]
-        }
-        _ => return None,
-    })
+pub(crate) fn moved(call: &RunNode, inputs: usize) -> Option<Vec<usize>> {
+    // A scatter that folds what meets in one place computes.
+    let folds = call.text("reduction").is_some_and(|reduction| reduction != "none");
+    let moved = call.row?.moved(inputs);
+    (!moved.is_empty() && !folds).then_some(moved)
 }
 
 /// `Cast` and `CastLike`, from codes, to codes, or both.
-pub(super) fn cast<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn cast<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let (from, to) = (call.code(0), call.target());
     if from.is_some() && from == to {
         return Ok(vec![inputs.take(0)?]);
@@ -98,7 +89,7 @@ enum Round {
 }
 
 impl How {
-    fn of(call: &Call) -> Result<Self, NodeError> {
+    fn of(call: &RunNode) -> Result<Self, NodeError> {
         let round = match call.text("round_mode") {
             None | Some("up") => Round::Up,
             Some("down") => Round::Down,

@@ -9,25 +9,24 @@ use std::sync::OnceLock;
 
 use simulcast::{AnyView, Builder, Program, Promotion};
 
-use super::call::Call;
-use super::elementwise::Steps;
+use super::code::{Code, Steps, Whole};
 use super::error::{NodeError, RunError};
-use super::operators::Whole;
-use super::plan::{Code, Raw, Slot};
+use super::node::RunNode;
+use super::plan::{Raw, Slot};
 
 /// The most nodes of a chain: what is computed from many steps ago is no longer in the cache.
 const MEMBERS: usize = 32;
 
 /// Steps in order, and the values that they leave.
 #[derive(Debug)]
-pub(super) struct Block {
-    pub(super) steps: Vec<Step>,
-    pub(super) results: Vec<Slot>,
+pub(crate) struct Block {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) results: Vec<Slot>,
 }
 
 impl Block {
     /// The values that its steps read; those of chains only where they are asked for.
-    pub(super) fn reads(&self, chains: bool) -> HashSet<Slot> {
+    pub(crate) fn reads(&self, chains: bool) -> HashSet<Slot> {
         let mut reads = Vec::new();
         self.steps.iter().for_each(|step| step.work.reads(chains, &mut reads));
         reads.into_iter().collect()
@@ -36,41 +35,41 @@ impl Block {
 
 /// A step of a run.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub(super) work: Work,
+pub(crate) struct Step {
+    pub(crate) work: Work,
     /// Values that nobody reads afterwards.
-    pub(super) last: Vec<Slot>,
+    pub(crate) last: Vec<Slot>,
 }
 
 #[derive(Debug)]
-pub(super) enum Work {
+pub(crate) enum Work {
     Chain(Chain),
-    Whole { call: Call, code: Whole, inputs: Vec<Read>, outputs: Vec<Option<Slot>> },
-    If { call: Call, condition: Slot, branches: [Block; 2], outputs: Vec<Option<Slot>> },
+    Whole { call: RunNode, code: Whole, inputs: Vec<Read>, outputs: Vec<Option<Slot>> },
+    If { call: RunNode, condition: Slot, branches: [Block; 2], outputs: Vec<Option<Slot>> },
 }
 
 /// What a node reads as one of its inputs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
+pub(crate) struct Read {
     /// The value; `None` where the input is left out.
-    pub(super) slot: Option<Slot>,
+    pub(crate) slot: Option<Slot>,
     /// Whether nobody reads the value afterwards, not even as another input of the node.
-    pub(super) last: bool,
+    pub(crate) last: bool,
 }
 
 /// Element-wise nodes that become one program, for the types that they first meet.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     members: Vec<Member>,
-    pub(super) operands: Vec<Slot>,
+    pub(crate) operands: Vec<Slot>,
     names: Vec<String>,
-    pub(super) output: Slot,
+    pub(crate) output: Slot,
     made: OnceLock<Program>,
 }
 
 #[derive(Debug)]
 struct Member {
-    call: Call,
+    call: RunNode,
     steps: Steps,
     args: Vec<Option<Arg>>,
 }
@@ -83,12 +82,12 @@ enum Arg {
 
 impl Chain {
     /// How many nodes it has.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Does something with the program for operands of these types.
-    pub(super) fn with<T>(
+    pub(crate) fn with<T>(
         &self,
         operands: &[AnyView<'_>],
         run: impl FnOnce(&Program) -> Result<T, RunError>,
@@ -123,12 +122,12 @@ impl Chain {
     }
 
     /// An error of the program, as one of the node that it is about.
-    pub(super) fn failed(&self, error: simulcast::ProgramError) -> RunError {
+    pub(crate) fn failed(&self, error: simulcast::ProgramError) -> RunError {
         let about = if error.span.is_empty() { self.members.len() - 1 } else { error.span.start };
         self.error(about, error.into())
     }
 
-    pub(super) fn error(&self, member: usize, why: NodeError) -> RunError {
+    pub(crate) fn error(&self, member: usize, why: NodeError) -> RunError {
         let call = self.members.get(member).or(self.members.last()).map(|member| &member.call);
         let (node, op) = call.map_or_else(Default::default, |c| (c.node.clone(), c.op.clone()));
         RunError::Node { node, op, why }
@@ -153,7 +152,7 @@ enum Reader {
 /// Brings the element-wise steps of a block together, and notes where values are last read.
 ///
 /// Values from around a branch may be read after it, so `is_branch` keeps them.
-pub(super) fn fuse(raw: Vec<Raw>, results: &[Slot], names: &[String], is_branch: bool) -> Block {
+pub(crate) fn fuse(raw: Vec<Raw>, results: &[Slot], names: &[String], is_branch: bool) -> Block {
     let chains = chains(&raw, results);
     let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
     for (index, chain) in chains.iter().enumerate() {

@@ -6,39 +6,30 @@
 
 use simulcast_core::Rule;
 
-use super::call::{Allowed, Call, Inputs};
+use super::code::{Results, reshaped};
 use super::error::NodeError;
-use super::operators::{Results, reshaped};
+use super::node::{Allowed, Inputs, RunNode};
+use crate::operators::Broadcasts;
 
 /// Whether another rule than NumPy's decides.
-pub(super) fn is_needed(call: &Call) -> bool {
-    match call.op.as_str() {
-        "PRelu" => true,
-        "Max" | "Min" | "Sum" | "Mean" => call.opset < 8,
-        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "And" | "Or" | "Xor" | "Equal" | "Greater"
-        | "Less" => call.opset < 7,
+pub(crate) fn is_needed(call: &RunNode) -> bool {
+    use Broadcasts::{SinceEight, SinceSeven, Slope};
+    match call.row.map_or(Broadcasts::No, |row| row.broadcasts) {
+        Slope => true,
+        SinceEight => call.opset < 8,
+        SinceSeven => call.opset < 7,
         _ => false,
     }
 }
 
-fn rule(call: &Call, rank: usize) -> Rule<'static> {
-    match call.op.as_str() {
-        "PRelu" if call.opset >= 7 => Rule::Unidirectional,
-        // A slope of more than one element is one for each channel.
-        "PRelu" => Rule::Legacy { axis: (rank > 1).then_some(1) },
-        "Max" | "Min" | "Sum" | "Mean" => Rule::Exact,
-        _ if call.flag("broadcast", false) => {
-            Rule::Legacy { axis: call.int("axis").and_then(|axis| isize::try_from(axis).ok()) }
-        }
-        _ => Rule::Exact,
-    }
-}
-
-pub(super) fn lay<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn lay<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let shapes = (0..inputs.0.len()).map(|input| inputs.need(input).map(|v| v.shape().to_vec()));
     let shapes = shapes.collect::<Result<Vec<_>, NodeError>>()?;
     let rank = shapes.first().map_or(0, Vec::len);
-    let rule = rule(call, rank);
+    let rule = match call.row {
+        Some(row) => row.rule(call.opset, rank, |name| call.int(name)),
+        None => Rule::Numpy,
+    };
     let plan = call.resolve(rule, &shapes)?;
     if matches!(rule, Rule::Legacy { .. }) {
         let mut shape = vec![1; rank];

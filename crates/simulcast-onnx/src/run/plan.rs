@@ -9,17 +9,17 @@ use std::sync::Arc;
 use simulcast::AnyArray;
 use simulcast_core::Names;
 
-use super::call::Call;
-use super::elementwise::{self, Steps};
+use super::code::{Code, casts_text};
 use super::error::{RunError, UnsupportedNode};
 use super::fuse::{Block, fuse};
-use super::operators::{self, Whole};
-use super::{codes, constant, lay, value};
+use super::node::RunNode;
+use super::{codes, lay, text, value};
 use crate::model::{Attribute, AttributeValue, Declared, Function, Graph, Node, Producer, ValueId};
+use crate::operators::{self, Row};
 use crate::{ElementType, Model, Tensor};
 
 /// A place for a value.
-pub(super) type Slot = usize;
+pub(crate) type Slot = usize;
 
 /// Nodes in all, functions at each of their calls: a small file can ask for more than any machine
 /// can do.
@@ -27,24 +27,17 @@ const BUDGET: usize = 250_000;
 /// How deep functions may call functions and graphs hold graphs.
 const DEPTH: usize = 64;
 
-/// The code of a node.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Code {
-    Steps(Steps),
-    Whole(Whole),
-}
-
 /// A step before elementwise ones are brought together.
 #[derive(Debug)]
-pub(super) enum Raw {
+pub(crate) enum Raw {
     Node {
-        call: Call,
+        call: RunNode,
         code: Code,
         inputs: Vec<Option<Slot>>,
         outputs: Vec<Option<Slot>>,
     },
     If {
-        call: Call,
+        call: RunNode,
         condition: Slot,
         branches: [(Vec<Raw>, Vec<Slot>); 2],
         outputs: Vec<Option<Slot>>,
@@ -53,38 +46,38 @@ pub(super) enum Raw {
 
 /// An input of the model.
 #[derive(Clone, Debug)]
-pub(super) struct Input {
-    pub(super) name: String,
-    pub(super) declared: Option<Declared>,
-    pub(super) slot: Slot,
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) declared: Option<Declared>,
+    pub(crate) slot: Slot,
     /// Whether only chains read it, which take truths of any bytes.
-    pub(super) chained: bool,
+    pub(crate) chained: bool,
 }
 
 /// An output of the model.
 #[derive(Clone, Debug)]
-pub(super) struct Output {
-    pub(super) name: String,
-    pub(super) slot: Slot,
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) slot: Slot,
     /// Whether nobody but the caller reads it, so that it may be made in the caller's memory.
-    pub(super) alone: bool,
+    pub(crate) alone: bool,
     /// Whether a later output is the same value.
-    pub(super) again: bool,
+    pub(crate) again: bool,
     /// Its type, where it is held as codes.
-    pub(super) code: Option<ElementType>,
+    pub(crate) code: Option<ElementType>,
 }
 
 /// What a model becomes.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) inputs: Vec<Input>,
+pub(crate) struct Plan {
+    pub(crate) inputs: Vec<Input>,
     /// The numbers of the inputs, by name.
-    pub(super) named: HashMap<String, usize>,
-    pub(super) outputs: Vec<Output>,
+    pub(crate) named: HashMap<String, usize>,
+    pub(crate) outputs: Vec<Output>,
     /// What the model carries, and the defaults of inputs.
-    pub(super) constants: Vec<(Slot, Arc<AnyArray>)>,
-    pub(super) block: Block,
-    pub(super) slots: usize,
+    pub(crate) constants: Vec<(Slot, Arc<AnyArray>)>,
+    pub(crate) block: Block,
+    pub(crate) slots: usize,
 }
 
 /// A graph that is followed, and what its names mean.
@@ -107,7 +100,7 @@ struct Planner<'m> {
     budget: usize,
 }
 
-pub(super) fn plan(model: &Model) -> Result<Plan, RunError> {
+pub(crate) fn plan(model: &Model) -> Result<Plan, RunError> {
     let functions = model.functions.iter();
     let named = |f: &'_ &Function| !f.name.is_empty();
     let mut planner = Planner {
@@ -262,9 +255,10 @@ impl<'m> Planner<'m> {
         if let Some(function) = self.functions.get(&key).copied() {
             return self.function(scope, index, function, &inputs, steps);
         }
-        let call = Call {
+        let call = RunNode {
             node: format!("{}{}", scope.path, graph.node_name(index)),
             op: node.op.clone(),
+            row: operators::find(&node.domain, &node.op),
             opset: scope.opsets.get(&node.domain).copied().unwrap_or(1),
             attributes: resolved(scope, node),
             inputs: Names::of(node.inputs.iter().map(|id| id.map_or("", |id| graph.name_of(id)))),
@@ -287,7 +281,7 @@ impl<'m> Planner<'m> {
             }
             ("Constant", []) => {
                 let name = graph.node_name(index);
-                match constant::constant(&call, &name)? {
+                match operators::constant(&call, &name)? {
                     Ok((array, element)) => {
                         let slot = self.slot(&name);
                         self.constant(slot, array, element);
@@ -320,7 +314,7 @@ impl<'m> Planner<'m> {
         if matches!(code, Code::Steps(_)) && lay::is_needed(&call) {
             inputs = self.laid(call.clone(), inputs, steps);
         }
-        let element = match text && operators::keeps_text(&call.op) {
+        let element = match text && !call.row.is_some_and(|row| row.loses_text) {
             true => Some(ElementType::String),
             false => given(&call),
         };
@@ -338,7 +332,7 @@ impl<'m> Planner<'m> {
         self.kinds.get(&slot).copied().filter(|element| codes::is_code(*element))
     }
 
-    fn refuse(&mut self, call: Call, why: Option<String>) {
+    fn refuse(&mut self, call: RunNode, why: Option<String>) {
         self.unsupported.push(UnsupportedNode { node: call.node, op: call.op, why });
     }
 
@@ -362,7 +356,7 @@ impl<'m> Planner<'m> {
     /// The inputs as the operator's rule shows them to NumPy's.
     fn laid(
         &mut self,
-        call: Call,
+        call: RunNode,
         inputs: Vec<Option<Slot>>,
         steps: &mut Vec<Raw>,
     ) -> Vec<Option<Slot>> {
@@ -413,7 +407,7 @@ impl<'m> Planner<'m> {
         &mut self,
         scope: &mut Scope<'m>,
         node: &'m Node,
-        call: Call,
+        call: RunNode,
         condition: Slot,
         steps: &mut Vec<Raw>,
     ) -> Result<(), RunError> {
@@ -459,7 +453,7 @@ impl<'m> Planner<'m> {
     fn branch(
         &mut self,
         scope: &mut Scope<'m>,
-        call: &Call,
+        call: &RunNode,
         graph: &'m Graph,
     ) -> Result<(Vec<Raw>, Vec<Slot>), RunError> {
         let mut slots = vec![None; graph.values.len()];
@@ -501,7 +495,7 @@ fn resolved(scope: &Scope<'_>, node: &Node) -> Vec<Attribute> {
 }
 
 /// The type of a node's results, where they are codes.
-fn given(call: &Call) -> Option<ElementType> {
+fn given(call: &RunNode) -> Option<ElementType> {
     match call.op.as_str() {
         "Cast" | "CastLike" => call.target(),
         "ConstantOfShape" => call.tensor("value").map(Tensor::element),
@@ -510,37 +504,39 @@ fn given(call: &Call) -> Option<ElementType> {
 }
 
 /// The code for a node, or why there is none.
-fn code(call: &Call, inputs: usize, text: bool) -> Result<Code, Option<String>> {
+fn code(call: &RunNode, inputs: usize, is_text: bool) -> Result<Code, Option<String>> {
     let is_cast = matches!(call.op.as_str(), "Cast" | "CastLike");
     let coded = call.codes.iter().flatten().next().copied();
     let to_codes = call.target().filter(|element| is_cast && codes::is_code(*element));
-    let found = match (coded.or(to_codes), elementwise::find(&call.op)) {
-        (Some(element), _) if is_cast && operators::casts_text(call, text) => {
+    let (row, own): (&Row, Code) = call
+        .row
+        .and_then(|row| Some((row, row.code?)))
+        .filter(|(row, _)| call.opset >= row.runs_since)
+        .ok_or(None)?;
+    let code = match coded.or(to_codes) {
+        Some(element) if is_cast && casts_text(call, is_text) => {
             return Err(Some(format!("there is no text of {element}")));
         }
-        (Some(_), Some((_, takes))) if is_cast => Some((Code::Whole(codes::cast), takes)),
-        (None, Some((steps, takes))) if !operators::casts_text(call, text) => {
-            Some((Code::Steps(steps), takes))
-        }
-        (Some(element), steps) => {
+        Some(_) if is_cast => Code::Whole(codes::cast),
+        Some(element) => {
             let from = codes::moved(call, inputs).unwrap_or_default();
             let alike = !from.is_empty() && from.iter().all(|n| call.code(*n) == Some(element));
             let asks = matches!(call.op.as_str(), "Shape" | "Size");
             if !alike && !asks {
                 return Err(Some(format!("{element} cannot be computed with")));
             }
-            match steps {
-                Some((steps, takes)) => Some((Code::Steps(steps), takes)),
-                None => operators::find(call)?.map(|(whole, takes)| (Code::Whole(whole), takes)),
-            }
+            own
         }
-        _ => operators::find(call)?.map(|(whole, takes)| (Code::Whole(whole), takes)),
+        None if casts_text(call, is_text) => Code::Whole(text::cast),
+        None => own,
     };
-    let (code, takes) = found.ok_or(None)?;
+    if let Some(why) = row.refuses.and_then(|refuses| refuses(call)) {
+        return Err(Some(why));
+    }
     if let Some(Err(why)) = call.element("to").filter(|_| call.op == "Cast" && to_codes.is_none()) {
         return Err(Some(why));
     }
-    match takes.contains(&inputs) {
+    match row.taken().contains(&inputs) {
         true => Ok(code),
         false => Err(Some(format!("it has {inputs} inputs"))),
     }

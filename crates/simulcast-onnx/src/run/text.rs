@@ -3,20 +3,13 @@
 use simulcast::{AnyArray, DType};
 use simulcast_core::tuple;
 
-use super::call::{Allowed, Call, Inputs};
+use super::code::{Results, one};
 use super::error::NodeError;
-use super::operators::{Found, Results, one};
+use super::node::{Allowed, Inputs, RunNode};
 use super::value::array;
 
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    Ok(match call.op.as_str() {
-        "Cast" => Some((cast, 1..=1)),
-        "CastLike" => Some((cast, 2..=2)),
-        _ => None,
-    })
-}
-
-fn cast<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+/// `Cast` and `CastLike` from text, or to it.
+pub(crate) fn cast<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let to = match call.op.as_str() {
         "Cast" => call.element("to").unwrap_or_else(|| Err("it casts to no type".into()))?,
         _ => inputs.need(1)?.dtype(),

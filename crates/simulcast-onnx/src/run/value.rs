@@ -6,8 +6,8 @@ use ndarray::{ArrayD, IxDyn};
 use simulcast::{AnyArray, AnyView, DType};
 use simulcast_core::tuple;
 
-use super::call::Allowed;
 use super::error::{NodeError, RunError};
+use super::node::Allowed;
 use crate::{ElementType, Tensor};
 
 /// Does the same to an array of whichever element type.
@@ -43,11 +43,11 @@ macro_rules! each {
         }
     }};
 }
-pub(super) use each;
+pub(crate) use each;
 
 /// A value of a run.
 #[derive(Clone, Debug)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Made(Arc<AnyArray>),
     Lent(&'a AnyView<'a>),
     /// Elements that stay where they are: who reads them reads them there.
@@ -56,7 +56,7 @@ pub(super) enum Value<'a> {
 
 /// A way to see elements, without moving them.
 #[derive(Clone, Debug)]
-pub(super) enum Look {
+pub(crate) enum Look {
     /// The axes in another order.
     Axes(Vec<usize>),
     /// Stretched to a shape.
@@ -80,7 +80,7 @@ const LOOKS: usize = 8;
 
 /// An array, how it is looked at, and the shape that it has then.
 #[derive(Debug)]
-pub(super) struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     array: Value<'a>,
     looks: Vec<Look>,
     shape: Vec<usize>,
@@ -93,7 +93,7 @@ impl Seen<'_> {
 }
 
 impl<'a> Value<'a> {
-    pub(super) fn view(&self) -> AnyView<'_> {
+    pub(crate) fn view(&self) -> AnyView<'_> {
         match self {
             Self::Made(array) => array.view(),
             Self::Lent(view) => (*view).clone(),
@@ -103,7 +103,7 @@ impl<'a> Value<'a> {
     }
 
     /// The value seen in another way; written out first, where its elements do not lie so.
-    pub(super) fn look(self, look: &Look, allowed: &Allowed) -> Result<Self, NodeError> {
+    pub(crate) fn look(self, look: &Look, allowed: &Allowed) -> Result<Self, NodeError> {
         if let Some(seen) = self.seen(look) {
             return Ok(seen);
         }
@@ -123,7 +123,7 @@ impl<'a> Value<'a> {
         (seen.looks.len() <= LOOKS).then(|| Self::Seen(Arc::new(seen)))
     }
 
-    pub(super) fn dtype(&self) -> DType {
+    pub(crate) fn dtype(&self) -> DType {
         match self {
             Self::Made(array) => array.dtype(),
             Self::Lent(view) => view.dtype(),
@@ -131,7 +131,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub(super) fn shape(&self) -> &[usize] {
+    pub(crate) fn shape(&self) -> &[usize] {
         match self {
             Self::Made(array) => array.shape(),
             Self::Lent(view) => view.shape(),
@@ -140,7 +140,7 @@ impl<'a> Value<'a> {
     }
 
     /// The array itself where nobody else has it, else a copy; row-major.
-    pub(super) fn into_array(self, allowed: &Allowed) -> Result<AnyArray, NodeError> {
+    pub(crate) fn into_array(self, allowed: &Allowed) -> Result<AnyArray, NodeError> {
         match self {
             Self::Made(array) => Ok(Arc::unwrap_or_clone(array)),
             other => allowed.evaluate(&[other.view()], |_, args| Ok(args[0])),
@@ -155,7 +155,7 @@ impl From<AnyArray> for Value<'_> {
 }
 
 /// The type that elements are computed as.
-pub(super) const fn dtype(element: ElementType) -> Option<DType> {
+pub(crate) const fn dtype(element: ElementType) -> Option<DType> {
     Some(match element {
         ElementType::Bool => DType::Bool,
         ElementType::I8 => DType::I8,
@@ -178,17 +178,17 @@ pub(super) const fn dtype(element: ElementType) -> Option<DType> {
 }
 
 /// The type that a run holds elements as: codes, where nothing computes with them.
-pub(super) fn held(element: ElementType) -> DType {
+pub(crate) fn held(element: ElementType) -> DType {
     dtype(element).unwrap_or(DType::U8)
 }
 
 /// The array of a shape and its elements, row after row.
-pub(super) fn array<T>(shape: &[usize], elements: Vec<T>) -> Result<ArrayD<T>, NodeError> {
+pub(crate) fn array<T>(shape: &[usize], elements: Vec<T>) -> Result<ArrayD<T>, NodeError> {
     ArrayD::from_shape_vec(IxDyn(shape), elements).map_err(|error| error.to_string().into())
 }
 
 /// A tensor of the model as an array.
-pub(super) fn of_tensor(tensor: &Tensor, name: &str) -> Result<AnyArray, RunError> {
+pub(crate) fn of_tensor(tensor: &Tensor, name: &str) -> Result<AnyArray, RunError> {
     let name = || if tensor.name().is_empty() { name } else { tensor.name() }.to_owned();
     let other = |why: String| RunError::Value { name: name(), why };
     let dtype = held(tensor.element());

@@ -4,29 +4,16 @@ use ndarray::{Array1, ArrayD, IxDyn};
 use simulcast::{AnyArray, DType, Element};
 use simulcast_core::{elements, tuple};
 
-use super::call::{Allowed, Call, Inputs, axis, sizes};
-use super::error::{NodeError, RunError};
-use super::operators::{Found, Results, one};
-use super::value::{array, each, of_tensor};
 use crate::ElementType;
 use crate::model::AttributeValue;
-
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    Ok(Some(match call.op.as_str() {
-        "ConstantOfShape" => (of_shape, 1..=1),
-        "Range" => (range, 3..=3),
-        "EyeLike" => match call.element("dtype") {
-            Some(Err(why)) => return Err(Some(why)),
-            _ => (eye, 1..=1),
-        },
-        "OneHot" => (one_hot, 3..=3),
-        _ => return Ok(None),
-    }))
-}
+use crate::run::code::{Results, one};
+use crate::run::error::{NodeError, RunError};
+use crate::run::node::{Allowed, Inputs, RunNode, axis, sizes};
+use crate::run::value::{array, each, of_tensor};
 
 /// The value of a `Constant`; the inner error says which kinds there is no code for.
-pub(super) fn constant(
-    call: &Call,
+pub(crate) fn constant(
+    call: &RunNode,
     name: &str,
 ) -> Result<Result<(AnyArray, ElementType), String>, RunError> {
     let text = |text: &[u8]| {
@@ -68,7 +55,11 @@ where
     Ok(AnyArray::from(array(shape, all)?))
 }
 
-fn of_shape<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn of_shape<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let shape = sizes(&inputs.ints(0)?.unwrap_or_default())?;
     let value = match call.tensor("value") {
         Some(tensor) => of_tensor(tensor, "value").map_err(|error| error.to_string())?,
@@ -78,7 +69,7 @@ fn of_shape<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resu
     one(each!(value.view(), typed => filled(typed.first(), &shape))?)
 }
 
-fn range<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn range<'a>(_: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let views = [inputs.view(0)?, inputs.view(1)?, inputs.view(2)?];
     let dtype = views[0].dtype();
     if views.iter().any(|view| view.len() != 1 || view.dtype() != dtype) {
@@ -134,7 +125,11 @@ fn range<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a
     one(made)
 }
 
-fn eye<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn eye_refusal(call: &RunNode) -> Option<String> {
+    call.element("dtype").and_then(Result::err)
+}
+
+pub(crate) fn eye<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let &[rows, columns] = view.shape() else {
         return Err(format!("{} is no matrix", tuple(view.shape())).into());
@@ -154,7 +149,11 @@ fn eye<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'
 }
 
 /// The second of two values where an index is, else the first, along a new axis.
-fn one_hot<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn one_hot<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let whole = |input: usize| {
         allowed.evaluate(&[inputs.view(input)?], |build, args| build.cast(args[0], DType::I64))
     };

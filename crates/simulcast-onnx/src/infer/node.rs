@@ -8,70 +8,78 @@ use super::{Broadcast, Context, FOLDED, Fact, Scope};
 use crate::ElementType;
 use crate::expr::Expr;
 use crate::model::{AttributeValue, Node};
+use crate::operators::{Row, Signature};
 
 /// What an operator's rule says: its results, or what is wrong.
-pub(super) type Results = Result<Vec<Fact>, String>;
+pub(crate) type Results = Result<Vec<Fact>, String>;
 
-pub(super) struct Call<'c, 'f, 'm> {
-    pub(super) context: &'c mut Context<'m>,
-    pub(super) scope: &'c Scope<'m>,
-    pub(super) node: &'m Node,
-    pub(super) index: usize,
-    pub(super) opset: i64,
+pub(crate) struct InferNode<'c, 'f, 'm> {
+    pub(crate) context: &'c mut Context<'m>,
+    pub(crate) scope: &'c Scope<'m>,
+    pub(crate) node: &'m Node,
+    pub(crate) row: &'static Row,
+    pub(crate) index: usize,
+    pub(crate) opset: i64,
     /// What is known of each input; `None` where it is left out.
-    pub(super) inputs: Vec<Option<&'f Fact>>,
+    pub(crate) inputs: Vec<Option<&'f Fact>>,
+    /// What is known of every value of the graph.
+    pub(crate) facts: &'f [Fact],
 }
 
-impl<'f, 'm> Call<'_, 'f, 'm> {
-    /// The results by the rule of the operator; `None` where there is no rule.
-    pub(super) fn results(&mut self) -> Option<Results> {
-        if !self.node.domain.is_empty() {
-            return None;
-        }
-        let rules = [
-            Self::elementwise,
-            Self::shape_rules,
-            Self::products,
-            Self::reductions,
-            Self::normalizations,
-            Self::windows,
-        ];
-        rules.into_iter().find_map(|rule| rule(self))
-    }
-
-    pub(super) fn name(&self) -> String {
+impl<'f, 'm> InferNode<'_, 'f, 'm> {
+    pub(crate) fn name(&self) -> String {
         format!("{}{}", self.scope.path, self.scope.graph.node_name(self.index))
     }
 
-    pub(super) fn op(&self) -> &'m str {
+    pub(crate) fn op(&self) -> &'m str {
         &self.node.op
+    }
+
+    pub(crate) fn row(&self) -> &'static Row {
+        self.row
+    }
+
+    pub(crate) fn op_is(&self, op: &str) -> bool {
+        self.node.op == op
     }
 
     // Inputs.
 
     /// What is known of an input; nothing where it is left out.
-    pub(super) fn input(&self, input: usize) -> &'f Fact {
+    pub(crate) fn input(&self, input: usize) -> &'f Fact {
         self.inputs.get(input).copied().flatten().unwrap_or(&Fact::UNKNOWN)
     }
 
-    pub(super) fn has(&self, input: usize) -> bool {
+    pub(crate) fn has(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(Option::is_some)
     }
 
-    pub(super) fn dims(&self, input: usize) -> &'f Dims {
+    pub(crate) fn dims(&self, input: usize) -> &'f Dims {
         &self.input(input).dims
     }
 
-    pub(super) fn ranked(&self, input: usize) -> Option<&'f [Dim]> {
+    pub(crate) fn ranked(&self, input: usize) -> Option<&'f [Dim]> {
         self.dims(input).dims()
     }
 
-    pub(super) fn values(&self, input: usize) -> Option<&'f [Expr]> {
+    pub(crate) fn values(&self, input: usize) -> Option<&'f [Expr]> {
         self.input(input).values.as_deref()
     }
 
-    pub(super) fn element(&self, input: usize) -> Option<ElementType> {
+    pub(crate) fn element(&self, input: usize) -> Option<ElementType> {
         self.input(input).element
+    }
+
+    /// The element type of a result by the operator's signature.
+    pub(crate) fn output_element(&self, output: usize) -> Option<ElementType> {
+        let signature = Signature::of(self.row.types);
+        let word = signature.output(output)?.word;
+        let known = (0..self.inputs.len()).find_map(|input| {
+            let own = signature.input(input)?;
+            if own.word == word { self.element(input) } else { None }
+        });
+        let variable = word.starts_with(|first: char| first.is_ascii_uppercase());
+        if variable { known } else { ElementType::from_name(word) }
     }
 
     /// The name of an input, and where it comes from.
@@ -87,37 +95,42 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
 
     // Attributes, through the call of a function where they refer to it.
 
-    pub(super) fn attribute(&self, name: &str) -> Option<&'m AttributeValue> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&'m AttributeValue> {
         match self.node.attribute(name)? {
             AttributeValue::Reference(of) => self.scope.arguments.get(of.as_str()).copied(),
             value => Some(value),
         }
     }
 
-    pub(super) fn int(&self, name: &str) -> Option<i64> {
+    pub(crate) fn int(&self, name: &str) -> Option<i64> {
         match self.attribute(name)? {
             AttributeValue::Int(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(super) fn ints(&self, name: &str) -> Option<&'m [i64]> {
+    pub(crate) fn ints(&self, name: &str) -> Option<&'m [i64]> {
         match self.attribute(name)? {
             AttributeValue::Ints(values) => Some(values),
             _ => None,
         }
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<&'m str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&'m str> {
         match self.attribute(name)? {
             AttributeValue::Text(text) => std::str::from_utf8(text).ok(),
             _ => None,
         }
     }
 
+    /// The element type that an attribute names by its number.
+    pub(crate) fn element_of(&self, name: &str) -> Option<ElementType> {
+        i32::try_from(self.int(name)?).ok().and_then(ElementType::from_code)
+    }
+
     /// The integers that newer opsets take as an input and older ones as an attribute; `Err` where
     /// they are an input whose values are not known.
-    pub(super) fn ints_of(&self, name: &str, input: usize) -> Result<Option<Vec<i64>>, ()> {
+    pub(crate) fn ints_of(&self, name: &str, input: usize) -> Result<Option<Vec<i64>>, ()> {
         if self.has(input) {
             return self.input(input).ints().map(Some).ok_or(());
         }
@@ -126,12 +139,12 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
 
     // Sizes.
 
-    pub(super) fn expr(&mut self, dim: &Dim) -> Option<Expr> {
+    pub(crate) fn expr(&mut self, dim: &Dim) -> Option<Expr> {
         self.context.expr(dim)
     }
 
     /// An expression as a size; a negative one is an error of the model.
-    pub(super) fn dim(&mut self, expr: Option<&Expr>) -> Result<Dim, String> {
+    pub(crate) fn dim(&mut self, expr: Option<&Expr>) -> Result<Dim, String> {
         match expr {
             None => Ok(Dim::UNKNOWN),
             Some(expr) => {
@@ -142,7 +155,7 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
     }
 
     /// Arithmetic on sizes: unknown where a size is.
-    pub(super) fn with(
+    pub(crate) fn with(
         &mut self,
         dims: &[&Dim],
         of: impl FnOnce(&[Expr]) -> Option<Expr>,
@@ -153,7 +166,7 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
     }
 
     /// An axis counted from 0; it may be counted from the end.
-    pub(super) fn axis(&self, axis: i64, rank: usize) -> Result<usize, String> {
+    pub(crate) fn axis(&self, axis: i64, rank: usize) -> Result<usize, String> {
         let from_end = axis.checked_add(i64::try_from(rank).unwrap_or(i64::MAX));
         let own = if axis < 0 { from_end } else { Some(axis) };
         let own = own.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
@@ -161,7 +174,7 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
     }
 
     /// Two sizes that must be equal; the one that says more. Symbols become a constraint.
-    pub(super) fn equal(
+    pub(crate) fn equal(
         &mut self,
         a: &Dim,
         b: &Dim,
@@ -197,14 +210,14 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
     // Broadcasts.
 
     /// Resolves a broadcast of inputs and notes it. The result is unknown where it fails.
-    pub(super) fn broadcast(&mut self, rule: Rule<'_>, inputs: &[usize]) -> Dims {
+    pub(crate) fn broadcast_of(&mut self, rule: Rule<'_>, inputs: &[usize]) -> Dims {
         let element = self.element(inputs.last().copied().unwrap_or(0));
         let operands = inputs.iter().map(|input| (*input, None)).collect::<Vec<_>>();
         self.broadcast_as(rule, &operands, element)
     }
 
-    /// As [`Self::broadcast`], with other sizes than the input's own for some operands.
-    pub(super) fn broadcast_as(
+    /// As [`Self::broadcast_of`], with other sizes than the input's own for some operands.
+    pub(crate) fn broadcast_as(
         &mut self,
         rule: Rule<'_>,
         operands: &[(usize, Option<(&str, Dims)>)],
@@ -253,7 +266,7 @@ impl<'f, 'm> Call<'_, 'f, 'm> {
     }
 
     /// Values of a result of those sizes, where they are few enough to follow.
-    pub(super) fn fact_with(
+    pub(crate) fn fact_with(
         &self,
         element: Option<ElementType>,
         dims: Dims,

@@ -1,46 +1,34 @@
-//! Operators that need their operands as arrays: which there are, and how many inputs each takes.
+//! What the code of an operator is: steps of a program, or a function on arrays.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use simulcast::AnyArray;
+use simulcast::{AnyArray, Builder, Node};
 
-use super::call::{Allowed, Call, Inputs};
 use super::error::NodeError;
+use super::node::{Allowed, Inputs, RunNode};
 use super::value::{Look, Value};
-use super::{constant, cut, normalize, products, reduce, shapes, text};
 
 /// What a node gives: its outputs in order.
-pub(super) type Results<'a> = Result<Vec<Value<'a>>, NodeError>;
+pub(crate) type Results<'a> = Result<Vec<Value<'a>>, NodeError>;
+
+/// Adds the steps of a node to a program.
+pub(crate) type Steps = fn(&RunNode, &mut Builder, &[Option<Node>]) -> Result<Node, NodeError>;
+
+/// Why one use of an operator cannot run.
+pub(crate) type Refusal = fn(&RunNode) -> Option<String>;
 
 /// The code of an operator.
-pub(super) type Whole = for<'a> fn(&Call, &Allowed, &mut Inputs<'a>) -> Results<'a>;
-
-/// An operator's code, and how many inputs it takes.
-pub(super) type Found = (Whole, RangeInclusive<usize>);
-
-/// The code for a node; `Ok(None)` where the operator has none, an error where only this use of it
-/// has none.
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    let groups = [
-        shapes::find,
-        cut::find,
-        constant::find,
-        reduce::find,
-        normalize::find,
-        products::find,
-        text::find,
-    ];
-    for group in groups {
-        if let Some(found) = group(call)? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Code {
+    Steps(Steps),
+    Whole(Whole),
 }
 
+/// The code of an operator that needs its operands as arrays.
+pub(crate) type Whole = for<'a> fn(&RunNode, &Allowed, &mut Inputs<'a>) -> Results<'a>;
+
 /// Whether a node makes text of something, or something of text.
-pub(super) fn casts_text(call: &Call, text: bool) -> bool {
+pub(crate) fn casts_text(call: &RunNode, text: bool) -> bool {
     match call.op.as_str() {
         "Cast" => text || call.element("to") == Some(Ok(simulcast::DType::String)),
         "CastLike" => text,
@@ -48,18 +36,13 @@ pub(super) fn casts_text(call: &Call, text: bool) -> bool {
     }
 }
 
-/// Whether an operator gives text where it is given some.
-pub(super) fn keeps_text(op: &str) -> bool {
-    !matches!(op, "Cast" | "CastLike" | "Equal" | "Shape" | "Size")
-}
-
 /// One result.
-pub(super) fn one<'a>(array: impl Into<AnyArray>) -> Results<'a> {
+pub(crate) fn one<'a>(array: impl Into<AnyArray>) -> Results<'a> {
     Ok(vec![Value::from(array.into())])
 }
 
 /// The same elements, row after row, in other sizes.
-pub(super) fn reshaped<'a>(
+pub(crate) fn reshaped<'a>(
     value: Value<'a>,
     shape: &[usize],
     allowed: &Allowed,

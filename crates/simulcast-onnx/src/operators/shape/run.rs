@@ -3,32 +3,11 @@
 use simulcast::AnyArray;
 use simulcast_core::{Rule, elements, resolve, tuple};
 
-use super::call::{Allowed, Call, Inputs, axes, axis, sizes};
-use super::operators::{Found, Results, one, reshaped};
-use super::value::{Look, array};
+use crate::run::code::{Results, one, reshaped};
+use crate::run::node::{Allowed, Inputs, RunNode, axes, axis, sizes};
+use crate::run::value::{Look, array};
 
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    Ok(Some(match call.op.as_str() {
-        "Shape" => (shape, 1..=1),
-        "Size" => (size, 1..=1),
-        "Reshape" => (reshape, 1..=2),
-        "Flatten" => (flatten, 1..=1),
-        "Squeeze" => (squeeze, 1..=2),
-        "Unsqueeze" => (unsqueeze, 1..=2),
-        "Transpose" => (transpose, 1..=1),
-        "Expand" => (expand, 2..=2),
-        "Tile" if call.opset >= 6 => (tile, 2..=2),
-        "DepthToSpace" | "SpaceToDepth" => (space, 1..=1),
-        "Dropout" if call.opset < 10 && call.wants(1) => {
-            return Err(Some("its mask before opset 10".into()));
-        }
-        // A third input asks for training.
-        "Dropout" => (dropout, 1..=2),
-        _ => return Ok(None),
-    }))
-}
-
-fn shape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn shape<'a>(call: &RunNode, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let own = inputs.need(0)?.shape();
     let rank = i64::try_from(own.len()).unwrap_or(i64::MAX);
     let bound = |name: &str, default: i64| {
@@ -41,11 +20,15 @@ fn shape<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     one(ndarray::Array1::<i64>::from_vec(sizes))
 }
 
-fn size<'a>(_: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn size<'a>(_: &RunNode, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     one(AnyArray::scalar(inputs.view(0)?.len() as i64))
 }
 
-fn reshape<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn reshape<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let target = inputs.ints_or(1, call, "shape")?.ok_or("it has no shape")?;
     let own = inputs.need(0)?.shape().to_vec();
     let zero = call.flag("allowzero", false);
@@ -76,7 +59,11 @@ fn reshape<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
     Ok(vec![reshaped(inputs.take(0)?, &known, allowed)?])
 }
 
-fn flatten<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn flatten<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let value = inputs.take(0)?;
     let rank = value.shape().len();
     // The axis may be the end.
@@ -89,7 +76,11 @@ fn flatten<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
     Ok(vec![reshaped(value, &shape, allowed)?])
 }
 
-fn squeeze<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn squeeze<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let asked = inputs.ints_or(1, call, "axes")?;
     let value = inputs.take(0)?;
     let own = value.shape();
@@ -105,7 +96,11 @@ fn squeeze<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
     Ok(vec![reshaped(value, &shape, allowed)?])
 }
 
-fn unsqueeze<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn unsqueeze<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let asked = inputs.ints_or(1, call, "axes")?.ok_or("it has no axes")?;
     let value = inputs.take(0)?;
     let rank = value.shape().len() + asked.len();
@@ -116,7 +111,11 @@ fn unsqueeze<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Res
     Ok(vec![reshaped(value, &shape, allowed)?])
 }
 
-fn transpose<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn transpose<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let order: Vec<usize> = match call.ints("perm") {
@@ -131,7 +130,7 @@ fn transpose<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Res
     Ok(vec![inputs.take(0)?.look(&Look::Axes(order), allowed)?])
 }
 
-fn expand<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn expand<'a>(_: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let target = sizes(&inputs.ints(1)?.unwrap_or_default())?;
     let view = inputs.view(0)?;
     let plan = resolve(Rule::Bidirectional { target: &target }, &[view.shape()])?;
@@ -141,7 +140,7 @@ fn expand<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'
 }
 
 /// Copies beside each other: along a new axis before each, which stretches, and then they merge.
-fn tile<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn tile<'a>(_: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let repeats = sizes(&inputs.ints(1)?.unwrap_or_default())?;
     let view = inputs.view(0)?;
     let own = view.shape();
@@ -162,7 +161,7 @@ fn tile<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a>
 }
 
 /// Blocks of channels laid out as space, or back.
-fn space<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn space<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let block = call.int("blocksize").and_then(|size| usize::try_from(size).ok());
     let block = block.filter(|size| *size > 0).ok_or("it has no blocksize")?;
@@ -203,8 +202,13 @@ fn space<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
     Ok(vec![moved.look(&Look::Sizes(shape.to_vec()), allowed)?])
 }
 
-/// Nothing is dropped but in training.
-fn dropout<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+/// Before opset 10 the mask was of the data's type.
+pub(crate) fn dropout_refusal(call: &RunNode) -> Option<String> {
+    (call.opset < 10 && call.wants(1)).then(|| "its mask before opset 10".into())
+}
+
+/// Nothing is dropped but in training, which a third input asks for.
+pub(crate) fn dropout<'a>(call: &RunNode, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let value = inputs.take(0)?;
     if !call.wants(1) {
         return Ok(vec![value]);

@@ -1,13 +1,61 @@
 //! Tensors cut and put together along axes.
 
+#[cfg(feature = "run")]
+pub(super) mod run;
+
 use simulcast_core::{Dim, Dims};
 
+use super::rows;
+use crate::ElementType;
 use crate::expr::Expr;
-use crate::infer::Fact;
-use crate::infer::call::{Call, Results};
+use crate::infer::{FOLDED, Fact, InferNode, Results};
 
-impl Call<'_, '_, '_> {
-    pub(super) fn concat(&mut self) -> Results {
+rows! { "", ROWS:
+    "Compress" 9 "T bool -> T" infer compress run whole(run::compress) [moves(&[0])];
+    "Concat" 1 "T* -> T" infer concat run whole(run::concat) [moves_all];
+    "Gather" 1 "T index -> T" infer gather run whole(run::gather) [moves(&[0])];
+    "GatherElements" 11 "T index -> T" infer gather_elements run whole(run::gather_elements) [moves(&[0])];
+    "GatherND" 11 "T int64 -> T" infer gather_nd run whole(run::gather_nd) [moves(&[0])];
+    "NonZero" 9 "T -> int64" infer non_zero run whole(run::non_zero);
+    "Pad" 1 "T int64? T? index? -> T" infer pad run whole(run::pad) [runs_since(2)];
+    "ReverseSequence" 10 "T int64 -> T" infer same;
+    "Scatter" 9 "T index T -> T" infer same run whole(run::scatter_elements) [moves(&[0, 2])];
+    "ScatterElements" 11 "T index T -> T" infer same run whole(run::scatter_elements) [moves(&[0, 2])];
+    "ScatterND" 11 "T int64 T -> T" infer same run whole(run::scatter_nd) [moves(&[0, 2])];
+    "Slice" 1 "T I? I? I? I? -> T" infer slice run whole(run::slice) [moves(&[0])];
+    "Split" 1 "T _? -> T*" infer split run whole(run::split) [moves(&[0])];
+    "TensorScatter" 24 "T T int64? -> T" infer same;
+    "Trilu" 14 "T int64? -> T" infer same run whole(run::trilu);
+}
+
+impl InferNode<'_, '_, '_> {
+    fn gather_elements(&mut self) -> Results {
+        Ok(vec![Fact::new(self.element(0), self.dims(1).clone())])
+    }
+
+    /// As many as the condition picks.
+    fn compress(&mut self) -> Results {
+        let element = self.element(0);
+        let picked =
+            self.input(1).ints().map(|picked| picked.iter().filter(|one| **one != 0).count());
+        let picked = picked.map_or(Dim::UNKNOWN, Dim::Size);
+        let (Some(axis), Some(dims)) = (self.int("axis"), self.ranked(0)) else {
+            let flat = self.attribute("axis").is_none();
+            let dims = if flat { vec![picked].into() } else { Dims::Unranked };
+            return Ok(vec![Fact::new(element, dims)]);
+        };
+        let mut dims = dims.to_vec();
+        let axis = self.axis(axis, dims.len())?;
+        dims[axis] = picked;
+        Ok(vec![Fact::new(element, dims.into())])
+    }
+
+    fn non_zero(&mut self) -> Results {
+        let rank = self.ranked(0).map_or(Dim::UNKNOWN, |dims| Dim::Size(dims.len().max(1)));
+        Ok(vec![Fact::new(Some(ElementType::I64), vec![rank, Dim::UNKNOWN].into())])
+    }
+
+    fn concat(&mut self) -> Results {
         let element = self.element(0);
         let count = self.inputs.len();
         let shapes: Vec<&[Dim]> = (0..count).filter_map(|input| self.ranked(input)).collect();
@@ -43,7 +91,7 @@ impl Call<'_, '_, '_> {
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
-    pub(super) fn split(&mut self) -> Results {
+    fn split(&mut self) -> Results {
         let element = self.element(0);
         let count = self.node.outputs.len();
         let Some(dims) = self.ranked(0) else {
@@ -97,7 +145,7 @@ impl Call<'_, '_, '_> {
         Ok(results)
     }
 
-    pub(super) fn slice(&mut self) -> Results {
+    fn slice(&mut self) -> Results {
         let element = self.element(0);
         let Some(dims) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
@@ -152,8 +200,7 @@ impl Call<'_, '_, '_> {
                 dims[axis] = Dim::Size(picked.len());
                 values = values.and_then(|values| {
                     let at = |index: i64| values.get(usize::try_from(index).ok()?).cloned();
-                    (values.len() <= super::super::FOLDED)
-                        .then(|| picked.iter().map(at).collect())?
+                    (values.len() <= FOLDED).then(|| picked.iter().map(at).collect())?
                 });
                 continue;
             }
@@ -163,7 +210,7 @@ impl Call<'_, '_, '_> {
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
-    pub(super) fn gather(&mut self) -> Results {
+    fn gather(&mut self) -> Results {
         let element = self.element(0);
         let (Some(data), Some(indices)) = (self.ranked(0), self.ranked(1)) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
@@ -187,7 +234,7 @@ impl Call<'_, '_, '_> {
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
-    pub(super) fn gather_nd(&mut self) -> Results {
+    fn gather_nd(&mut self) -> Results {
         let element = self.element(0);
         let unknown = Ok(vec![Fact::new(element, Dims::Unranked)]);
         let (Some(data), Some(indices)) = (self.ranked(0), self.ranked(1)) else { return unknown };
@@ -219,7 +266,7 @@ impl Call<'_, '_, '_> {
         Ok(vec![Fact::new(element, out.into())])
     }
 
-    pub(super) fn pad(&mut self) -> Results {
+    fn pad(&mut self) -> Results {
         let element = self.element(0);
         let Some(dims) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
@@ -248,24 +295,6 @@ impl Call<'_, '_, '_> {
             let more = Expr::from(pads[position]).add(&Expr::from(pads[position + axes.len()]));
             out[*axis] = self.with(&[&dims[*axis]], |size| size[0].add(&more?))?;
         }
-        Ok(vec![Fact::new(element, out.into())])
-    }
-
-    /// Sizes where they are given; scales are left to what is declared.
-    pub(super) fn resize(&mut self) -> Results {
-        let element = self.element(0);
-        let Some(dims) = self.ranked(0) else {
-            return Ok(vec![Fact::new(element, Dims::Unranked)]);
-        };
-        let sizes = self.values(3).filter(|_| self.op() == "Resize" && self.ints("axes").is_none());
-        let stretch =
-            !matches!(self.text("keep_aspect_ratio_policy"), Some("not_larger" | "not_smaller"));
-        let out: Vec<Dim> = match sizes {
-            Some(sizes) if sizes.len() == dims.len() && stretch => {
-                sizes.iter().map(|size| self.dim(Some(size))).collect::<Result<_, _>>()?
-            }
-            _ => vec![Dim::UNKNOWN; dims.len()],
-        };
         Ok(vec![Fact::new(element, out.into())])
     }
 }

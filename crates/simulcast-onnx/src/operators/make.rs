@@ -1,15 +1,32 @@
 //! Tensors out of shapes and numbers.
 
+#[cfg(feature = "run")]
+pub(super) mod run;
+
 use simulcast_core::{Dim, Dims, elements};
 
+use super::rows;
 use crate::ElementType;
 use crate::expr::Expr;
-use crate::infer::call::{Call, Results};
-use crate::infer::{FOLDED, Fact};
+use crate::infer::{FOLDED, Fact, InferNode, Results};
 use crate::model::AttributeValue;
 
-impl Call<'_, '_, '_> {
-    pub(super) fn constant(&mut self) -> Results {
+rows! { "", ROWS:
+    "BlackmanWindow" 17 "index -> _" infer window;
+    "Constant" 1 "-> _" infer constant;
+    "ConstantOfShape" 9 "int64 -> _" infer constant_of_shape run whole(run::of_shape);
+    "EyeLike" 9 "_ -> _" infer random_like run whole_unless(run::eye, run::eye_refusal);
+    "HammingWindow" 17 "index -> _" infer window;
+    "HannWindow" 17 "index -> _" infer window;
+    "Multinomial" 7 "T -> _" infer multinomial;
+    "OneHot" 9 "_ _ T -> T" infer one_hot run whole(run::one_hot);
+    "RandomNormal" 1 "-> _" infer random;
+    "RandomUniform" 1 "-> _" infer random;
+    "Range" 11 "T T T -> T" infer range run whole(run::range);
+}
+
+impl InferNode<'_, '_, '_> {
+    fn constant(&mut self) -> Results {
         let scalar = |element, values: Option<Vec<Expr>>| {
             vec![self.fact_with(Some(element), Vec::new().into(), values)]
         };
@@ -43,7 +60,7 @@ impl Call<'_, '_, '_> {
         })
     }
 
-    pub(super) fn constant_of_shape(&mut self) -> Results {
+    fn constant_of_shape(&mut self) -> Results {
         let tensor = match self.attribute("value") {
             Some(AttributeValue::Tensor(tensor)) => Some(tensor),
             _ => None,
@@ -67,7 +84,7 @@ impl Call<'_, '_, '_> {
         Ok(vec![self.fact_with(Some(element), dims, values)])
     }
 
-    pub(super) fn range(&mut self) -> Results {
+    fn range(&mut self) -> Results {
         let element = self.element(0);
         let one = |input: usize| match self.values(input) {
             Some([only]) => Some(only.clone()),
@@ -103,7 +120,32 @@ impl Call<'_, '_, '_> {
         Ok(vec![self.fact_with(element, vec![dim].into(), values)])
     }
 
-    pub(super) fn one_hot(&mut self) -> Results {
+    /// Random numbers in sizes that are an attribute.
+    fn random(&mut self) -> Results {
+        let element = self.element_of("dtype").or(Some(ElementType::F32));
+        let shape = self.ints("shape").ok_or("it has no shape")?;
+        let size = |size: &i64| usize::try_from(*size).map_err(|_| format!("a size is {size}"));
+        let dims: Vec<usize> = shape.iter().map(size).collect::<Result<_, _>>()?;
+        Ok(vec![Fact::new(element, Dims::from(dims.as_slice()))])
+    }
+
+    /// A window of a length that is an input.
+    fn window(&mut self) -> Results {
+        let element = self.element_of("output_datatype").or(Some(ElementType::F32));
+        let size = self.values(0).and_then(|values| values.first().cloned());
+        let dim = self.dim(size.as_ref())?;
+        Ok(vec![Fact::new(element, vec![dim].into())])
+    }
+
+    fn multinomial(&mut self) -> Results {
+        let element = self.element_of("dtype").or(Some(ElementType::I32));
+        let batch = self.ranked(0).and_then(|dims| dims.first().cloned()).unwrap_or(Dim::UNKNOWN);
+        let count = usize::try_from(self.int("sample_size").unwrap_or(1));
+        let count = count.map_or(Dim::UNKNOWN, Dim::Size);
+        Ok(vec![Fact::new(element, vec![batch, count].into())])
+    }
+
+    fn one_hot(&mut self) -> Results {
         let element = self.element(2);
         let Some(dims) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
@@ -114,11 +156,5 @@ impl Call<'_, '_, '_> {
         let depth = self.dim(depth.as_ref())?;
         dims.insert(axis, depth);
         Ok(vec![Fact::new(element, dims.into())])
-    }
-
-    pub(super) fn non_zero(&mut self) -> Results {
-        let rank = self.ranked(0).map_or(Dim::UNKNOWN, |dims| Dim::Size(dims.len().max(1)));
-        let dims = vec![rank, Dim::UNKNOWN];
-        Ok(vec![Fact::new(Some(ElementType::I64), dims.into())])
     }
 }

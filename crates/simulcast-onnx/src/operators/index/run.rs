@@ -4,30 +4,16 @@ use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 use simulcast::{AnyArray, AnyView, Element};
 use simulcast_core::{elements, tuple};
 
-use super::call::{Allowed, Call, Inputs, axis, sizes};
-use super::error::NodeError;
-use super::operators::{Found, Results, one, reshaped};
-use super::value::{Value, array, each};
+use crate::run::code::{Results, one, reshaped};
+use crate::run::error::NodeError;
+use crate::run::node::{Allowed, Inputs, RunNode, axis, sizes};
+use crate::run::value::{Value, array, each};
 
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    Ok(Some(match call.op.as_str() {
-        "Concat" => (concat, 1..=usize::MAX),
-        "Split" => (split, 1..=2),
-        "Slice" => (slice, 1..=5),
-        "Gather" => (gather, 2..=2),
-        "GatherElements" => (gather_elements, 2..=2),
-        "GatherND" => (gather_nd, 2..=2),
-        "NonZero" => (non_zero, 1..=1),
-        "Compress" => (compress, 2..=2),
-        "Trilu" => (trilu, 1..=2),
-        "Pad" if call.opset >= 2 => (pad, 1..=4),
-        "ScatterElements" | "Scatter" => (scatter_elements, 3..=3),
-        "ScatterND" => (scatter_nd, 3..=3),
-        _ => return Ok(None),
-    }))
-}
-
-fn concat<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn concat<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let first = inputs.need(0)?;
     // Opsets below 4 had a default.
     let at = call.int("axis").or((call.opset < 4).then_some(1)).ok_or("it has no axis")?;
@@ -100,7 +86,7 @@ where
     Ok(AnyArray::from(array(shape, all)?))
 }
 
-fn split<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn split<'a>(call: &RunNode, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let size = view.shape()[at];
@@ -137,7 +123,7 @@ fn owned<T: Element>(view: &ArrayViewD<'_, T>) -> Result<AnyArray, NodeError> {
     Ok(AnyView::from(view).to_owned())
 }
 
-fn slice<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn slice<'a>(call: &RunNode, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let starts = inputs.ints_or(1, call, "starts")?.ok_or("it has no starts")?;
@@ -148,7 +134,7 @@ fn slice<'a>(call: &Call, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     if [ends.len(), asked.len(), steps.len()] != [starts.len(); 3] {
         return Err("starts, ends, axes and steps are of different lengths".into());
     }
-    super::call::axes(&asked, rank)?;
+    crate::run::node::axes(&asked, rank)?;
     let mut cuts = Vec::new();
     for (((start, end), at), step) in starts.iter().zip(&ends).zip(&asked).zip(&steps) {
         let at = axis(*at, rank)?;
@@ -202,7 +188,11 @@ fn index(value: i64, size: usize) -> Result<usize, NodeError> {
     own.ok_or_else(|| format!("there is no index {value} among {size}").into())
 }
 
-fn gather<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn gather<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let asked = inputs.ints(1)?.unwrap_or_default();
@@ -264,7 +254,11 @@ fn along(
     places.map(place).collect()
 }
 
-fn gather_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn gather_elements<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let shape = inputs.need(1)?.shape();
@@ -274,7 +268,7 @@ fn gather_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) 
 }
 
 /// The elements at places along an axis.
-pub(super) fn at_places(
+pub(crate) fn at_places(
     view: &AnyView<'_>,
     at: usize,
     found: &ArrayD<i64>,
@@ -314,7 +308,11 @@ fn tuples(
     Ok((places, slice))
 }
 
-fn gather_nd<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn gather_nd<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let batch = usize::try_from(call.int("batch_dims").unwrap_or(0)).map_err(|e| e.to_string())?;
     let (starts, slice) = tuples(view.shape(), batch, inputs)?;
@@ -328,7 +326,7 @@ fn gather_nd<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Res
 
 /// Updates written over the data, or joined with what is there.
 fn scattered<'a>(
-    call: &Call,
+    call: &RunNode,
     allowed: &Allowed,
     inputs: &mut Inputs<'a>,
     places: &[usize],
@@ -423,7 +421,11 @@ fn joined<'a>(
     Ok(vec![reshaped(data, shape, allowed)?])
 }
 
-fn scatter_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn scatter_elements<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let data = inputs.need(0)?.shape();
     let at = axis(call.int("axis").unwrap_or(0), data.len())?;
     let values = inputs.ints(1)?.unwrap_or_default();
@@ -432,7 +434,11 @@ fn scatter_elements<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>)
     scattered(call, allowed, inputs, &places, &wanted)
 }
 
-fn scatter_nd<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn scatter_nd<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let (starts, slice) = tuples(inputs.need(0)?.shape(), 0, inputs)?;
     let places: Vec<usize> = starts.iter().flat_map(|start| *start..start + slice).collect();
     let (data, index) = (inputs.need(0)?.shape(), inputs.need(1)?.shape());
@@ -449,7 +455,7 @@ fn truths(view: &AnyView<'_>, allowed: &Allowed) -> Result<Vec<bool>, NodeError>
     Ok(truth.typed::<bool>().map(|all| all.iter().copied().collect()).unwrap_or_default())
 }
 
-fn non_zero<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn non_zero<'a>(_: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let truths = truths(&view, allowed)?;
@@ -464,7 +470,11 @@ fn non_zero<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
     one(array(&shape, (0..rank).flat_map(along).collect::<Vec<i64>>())?)
 }
 
-fn compress<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn compress<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let value = inputs.need(0)?.clone();
     let (value, at) = match call.int("axis") {
         Some(at) => {
@@ -487,7 +497,7 @@ fn compress<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resu
 }
 
 /// A triangle of each matrix; 0 elsewhere.
-fn trilu<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn trilu<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let [.., rows, columns] = *view.shape() else {
         return Err(format!("{} is no matrix", tuple(view.shape())).into());
@@ -512,7 +522,7 @@ fn trilu<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
 }
 
 /// Elements around the data: a value, or the data's own.
-fn pad<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn pad<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let pads = inputs.ints_or(1, call, "pads")?.ok_or("it has no pads")?;

@@ -3,27 +3,15 @@
 use simulcast::{AnyArray, AnyView, Builder, DType, Fold, Literal, Node, Op, TypeError};
 use simulcast_core::Rule;
 
-use super::call::{Allowed, Call, Inputs, axis};
-use super::error::NodeError;
-use super::operators::{Found, Results, one};
-use super::reduce::{best, signed};
-use super::value::dtype as dtype_of;
 use crate::ElementType;
-
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    Ok(Some(match call.op.as_str() {
-        "Softmax" | "LogSoftmax" => (softmax, 1..=1),
-        "Hardmax" => (hardmax, 1..=1),
-        "LayerNormalization" => (layer, 2..=3),
-        "RMSNormalization" => (layer, 2..=2),
-        "MeanVarianceNormalization" => (mean_variance, 1..=1),
-        "LpNormalization" => (lp, 1..=1),
-        _ => return Ok(None),
-    }))
-}
+use crate::operators::reduce::run::{best, signed};
+use crate::run::code::{Results, one};
+use crate::run::error::NodeError;
+use crate::run::node::{Allowed, Inputs, RunNode, axis};
+use crate::run::value::dtype as dtype_of;
 
 /// The axes that are one: since opset 13 a single one, before all from `axis` on.
-fn over(call: &Call, rank: usize) -> Result<Vec<usize>, NodeError> {
+fn over(call: &RunNode, rank: usize) -> Result<Vec<usize>, NodeError> {
     if call.opset >= 13 {
         return Ok(vec![axis(call.int("axis").unwrap_or(-1), rank)?]);
     }
@@ -35,7 +23,11 @@ fn over(call: &Call, rank: usize) -> Result<Vec<usize>, NodeError> {
     Ok((axis(at, rank)?..rank).collect())
 }
 
-fn softmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn softmax<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let over = signed(&over(call, view.shape().len())?);
     if view.len() == 0 {
@@ -67,7 +59,11 @@ fn softmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
 }
 
 /// 1 at the first of the largest elements, else 0.
-fn hardmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn hardmax<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let over = over(call, rank)?;
@@ -79,15 +75,15 @@ fn hardmax<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resul
     let after = over.last().map_or(rank, |last| last + 1);
     let size = |range: std::ops::Range<usize>| view.shape()[range].iter().product::<usize>();
     let rows = [size(0..first), size(first..after), size(after..rank)];
-    let flat = super::operators::reshaped(view.to_owned().into(), &rows, allowed)?;
+    let flat = crate::run::code::reshaped(view.to_owned().into(), &rows, allowed)?;
     let found = best(&flat.view(), allowed, 1, true, false)?.insert_axis(ndarray::Axis(1));
     let places = (0..rows[1] as i64).collect::<Vec<i64>>();
-    let places = super::value::array(&[rows[1], 1], places)?;
+    let places = crate::run::value::array(&[rows[1], 1], places)?;
     let hot = allowed.evaluate(&[(&found).into(), (&places).into()], |build, args| {
         let hot = build.apply(Op::Equal, args)?;
         build.cast(hot, view.dtype())
     })?;
-    Ok(vec![super::operators::reshaped(hot.into(), view.shape(), allowed)?])
+    Ok(vec![crate::run::code::reshaped(hot.into(), view.shape(), allowed)?])
 }
 
 /// The data in the type that they are normalized in, less their mean; and one over their deviation.
@@ -121,7 +117,7 @@ impl Normal {
 }
 
 /// Layer and root-mean-square normalization, which leaves the mean where it is.
-fn layer<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn layer<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let views: Vec<AnyView<'_>> =
         (0..inputs.0.len()).map(|input| inputs.view(input)).collect::<Result<_, _>>()?;
     let shapes: Vec<&[usize]> = views.iter().map(AnyView::shape).collect();
@@ -178,10 +174,14 @@ fn layer<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
     Ok(results)
 }
 
-fn mean_variance<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn mean_variance<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let asked = call.ints("axes").unwrap_or(&[0, 2, 3]);
-    let over = signed(&super::call::axes(asked, view.shape().len())?);
+    let over = signed(&crate::run::node::axes(asked, view.shape().len())?);
     let normal = Normal { over, epsilon: 0.0, centred: true };
     one(allowed.evaluate(&[view], |build, args| {
         let centred = normal.centre(build, args[0])?;
@@ -194,7 +194,7 @@ fn mean_variance<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) ->
     })?)
 }
 
-fn lp<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn lp<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(-1), view.shape().len())?;
     let over = signed(&[at]);

@@ -8,63 +8,66 @@ use simulcast_core::{Names, Rule, resolve};
 use super::error::NodeError;
 use super::value::{Value, dtype};
 use crate::model::{Attribute, AttributeValue};
+use crate::operators::Row;
 use crate::{ElementType, Tensor};
 
 /// A node: its operator, and what its attributes are once functions have been called.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(crate) struct RunNode {
     /// The node, with the names of what is around it.
-    pub(super) node: String,
-    pub(super) op: String,
+    pub(crate) node: String,
+    pub(crate) op: String,
+    /// Its row in the table of operators.
+    pub(crate) row: Option<&'static Row>,
     /// The version of the operator's domain.
-    pub(super) opset: i64,
-    pub(super) attributes: Vec<Attribute>,
+    pub(crate) opset: i64,
+    pub(crate) attributes: Vec<Attribute>,
     /// The names of the inputs.
-    pub(super) inputs: Names,
+    pub(crate) inputs: Names,
     /// The types of the inputs that a run holds as codes.
-    pub(super) codes: Vec<Option<ElementType>>,
+    pub(crate) codes: Vec<Option<ElementType>>,
     /// Which outputs are asked for.
-    pub(super) outputs: Vec<bool>,
+    pub(crate) outputs: Vec<bool>,
 }
 
-impl Call {
-    pub(super) fn attribute(&self, name: &str) -> Option<&AttributeValue> {
+impl RunNode {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&AttributeValue> {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|found| &found.value)
     }
 
-    pub(super) fn int(&self, name: &str) -> Option<i64> {
+    pub(crate) fn int(&self, name: &str) -> Option<i64> {
         match self.attribute(name)? {
             AttributeValue::Int(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(super) fn flag(&self, name: &str, default: bool) -> bool {
+    pub(crate) fn flag(&self, name: &str, default: bool) -> bool {
         self.int(name).map_or(default, |value| value != 0)
     }
 
-    pub(super) fn ints(&self, name: &str) -> Option<&[i64]> {
+    pub(crate) fn ints(&self, name: &str) -> Option<&[i64]> {
         match self.attribute(name)? {
             AttributeValue::Ints(values) => Some(values),
             _ => None,
         }
     }
 
-    pub(super) fn float(&self, name: &str, default: f64) -> f64 {
+    pub(crate) fn float(&self, name: &str, default: f64) -> f64 {
         match self.attribute(name) {
             Some(AttributeValue::Float(value)) => f64::from(*value),
             _ => default,
         }
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.attribute(name)? {
             AttributeValue::Text(text) => std::str::from_utf8(text).ok(),
             _ => None,
         }
     }
 
-    pub(super) fn tensor(&self, name: &str) -> Option<&Tensor> {
+    pub(crate) fn tensor(&self, name: &str) -> Option<&Tensor> {
         match self.attribute(name)? {
             AttributeValue::Tensor(tensor) => Some(tensor),
             _ => None,
@@ -72,7 +75,7 @@ impl Call {
     }
 
     /// The element type that an attribute names, by number or as opsets below 6 by name.
-    pub(super) fn element_type(&self, name: &str) -> Option<ElementType> {
+    pub(crate) fn element_type(&self, name: &str) -> Option<ElementType> {
         match self.attribute(name)? {
             AttributeValue::Int(code) => i32::try_from(*code).ok().and_then(ElementType::from_code),
             AttributeValue::Text(_) => self.text(name).and_then(ElementType::from_legacy_name),
@@ -81,7 +84,7 @@ impl Call {
     }
 
     /// As [`Self::element_type`], of what can be computed with.
-    pub(super) fn element(&self, name: &str) -> Option<Result<DType, String>> {
+    pub(crate) fn element(&self, name: &str) -> Option<Result<DType, String>> {
         self.attribute(name)?;
         let Some(element) = self.element_type(name) else {
             return Some(Err(format!("{name} is no element type")));
@@ -90,12 +93,12 @@ impl Call {
     }
 
     /// The type of an input that is held as codes.
-    pub(super) fn code(&self, input: usize) -> Option<ElementType> {
+    pub(crate) fn code(&self, input: usize) -> Option<ElementType> {
         self.codes.get(input).copied().flatten()
     }
 
     /// What a `Cast` or `CastLike` casts to, as far as that is known before it runs.
-    pub(super) fn target(&self) -> Option<ElementType> {
+    pub(crate) fn target(&self) -> Option<ElementType> {
         match self.op.as_str() {
             "Cast" => self.element_type("to"),
             _ => self.code(1),
@@ -103,7 +106,7 @@ impl Call {
     }
 
     /// Brings the inputs' shapes together; an error names the inputs.
-    pub(super) fn resolve(
+    pub(crate) fn resolve(
         &self,
         rule: Rule<'_>,
         shapes: &[impl AsRef<[usize]>],
@@ -111,36 +114,36 @@ impl Call {
         resolve(rule, shapes).map_err(|error| error.with_names(self.inputs.clone()).into())
     }
 
-    pub(super) fn wants(&self, output: usize) -> bool {
+    pub(crate) fn wants(&self, output: usize) -> bool {
         self.outputs.get(output).copied().unwrap_or(false)
     }
 }
 
 /// The inputs of a node, as it runs.
 #[derive(Debug)]
-pub(super) struct Inputs<'a>(pub(super) Vec<Option<Value<'a>>>);
+pub(crate) struct Inputs<'a>(pub(crate) Vec<Option<Value<'a>>>);
 
 impl<'a> Inputs<'a> {
-    pub(super) fn get(&self, input: usize) -> Option<&Value<'a>> {
+    pub(crate) fn get(&self, input: usize) -> Option<&Value<'a>> {
         self.0.get(input).and_then(Option::as_ref)
     }
 
-    pub(super) fn need(&self, input: usize) -> Result<&Value<'a>, NodeError> {
+    pub(crate) fn need(&self, input: usize) -> Result<&Value<'a>, NodeError> {
         self.get(input).ok_or_else(|| format!("input {input} is missing").into())
     }
 
-    pub(super) fn view(&self, input: usize) -> Result<AnyView<'_>, NodeError> {
+    pub(crate) fn view(&self, input: usize) -> Result<AnyView<'_>, NodeError> {
         self.need(input).map(Value::view)
     }
 
     /// The value itself, which may be reused.
-    pub(super) fn take(&mut self, input: usize) -> Result<Value<'a>, NodeError> {
+    pub(crate) fn take(&mut self, input: usize) -> Result<Value<'a>, NodeError> {
         let place = self.0.get_mut(input).and_then(Option::take);
         place.ok_or_else(|| format!("input {input} is missing").into())
     }
 
     /// The integers of an input, row after row.
-    pub(super) fn ints(&self, input: usize) -> Result<Option<Vec<i64>>, NodeError> {
+    pub(crate) fn ints(&self, input: usize) -> Result<Option<Vec<i64>>, NodeError> {
         let Some(value) = self.get(input) else { return Ok(None) };
         let view = value.view();
         if let Some(view) = view.typed::<i64>() {
@@ -153,10 +156,10 @@ impl<'a> Inputs<'a> {
     }
 
     /// The integers that newer opsets take as an input and older ones as an attribute.
-    pub(super) fn ints_or(
+    pub(crate) fn ints_or(
         &self,
         input: usize,
-        call: &Call,
+        call: &RunNode,
         name: &str,
     ) -> Result<Option<Vec<i64>>, NodeError> {
         match self.get(input) {
@@ -167,7 +170,7 @@ impl<'a> Inputs<'a> {
 }
 
 /// An axis counted from 0; it may be counted from the end.
-pub(super) fn axis(axis: i64, rank: usize) -> Result<usize, NodeError> {
+pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, NodeError> {
     let from_end = axis.checked_add(i64::try_from(rank).unwrap_or(i64::MAX));
     let own = if axis < 0 { from_end } else { Some(axis) };
     let own = own.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
@@ -175,7 +178,7 @@ pub(super) fn axis(axis: i64, rank: usize) -> Result<usize, NodeError> {
 }
 
 /// Several axes, none twice, in order.
-pub(super) fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, NodeError> {
+pub(crate) fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, NodeError> {
     let mut own = axes.iter().map(|&one| axis(one, rank)).collect::<Result<Vec<_>, _>>()?;
     own.sort_unstable();
     match own.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -185,23 +188,23 @@ pub(super) fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, NodeError> {
 }
 
 /// Sizes that come from a tensor.
-pub(super) fn sizes(values: &[i64]) -> Result<Vec<usize>, NodeError> {
+pub(crate) fn sizes(values: &[i64]) -> Result<Vec<usize>, NodeError> {
     let size = |&size: &i64| usize::try_from(size).map_err(|_| format!("a size is {size}").into());
     values.iter().map(size).collect()
 }
 
 /// What a run is allowed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowed {
+pub(crate) struct Allowed {
     /// The most bytes that a value may have.
-    pub(super) bytes: usize,
-    pub(super) threads: Option<usize>,
+    pub(crate) bytes: usize,
+    pub(crate) threads: Option<usize>,
 }
 
 impl Allowed {
     /// Whether there may be a value of that size, before memory is asked for it. Sizes of 0 count as
     /// 1: what goes through the others takes as long, and notes of each as much.
-    pub(super) fn room(&self, shape: &[usize], dtype: DType) -> Result<(), NodeError> {
+    pub(crate) fn room(&self, shape: &[usize], dtype: DType) -> Result<(), NodeError> {
         let sizes = shape.iter().filter(|size| **size != 0);
         let bytes = sizes.copied().try_fold(dtype.size(), usize::checked_mul);
         match bytes.is_some_and(|bytes| bytes <= self.bytes.min(isize::MAX.cast_unsigned())) {
@@ -212,14 +215,14 @@ impl Allowed {
 
     /// As [`Self::room`], for the result of a program, before its shape is known: it has no more
     /// elements than its operands have, multiplied. False says nothing.
-    pub(super) fn surely_has_room(&self, dtype: DType, operands: &[AnyView<'_>]) -> bool {
+    pub(crate) fn surely_has_room(&self, dtype: DType, operands: &[AnyView<'_>]) -> bool {
         let most = operands.iter().map(AnyView::len).try_fold(dtype.size(), usize::checked_mul);
         // What is empty may have other sizes that are too large.
         most.is_some_and(|bytes| (1..=self.bytes).contains(&bytes))
     }
 
     /// A run of a program.
-    pub(super) fn on<'r>(&self, program: &'r Program, operands: &'r [AnyView<'r>]) -> Run<'r> {
+    pub(crate) fn on<'r>(&self, program: &'r Program, operands: &'r [AnyView<'r>]) -> Run<'r> {
         let run = program.on(operands);
         match self.threads {
             Some(threads) => run.threads(threads),
@@ -228,7 +231,7 @@ impl Allowed {
     }
 
     /// Makes a program of some steps on these arrays, and runs it.
-    pub(super) fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         operands: &[AnyView<'_>],
         steps: impl FnOnce(&mut Builder, &[Node]) -> Result<Node, TypeError>,
@@ -242,7 +245,7 @@ impl Allowed {
     }
 
     /// Copies an array to a place of its type and shape.
-    pub(super) fn copy(
+    pub(crate) fn copy(
         &self,
         array: &AnyView<'_>,
         to: &mut AnyViewMut<'_>,

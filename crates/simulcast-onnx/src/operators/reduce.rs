@@ -1,27 +1,35 @@
 //! Reductions: axes that go, or stay with size 1.
 
+#[cfg(feature = "run")]
+pub(super) mod run;
+
 use simulcast_core::{Dim, Dims};
 
-use super::Fact;
-use super::call::{Call, Results};
+use super::rows;
+use crate::infer::{Fact, InferNode, Results};
+
 use crate::ElementType;
 use crate::expr::Expr;
 
-/// The operators that reduce over axes.
-pub(crate) fn is_reduction(op: &str) -> bool {
-    op.starts_with("Reduce")
+rows! { "", ROWS:
+    "ArgMax" 1 "T -> int64" infer arg run whole(run::arg);
+    "ArgMin" 1 "T -> int64" infer arg run whole(run::arg);
+    "CumProd" 26 "T _ -> T" infer same run whole(run::cumulate);
+    "CumSum" 11 "T index -> T" infer same run whole(run::cumulate);
+    "ReduceL1" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceL2" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceLogSum" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceLogSumExp" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceMax" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceMean" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceMin" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceProd" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceSum" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceSumSquare" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "TopK" 1 "T int64? -> T int64" infer top_k run whole(run::top_k) [runs_since(10), takes(2, 2)];
 }
 
-impl Call<'_, '_, '_> {
-    pub(super) fn reductions(&mut self) -> Option<Results> {
-        match self.op() {
-            op if is_reduction(op) => Some(self.reduce()),
-            "ArgMax" | "ArgMin" => Some(self.arg()),
-            "TopK" => Some(self.top_k()),
-            _ => None,
-        }
-    }
-
+impl InferNode<'_, '_, '_> {
     /// The axes that are reduced; all of them where none is named, unless that means none.
     pub(super) fn reduced_axes(&self, rank: usize) -> Result<Option<Vec<usize>>, String> {
         let Ok(axes) = self.ints_of("axes", 1) else { return Ok(None) };

@@ -7,19 +7,10 @@ use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, Dimension, IxDyn};
 use simulcast::{AnyArray, AnyView, Complex, DType, Element, Literal, Op};
 use simulcast_core::{Rule, broadcast_shapes, resolve, tuple};
 
-use super::call::{Allowed, Call, Inputs};
-use super::error::NodeError;
-use super::operators::{Found, Results, one, reshaped};
-use super::value::array;
-
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    Ok(Some(match call.op.as_str() {
-        "MatMul" => (matmul, 2..=2),
-        "Gemm" => (gemm, 2..=3),
-        "Einsum" => (einsum, 1..=usize::MAX),
-        _ => return Ok(None),
-    }))
-}
+use crate::run::code::{Results, one, reshaped};
+use crate::run::error::NodeError;
+use crate::run::node::{Allowed, Inputs, RunNode};
+use crate::run::value::array;
 
 /// A product of two matrices into a third.
 type Multiply<T> = fn(&ArrayView2<'_, T>, &ArrayView2<'_, T>) -> Array2<T>;
@@ -48,12 +39,12 @@ macro_rules! wrapping {
 wrapping!(wrapping_i64, i64);
 wrapping!(wrapping_u64, u64);
 
-fn matmul<'a>(_: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn matmul<'a>(_: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     one(product(&inputs.view(0)?, &inputs.view(1)?, allowed)?)
 }
 
 /// The product in the sense of NumPy's `matmul`.
-pub(super) fn product(
+pub(crate) fn product(
     a: &AnyView<'_>,
     b: &AnyView<'_>,
     allowed: &Allowed,
@@ -150,7 +141,7 @@ where
 }
 
 /// `alpha * A @ B + beta * C`, with A and B transposed where said.
-fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn gemm<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let side = |input: usize, name: &str| {
         let view = inputs.view(input)?;
         if view.shape().len() != 2 {
@@ -223,7 +214,11 @@ fn gemm<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<
 }
 
 /// An equation, as one program: axes of all letters, a product, and a sum over those that go.
-fn einsum<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn einsum<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let equation: String = call.text("equation").unwrap_or("").split_whitespace().collect();
     let (left, right) = match equation.split_once("->") {
         Some((left, right)) => (left, Some(right)),
@@ -285,7 +280,7 @@ fn einsum<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Result
     // Each operand with its axes in that order; a letter that it has twice shows its diagonal.
     let mut laid: Vec<AnyArray> = Vec::with_capacity(views.len());
     for (view, term) in views.iter().zip(&terms) {
-        let own = super::value::each!(view, typed => shown(typed, term, &order))?;
+        let own = crate::run::value::each!(view, typed => shown(typed, term, &order))?;
         laid.push(own);
     }
     let over: Vec<isize> = (kept..order.len()).map(usize::cast_signed).collect();

@@ -2,29 +2,46 @@
 
 use simulcast_core::{Dim, Dims};
 
-use super::Fact;
-use super::call::{Call, Results};
+use super::rows;
+use crate::infer::{Fact, InferNode, Results};
+
 use crate::ElementType;
 use crate::expr::Expr;
 
-impl Call<'_, '_, '_> {
-    pub(super) fn windows(&mut self) -> Option<Results> {
-        match self.op() {
-            "Conv" => Some(self.convolution(0, 1, self.element(0))),
-            "ConvInteger" => Some(self.convolution(0, 1, Some(ElementType::I32))),
-            "QLinearConv" => Some(self.convolution(0, 3, self.element(7))),
-            "MaxPool" | "AveragePool" | "LpPool" => Some(self.pool()),
-            "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => {
-                let element = self.element(0);
-                let Some(dims) = self.ranked(0) else {
-                    return Some(Ok(vec![Fact::new(element, Dims::Unranked)]));
-                };
-                let mut dims = dims.to_vec();
-                dims.iter_mut().skip(2).for_each(|dim| *dim = Dim::Size(1));
-                Some(Ok(vec![Fact::new(element, dims.into())]))
-            }
-            _ => None,
-        }
+rows! { "", ROWS:
+    "AveragePool" 1 "T -> T" infer pool;
+    "Conv" 1 "T T T? -> T" infer conv;
+    "ConvInteger" 10 "T1 T2 T1? T2? -> int32" infer conv_integer;
+    "GlobalAveragePool" 1 "T -> T" infer pool_all;
+    "GlobalLpPool" 1 "T -> T" infer pool_all;
+    "GlobalMaxPool" 1 "T -> T" infer pool_all;
+    "LpPool" 1 "T -> T" infer pool;
+    "MaxPool" 1 "T -> T int64" infer pool;
+    "QLinearConv" 10 "T1 float32 T1 T2 float32 T2 float32 T3 int32? -> T3" infer conv_quantized;
+}
+
+impl InferNode<'_, '_, '_> {
+    fn conv(&mut self) -> Results {
+        self.convolution(0, 1, self.element(0))
+    }
+
+    fn conv_integer(&mut self) -> Results {
+        self.convolution(0, 1, Some(ElementType::I32))
+    }
+
+    fn conv_quantized(&mut self) -> Results {
+        self.convolution(0, 3, self.element(7))
+    }
+
+    /// Every axis behind the channels becomes one place.
+    pub(super) fn pool_all(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(dims) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let mut dims = dims.to_vec();
+        dims.iter_mut().skip(2).for_each(|dim| *dim = Dim::Size(1));
+        Ok(vec![Fact::new(element, dims.into())])
     }
 
     fn convolution(&mut self, x: usize, w: usize, element: Option<ElementType>) -> Results {

@@ -1,44 +1,14 @@
 //! Operators that work element by element, as steps of a program: chains of them become one.
 //!
 //! What a node adds is decided by its operator, its attributes and the types of what it meets; how
-//! shapes meet is the program's business (and, before opset 7, that of [`super::lay`]).
-
-use std::ops::RangeInclusive;
+//! shapes meet is the program's business (and, before opset 7, that of [`crate::run::lay`]).
 
 use simulcast::{Builder, DType, Literal, Node, Op, Type, compose, promote_types};
 
-use super::call::Call;
-use super::error::NodeError;
+use crate::run::error::NodeError;
+use crate::run::node::RunNode;
 
 type Made = Result<Node, NodeError>;
-
-/// Adds the steps of a node to a program.
-pub(super) type Steps = fn(&Call, &mut Builder, &[Option<Node>]) -> Made;
-
-const ANY: RangeInclusive<usize> = 1..=usize::MAX;
-
-/// The steps of an operator, and how many inputs it takes.
-pub(super) fn find(op: &str) -> Option<(Steps, RangeInclusive<usize>)> {
-    if let Some(op) = Op::from_onnx(op) {
-        return Some((apply, op.arity()..=op.arity()));
-    }
-    Some(match op {
-        "Div" => (divide, 2..=2),
-        "Mod" => (modulo, 2..=2),
-        "Pow" => (power, 2..=2),
-        "BitShift" => (shift, 2..=2),
-        "Max" | "Min" | "Sum" | "Mean" => (variadic, ANY),
-        "PRelu" => (|_, build, args| Ok(compose::prelu(build, at(args, 0)?, at(args, 1)?)?), 2..=2),
-        "Cast" => (cast, 1..=1),
-        "CastLike" => (cast_like, 2..=2),
-        "Clip" => (clip, 1..=3),
-        "IsInf" => (is_inf, 1..=1),
-        "Shrink" => (shrink, 1..=1),
-        "Softplus" | "Mish" | "HardSwish" | "Gelu" | "Elu" | "Selu" | "Celu" | "LeakyRelu"
-        | "ThresholdedRelu" | "HardSigmoid" | "Swish" => (activation, 1..=1),
-        _ => return None,
-    })
-}
 
 /// The input of that number.
 fn at(args: &[Option<Node>], input: usize) -> Result<Node, NodeError> {
@@ -57,26 +27,26 @@ fn dtype_of(build: &Builder, node: Node) -> Result<DType, NodeError> {
     }
 }
 
-fn apply(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn apply(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let op =
         Op::from_onnx(&call.op).ok_or_else(|| format!("`{}` is not one operation", call.op))?;
     Ok(build.apply(op, &all(args)?)?)
 }
 
 /// Integers are divided towards 0.
-fn divide(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn divide(_: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let whole = dtype_of(build, at(args, 0)?)?.is_integer();
     Ok(build.apply(if whole { Op::TruncDivide } else { Op::Divide }, &all(args)?)?)
 }
 
-fn modulo(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn modulo(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let like_c = call.flag("fmod", false);
     Ok(build.apply(if like_c { Op::Fmod } else { Op::Remainder }, &all(args)?)?)
 }
 
 /// The exponent may have another type: both are cast to one that holds them, as in NumPy, and the
 /// result to the base's.
-fn power(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn power(_: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let (x, y) = (at(args, 0)?, at(args, 1)?);
     let (own, other) = (dtype_of(build, x)?, dtype_of(build, y)?);
     if own == other {
@@ -91,7 +61,7 @@ fn power(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     Ok(build.cast(power, own)?)
 }
 
-fn shift(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn shift(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let op = match call.text("direction") {
         Some("LEFT") => Op::LeftShift,
         Some("RIGHT") => Op::RightShift,
@@ -100,7 +70,8 @@ fn shift(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     Ok(build.apply(op, &all(args)?)?)
 }
 
-fn variadic(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+/// One step for each further operand.
+pub(crate) fn variadic(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let args = all(args)?;
     Ok(match call.op.as_str() {
         "Max" => compose::max(build, &args),
@@ -110,18 +81,22 @@ fn variadic(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     }?)
 }
 
-fn cast(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn prelu(_: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
+    Ok(compose::prelu(build, at(args, 0)?, at(args, 1)?)?)
+}
+
+pub(crate) fn cast(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let to = call.element("to").unwrap_or_else(|| Err("it casts to no type".into()))?;
     Ok(build.cast(at(args, 0)?, to)?)
 }
 
-fn cast_like(_: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn cast_like(_: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let to = dtype_of(build, at(args, 1)?)?;
     Ok(build.cast(at(args, 0)?, to)?)
 }
 
 /// Bounds are attributes before opset 11, and inputs since.
-fn clip(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn clip(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let mut bound = |input: usize, name: &str| {
         let attribute = (call.opset < 11).then(|| call.attribute(name)).flatten();
         let literal = attribute.map(|_| build.literal(Literal::Float(call.float(name, 0.0))));
@@ -131,7 +106,7 @@ fn clip(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     Ok(compose::clip(build, at(args, 0)?, lo, hi)?)
 }
 
-fn is_inf(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn is_inf(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let x = at(args, 0)?;
     let infinite = build.apply(Op::Isinf, &[x])?;
     let zero = build.literal(Literal::Int(0));
@@ -151,7 +126,7 @@ fn is_inf(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
 }
 
 /// Of integers too, by way of floats.
-fn shrink(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn shrink(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let own = dtype_of(build, at(args, 0)?)?;
     let wide = if own.is_float() { own } else { DType::F64 };
     let x = build.cast(at(args, 0)?, wide)?;
@@ -159,7 +134,7 @@ fn shrink(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
     Ok(build.cast(shrunk, own)?)
 }
 
-fn activation(call: &Call, build: &mut Builder, args: &[Option<Node>]) -> Made {
+pub(crate) fn activation(call: &RunNode, build: &mut Builder, args: &[Option<Node>]) -> Made {
     let x = at(args, 0)?;
     let alpha = |default| call.float("alpha", default);
     Ok(match call.op.as_str() {

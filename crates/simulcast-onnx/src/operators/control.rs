@@ -2,13 +2,13 @@
 
 use simulcast_core::Dims;
 
-use super::call::Call;
-use super::{Context, Fact, Scope};
+use super::rows;
+use crate::infer::{Context, Fact, InferNode, Results, Scope};
 use crate::model::{AttributeValue, Graph};
 
 impl<'m> Context<'m> {
     /// Follows a function at a call of it.
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         scope: &Scope<'m>,
         index: usize,
@@ -34,47 +34,64 @@ impl<'m> Context<'m> {
     }
 }
 
-impl<'m> Call<'_, '_, 'm> {
-    /// The results of a node with graphs in it; `None` where it has none.
-    pub(super) fn control(&mut self, facts: &[Fact]) -> Result<Option<Vec<Fact>>, String> {
-        let node = self.node;
+rows! { "", ROWS:
+    "If" 1 "bool -> _*" infer either;
+    "Loop" 1 "int64? bool? _* -> _*" infer repeated;
+    "Scan" 8 "_* -> _*" infer scanned;
+}
+
+impl<'m> InferNode<'_, '_, 'm> {
+    /// The graphs of the attributes, each followed with what is declared of its inputs.
+    fn branches(&mut self) -> Option<Vec<Vec<Fact>>> {
         let mut branches = Vec::new();
-        for attribute in &node.attributes {
+        for attribute in &self.node.attributes {
             let AttributeValue::Graphs(graphs) = &attribute.value else { continue };
             for graph in graphs {
-                let results = self.branch(&attribute.name, graph, facts)?;
-                branches.push(results);
+                match self.branch(&attribute.name, graph) {
+                    Ok(results) => branches.push(results),
+                    Err(message) => {
+                        self.context.fatal = Some(message);
+                        return None;
+                    }
+                }
             }
         }
-        match (self.op(), branches.as_mut_slice()) {
-            (_, []) => Ok(None),
-            // What both branches agree on holds; the condition is not looked at.
-            ("If", [one, other]) => {
+        Some(branches)
+    }
+
+    /// What both branches agree on holds; the condition is not looked at.
+    fn either(&mut self) -> Results {
+        let Some(branches) = self.branches() else { return Ok(Vec::new()) };
+        match branches.as_slice() {
+            [one, other] => {
                 let both = one.iter().zip(other.iter());
-                Ok(Some(both.map(|(a, b)| agreed(a, b)).collect()))
+                Ok(both.map(|(a, b)| agreed(a, b)).collect())
             }
-            // Only one of both is right for a loop: the states keep their types.
-            ("Loop", [body]) => {
-                let count = node.inputs.len().saturating_sub(2);
-                let states = body.iter().skip(1).take(count);
-                let states = states.map(|fact| Fact::new(fact.element, Dims::Unranked));
-                let scanned = body.iter().skip(count.saturating_add(1));
-                let scanned = scanned.map(|fact| Fact::new(fact.element, Dims::Unranked));
-                Ok(Some(states.chain(scanned).collect()))
-            }
-            _ => {
-                *self.context.unknown.entry(self.node.op.clone()).or_default() += 1;
-                Ok(Some(Vec::new()))
-            }
+            _ => Err("it has not two branches".into()),
         }
     }
 
-    fn branch(
-        &mut self,
-        name: &str,
-        graph: &'m Graph,
-        facts: &[Fact],
-    ) -> Result<Vec<Fact>, String> {
+    /// The states keep their types.
+    fn repeated(&mut self) -> Results {
+        let Some(branches) = self.branches() else { return Ok(Vec::new()) };
+        let [body] = branches.as_slice() else { return Err("it has no body".into()) };
+        let count = self.node.inputs.len().saturating_sub(2);
+        let states = body.iter().skip(1).take(count);
+        let states = states.map(|fact| Fact::new(fact.element, Dims::Unranked));
+        let scanned = body.iter().skip(count.saturating_add(1));
+        let scanned = scanned.map(|fact| Fact::new(fact.element, Dims::Unranked));
+        Ok(states.chain(scanned).collect())
+    }
+
+    fn scanned(&mut self) -> Results {
+        let followed = self.branches().is_some();
+        if followed {
+            self.context.note_unknown(self.node);
+        }
+        Ok(Vec::new())
+    }
+
+    fn branch(&mut self, name: &str, graph: &'m Graph) -> Result<Vec<Fact>, String> {
         let scope = Scope {
             graph,
             path: format!("{}/{name}/", self.name()),
@@ -83,7 +100,7 @@ impl<'m> Call<'_, '_, 'm> {
             ..self.scope.clone()
         };
         let captured: Vec<Fact> =
-            graph.captures.iter().map(|(_, there)| facts[there.index()].clone()).collect();
+            graph.captures.iter().map(|(_, there)| self.facts[there.index()].clone()).collect();
         let inputs = vec![None; graph.inputs.len()];
         let facts = self.context.graph(&scope, inputs, &captured)?;
         Ok(graph.outputs.iter().map(|output| facts[output.index()].clone()).collect())

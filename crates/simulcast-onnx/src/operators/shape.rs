@@ -1,48 +1,64 @@
 //! Operators that make, move or cut shapes; and values where these become shapes again.
 
-mod cut;
-mod make;
+#[cfg(feature = "run")]
+pub(super) mod run;
 
 use simulcast_core::{Dim, Dims, Rule};
 
-use super::Fact;
-use super::call::{Call, Results};
+use super::rows;
 use crate::ElementType;
 use crate::expr::Expr;
+use crate::infer::{FOLDED, Fact, InferNode, Results};
 
-impl Call<'_, '_, '_> {
-    pub(super) fn shape_rules(&mut self) -> Option<Results> {
-        let results = match self.op() {
-            "Shape" => self.shape(),
-            "Size" => self.size(),
-            "Reshape" => self.reshape(),
-            "Flatten" => self.flatten(),
-            "Transpose" => self.transpose(),
-            "Squeeze" => self.squeeze(),
-            "Unsqueeze" => self.unsqueeze(),
-            "Expand" => self.expand(),
-            "Constant" => self.constant(),
-            "ConstantOfShape" => self.constant_of_shape(),
-            "Range" => self.range(),
-            "OneHot" => self.one_hot(),
-            "NonZero" => self.non_zero(),
-            "Concat" => self.concat(),
-            "Split" => self.split(),
-            "Slice" => self.slice(),
-            "Gather" => self.gather(),
-            "GatherElements" => self.like(0, 1),
-            "GatherND" => self.gather_nd(),
-            "Tile" => self.tile(),
-            "Pad" => self.pad(),
-            "Resize" | "Upsample" => self.resize(),
-            _ => return None,
+rows! { "", ROWS:
+    "DepthToSpace" 1 "T -> T" infer space run whole(run::space) [moves(&[0])];
+    "Dropout" 1 "T T1? bool? -> T _" infer dropout run whole_unless(run::dropout, run::dropout_refusal) [takes(1, 2)];
+    "Expand" 8 "T int64 -> T" infer expand run whole(run::expand) [moves(&[0])];
+    "Flatten" 1 "T -> T" infer flatten run whole(run::flatten) [moves(&[0])];
+    "Reshape" 1 "T int64? -> T" infer reshape run whole(run::reshape) [moves(&[0])];
+    "Shape" 1 "T -> int64" infer shape run whole(run::shape) [loses_text];
+    "Size" 1 "T -> int64" infer size run whole(run::size) [loses_text];
+    "SpaceToDepth" 1 "T -> T" infer space run whole(run::space) [moves(&[0])];
+    "Squeeze" 1 "T int64? -> T" infer squeeze run whole(run::squeeze) [moves(&[0])];
+    "Tile" 1 "T T1 T1? -> T" infer tile run whole(run::tile) [moves(&[0]), runs_since(6), takes(2, 2)];
+    "Transpose" 1 "T -> T" infer transpose run whole(run::transpose) [moves(&[0])];
+    "Unsqueeze" 1 "T int64? -> T" infer unsqueeze run whole(run::unsqueeze) [moves(&[0])];
+}
+
+impl InferNode<'_, '_, '_> {
+    /// Blocks of channels laid out as space, or back.
+    fn space(&mut self) -> Results {
+        let element = self.element(0);
+        let Some([n, c, h, w]) = self.ranked(0) else {
+            return match self.ranked(0) {
+                Some(_) => Err(format!("{} is no image", self.dims(0))),
+                None => Ok(vec![Fact::new(element, vec![Dim::UNKNOWN; 4].into())]),
+            };
         };
-        Some(results)
+        let block = self.int("blocksize").filter(|size| *size > 0).ok_or("it has no blocksize")?;
+        let block = Expr::from(block);
+        let area = block.mul(&block).ok_or("its blocksize is too large")?;
+        let [n, c, h, w] = [n, c, h, w].map(Clone::clone);
+        let deep = self.op_is("SpaceToDepth");
+        let mut dims = vec![n];
+        for (dim, by, is_depth) in [(c, &area, true), (h, &block, false), (w, &block, false)] {
+            let divide = deep != is_depth;
+            let sized = self.with(&[&dim], |own| match divide {
+                true => own[0].div_exact(by),
+                false => own[0].mul(by),
+            })?;
+            if divide && dim.size().is_some() && sized.size().is_none() {
+                return Err(format!("{dim} is no multiple of {by}"));
+            }
+            dims.push(sized);
+        }
+        Ok(vec![Fact::new(element, dims.into())])
     }
 
-    /// The elements of one input in the sizes of another.
-    fn like(&self, element: usize, dims: usize) -> Results {
-        Ok(vec![Fact::new(self.element(element), self.dims(dims).clone())])
+    fn dropout(&mut self) -> Results {
+        let Fact { element, dims, .. } = self.input(0);
+        let mask = if self.opset < 10 { *element } else { Some(ElementType::Bool) };
+        Ok(vec![Fact::new(*element, dims.clone()), Fact::new(mask, dims.clone())])
     }
 
     fn shape(&mut self) -> Results {
@@ -251,9 +267,7 @@ impl Call<'_, '_, '_> {
             }
         };
         let values = match (self.values(0), dims.sizes().as_deref()) {
-            (Some([only]), Some([count])) if *count <= super::FOLDED => {
-                Some(vec![only.clone(); *count])
-            }
+            (Some([only]), Some([count])) if *count <= FOLDED => Some(vec![only.clone(); *count]),
             _ => None,
         };
         Ok(vec![self.fact_with(element, dims, values)])

@@ -4,30 +4,21 @@ use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
 use simulcast::{AnyArray, AnyView, Builder, DType, Element, Fold, Literal, Node, Op, TypeError};
 use simulcast_core::elements;
 
-use super::call::{Allowed, Call, Inputs, axes, axis};
-use super::error::NodeError;
-use super::operators::{Found, Results, one};
-use super::value::array;
-
-pub(super) fn find(call: &Call) -> Result<Option<Found>, Option<String>> {
-    Ok(Some(match call.op.as_str() {
-        "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceMax"
-        | "ReduceMean" | "ReduceMin" | "ReduceProd" | "ReduceSum" | "ReduceSumSquare" => {
-            (reduce, 1..=2)
-        }
-        "ArgMax" | "ArgMin" => (arg, 1..=1),
-        "CumSum" | "CumProd" => (cumulate, 2..=2),
-        "TopK" if call.opset >= 10 => (top_k, 2..=2),
-        _ => return Ok(None),
-    }))
-}
+use crate::run::code::{Results, one};
+use crate::run::error::NodeError;
+use crate::run::node::{Allowed, Inputs, RunNode, axes, axis};
+use crate::run::value::array;
 
 /// Axes as programs take them.
-pub(super) fn signed(axes: &[usize]) -> Vec<isize> {
+pub(crate) fn signed(axes: &[usize]) -> Vec<isize> {
     axes.iter().map(|&axis| axis.cast_signed()).collect()
 }
 
-fn reduce<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn reduce<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let asked = inputs.ints_or(1, call, "axes")?.filter(|axes| !axes.is_empty());
@@ -112,7 +103,7 @@ fn reduced(
 
 /// The largest, the smallest, or the logarithm of the sum, of no elements.
 fn of_nothing<'a>(
-    call: &Call,
+    call: &RunNode,
     allowed: &Allowed,
     view: &AnyView<'_>,
     over: &[usize],
@@ -211,7 +202,7 @@ fn places<T: PartialOrd + Copy>(
 }
 
 /// The place of the largest, or the smallest, element of each lane.
-pub(super) fn best(
+pub(crate) fn best(
     view: &AnyView<'_>,
     allowed: &Allowed,
     at: usize,
@@ -229,7 +220,7 @@ pub(super) fn best(
     })
 }
 
-fn arg<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn arg<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(0), view.shape().len())?;
     let last = call.flag("select_last_index", false);
@@ -237,7 +228,11 @@ fn arg<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'
     one(if call.flag("keepdims", true) { found.insert_axis(Axis(at)) } else { found })
 }
 
-fn cumulate<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn cumulate<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = inputs.ints(1)?.and_then(|all| all.first().copied()).ok_or("it has no axis")?;
     let at = axis(at, view.shape().len())?;
@@ -291,7 +286,7 @@ fn cumulate<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Resu
 }
 
 /// The largest or smallest elements of each lane in order, and their places.
-fn top_k<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+pub(crate) fn top_k<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let at = axis(call.int("axis").unwrap_or(-1), view.shape().len())?;
     let count = inputs.ints(1)?.and_then(|all| all.first().copied()).ok_or("it has no k")?;
@@ -326,6 +321,6 @@ fn top_k<'a>(call: &Call, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results
         Ordered::Signed(all) => best(&all, at, &shape, largest),
         Ordered::Unsigned(all) => best(&all, at, &shape, largest),
     };
-    let values = super::cut::at_places(&view, at, &found)?;
+    let values = crate::operators::index::run::at_places(&view, at, &found)?;
     Ok(vec![values.into(), AnyArray::from(found).into()])
 }
