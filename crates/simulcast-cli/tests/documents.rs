@@ -3,6 +3,8 @@
 //! A transcript is a block ` ```console ` whose first line is `$ simulcast …`; what follows is compared. A block without further
 //! lines is a command that must only be accepted. `SIMULCAST_RECORD=1` writes what is printed into the pages instead.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
