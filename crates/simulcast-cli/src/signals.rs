@@ -7,7 +7,7 @@ use simulcast_files::Temporary;
 
 /// Waits for signals from now on; to be called before other threads are started.
 #[cfg(unix)]
-pub(crate) fn watch() {
+pub fn watch() {
     use nix::sys::signal::{SigSet, Signal};
 
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
@@ -27,11 +27,16 @@ pub(crate) fn watch() {
 
 /// Waits for what ends programs on other systems, where it has no number.
 #[cfg(not(unix))]
-pub(crate) fn watch() {
+pub fn watch() {
     let _ = ctrlc::set_handler(|| end(130));
 }
 
 fn end(code: i32) -> ! {
-    Temporary::remove_all();
+    clean_up();
     std::process::exit(code)
+}
+
+/// Removes the temporary files of results that are being written.
+pub fn clean_up() {
+    Temporary::remove_all();
 }
