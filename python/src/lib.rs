@@ -22,10 +22,12 @@
 //! | [`expressions`], [`fastcall`], [`programs`] | `compile`, `evaluate`, and what they keep |
 //! | [`explanation`] | `explain` |
 //! | [`onnx`] | what `simulcast.onnx` is made of |
+//! | [`command`] | the `simulcast` command inside the wheel |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
 
 mod arrays;
 mod broadcast;
+mod command;
 mod composites;
 mod dense;
 mod dtypes;
@@ -55,6 +57,8 @@ mod _simulcast {
 
     #[pymodule_export]
     use crate::broadcast::{broadcast_arrays, broadcast_shapes, broadcast_to, layout};
+    #[pymodule_export]
+    use crate::command::{clean_up_command, run_command};
     #[pymodule_export]
     use crate::composites::{clip, vjp};
     #[pymodule_export]
