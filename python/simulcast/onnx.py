@@ -1,4 +1,4 @@
-"""ONNX models: run, every broadcast in them checked, and legacy ones upgraded.
+"""ONNX models: run, every broadcast in them checked, shapes written back, and legacy ones upgraded.
 
 >>> import numpy as np, simulcast.onnx
 >>> session = simulcast.onnx.Session("loss.onnx")  # doctest: +SKIP
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json as _json
 import os as _os
+import tempfile as _tempfile
 from collections.abc import Iterable as _Iterable
 from collections.abc import Mapping as _Mapping
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ import numpy as _np
 from ._inputs import plain as _plain
 from ._simulcast import OnnxCheck as _OnnxCheck
 from ._simulcast import OnnxSession as _OnnxSession
+from ._simulcast import onnx_infer as _infer
 from ._simulcast import onnx_upgrade as _upgrade
 
 if TYPE_CHECKING:
@@ -43,7 +45,18 @@ if TYPE_CHECKING:
     _Array: TypeAlias = NDArray[_Any]
     _Made: TypeAlias = tuple[bytes | str, int | None, int | None]
 
-__all__ = ["Backend", "BackendRep", "Check", "ModelError", "Session", "UnsupportedError", "check", "upgrade"]
+__all__ = [
+    "Backend",
+    "BackendRep",
+    "Check",
+    "Inferred",
+    "ModelError",
+    "Session",
+    "UnsupportedError",
+    "check",
+    "infer",
+    "upgrade",
+]
 
 
 class ModelError(ValueError):
@@ -232,6 +245,57 @@ def check(
     """
     allowed, denied = ([codes] if isinstance(codes, str) else list(codes) for codes in (allow, deny))
     return Check(_OnnxCheck(_source(model), dict(sizes or {}), allowed, denied))
+
+
+class Inferred:
+    """A model with its inferred shapes."""
+
+    def __init__(self, made: bytes, report: dict[str, _Any], errors: _Iterable[str]) -> None:
+        self.bytes = made
+        self.report = report
+        self.errors = tuple(errors)
+
+    def __bytes__(self) -> bytes:
+        return self.bytes
+
+    @property
+    def model(self) -> _Any:
+        """The model as an `onnx.ModelProto`; this needs the package `onnx`."""
+        import onnx
+
+        return onnx.load_from_string(self.bytes)
+
+    def save(self, path: str | _os.PathLike[str]) -> None:
+        """Writes the model to a file, which gets its name when it is whole."""
+        path = _os.fspath(path)
+        handle, temporary = _tempfile.mkstemp(dir=_os.path.dirname(path) or ".", prefix=".simulcast-")
+        try:
+            with open(handle, "wb") as file:
+                file.write(self.bytes)
+            umask = _os.umask(0)
+            _os.umask(umask)
+            _os.chmod(temporary, 0o666 & ~umask)
+            _os.replace(temporary, path)
+        except BaseException:
+            _os.unlink(temporary)
+            raise
+
+    def __repr__(self) -> str:
+        results = self.report["results"]
+        counts = ", ".join(f"{name} {count}" for name, count in results.items())
+        return f"<Inferred: {counts}; {len(self.errors)} errors>"
+
+
+def infer(model: _Model, *, sizes: _Mapping[str, int] | None = None, trust_names: bool = True) -> Inferred:
+    """A model with its inferred shapes written into it; everything else stays as it is, byte for byte.
+
+    `sizes` binds symbols, in the inputs too. With `trust_names=False` equal names of sizes do not mean equal sizes.
+    What is wrong with the model is in `errors`; results of nodes that cannot work have no shapes.
+
+    >>> simulcast.onnx.infer("loss.onnx").save("annotated.onnx")  # doctest: +SKIP
+    """
+    made, report, errors = _infer(_source(model), dict(sizes or {}), trust_names)
+    return Inferred(made, _json.loads(report), errors)
 
 
 def upgrade(model: _Model) -> bytes:

@@ -68,7 +68,7 @@ mod _simulcast {
     #[pymodule_export]
     use crate::memory::release_memory;
     #[pymodule_export]
-    use crate::onnx::{OnnxCheck, OnnxSession, onnx_upgrade};
+    use crate::onnx::{OnnxCheck, OnnxSession, onnx_infer, onnx_upgrade};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
     #[pymodule_export]

@@ -7,7 +7,9 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use simulcast::{AnyArray, AnyView};
 use simulcast_core::Action;
 use simulcast_explain::TextOptions;
-use simulcast_onnx::{Check, CheckPolicy, ElementType, Model, RunError, Session};
+use simulcast_onnx::{
+    AnnotateOptions, Check, CheckPolicy, ElementType, Model, RunError, Session, annotate,
+};
 
 use crate::arrays::plain;
 use crate::dtypes;
@@ -49,15 +51,53 @@ pub(crate) fn onnx_upgrade<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'p
         Ok(bytes) => simulcast_onnx::upgrade(bytes.as_bytes(), None),
         Err(_) => {
             let path: std::path::PathBuf = source.extract()?;
-            let bytes = simulcast_onnx::read(&path).map_err(|error| match error.kind() {
-                std::io::ErrorKind::InvalidData => raised(py, "ModelError", &error.to_string()),
-                _ => error.into(),
-            })?;
-            simulcast_onnx::upgrade(&bytes, path.parent())
+            simulcast_onnx::upgrade(&read_file(py, &path)?, path.parent())
         }
     };
     let made = made.map_err(|error| raised(py, "ModelError", &error.to_string()))?;
     Ok(PyBytes::new(py, &made))
+}
+
+/// The bytes of a model with its inferred shapes, a report as JSON, and what is wrong, a line each.
+#[pyfunction]
+pub(crate) fn onnx_infer<'py>(
+    source: &Bound<'py, PyAny>,
+    sizes: &Bound<'py, PyDict>,
+    trust_names: bool,
+) -> PyResult<(Bound<'py, PyBytes>, String, Vec<String>)> {
+    let py = source.py();
+    let mut folder = None;
+    let bytes = match source.cast::<PyBytes>() {
+        Ok(bytes) => bytes.as_bytes().to_vec(),
+        Err(_) => {
+            let path: std::path::PathBuf = source.extract()?;
+            folder = path.parent().map(std::path::Path::to_owned);
+            read_file(py, &path)?
+        }
+    };
+    let sizes = sizes_of(sizes)?;
+    let sizes: Vec<(&str, usize)> = sizes.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+    let mut options = AnnotateOptions::default();
+    options.sizes = &sizes;
+    options.folder = folder.as_deref();
+    options.distrust_names = !trust_names;
+    let made = py.detach(|| annotate(bytes, options));
+    let made = made.map_err(|error| raised(py, "ModelError", &error.to_string()))?;
+    let report = made.report.json().to_string();
+    Ok((PyBytes::new(py, &made.bytes), report, made.inference.errors()))
+}
+
+/// The bytes of a model's file.
+fn read_file(py: Python<'_>, path: &std::path::Path) -> PyResult<Vec<u8>> {
+    simulcast_onnx::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => raised(py, "ModelError", &error.to_string()),
+        _ => error.into(),
+    })
+}
+
+/// Sizes by symbol.
+fn sizes_of(sizes: &Bound<'_, PyDict>) -> PyResult<Vec<(String, usize)>> {
+    sizes.iter().map(|(name, size)| Ok((name.extract()?, read_size(&size)?))).collect()
 }
 
 /// A model that is ready to run.
@@ -238,8 +278,7 @@ impl OnnxCheck {
                 policy = policy.with(&word, action).map_err(PyValueError::new_err)?;
             }
         }
-        let sizes = sizes.iter().map(|(name, size)| Ok((name.extract()?, read_size(&size)?)));
-        let sizes: Vec<(String, usize)> = sizes.collect::<PyResult<_>>()?;
+        let sizes = sizes_of(sizes)?;
         let sizes: Vec<(&str, usize)> = sizes.iter().map(|(name, n)| (name.as_str(), *n)).collect();
         let found = simulcast_onnx::check(&model, &sizes, &policy);
         let found = found.map_err(|error| raised(py, "ModelError", &error))?;

@@ -114,7 +114,7 @@ pub(crate) enum Command {
     /// Compute an expression over arrays: from files, values and generated ones, in one pass.
     #[command(after_help = format!("{OPERANDS}\n\n{EXPRESSIONS}\n\n{EVAL}\n\n{EXIT}"))]
     Eval(EvalArgs),
-    /// Check, run and upgrade ONNX models.
+    /// Check, infer, run and upgrade ONNX models.
     #[command(subcommand)]
     Onnx(OnnxCommand),
     /// Explain a code of an error or a finding, or list them all.
@@ -247,11 +247,20 @@ fn model_findings() -> String {
     text
 }
 
+const INFER: &str = "\
+Every result of a node gets its type and shape: sizes, names of the inputs' sizes, and expressions of them
+(2*N + 1, (height - 1)//2, bcast(N, M)). A size that depends on the elements of arrays is named after its
+value: y.0 is axis 0 of y. What the file declared of results is replaced where it says something else; what
+it declares of inputs stays, but for sizes that are set.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum OnnxCommand {
     /// Infer every shape of a model and check every broadcast in it.
     #[command(after_help = format!("{}\n\n{EXIT}", model_findings()))]
     Check(OnnxCheckArgs),
+    /// Write a model's inferred shapes into it; everything else stays as it is, byte for byte.
+    #[command(after_help = format!("{INFER}\n\n{EXIT}"))]
+    Infer(OnnxInferArgs),
     /// Run a model on arrays in files, values and generated ones.
     #[command(after_help = format!("{OPERANDS}\n\n{EXIT}"))]
     Run(OnnxRunArgs),
@@ -279,6 +288,42 @@ pub(crate) struct OnnxCheckArgs {
     /// Do not show a finding: SC105, or all.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OnnxInferArgs {
+    /// The model.
+    pub(crate) model: PathBuf,
+    /// The file to write (- for standard output); it gets its name when it is whole.
+    #[arg(long, short, value_name = "FILE", required_unless_present = "in_place")]
+    pub(crate) output: Option<PathBuf>,
+    /// Put the result in the model's place.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) in_place: bool,
+    /// The size of a symbol; x.0 is axis 0 of an input x whose size has no name.
+    #[arg(long = "set", value_name = "SYMBOL=SIZE")]
+    pub(crate) sizes: Vec<String>,
+    /// List the shapes that were replaced, and the operators behind which sizes are not known.
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// Print what was written as JSON.
+    #[arg(long, conflicts_with = "report")]
+    pub(crate) json: bool,
+    /// Whether sizes of one name are equal. ONNX says so, some exporters reuse names, and ONNX Runtime does
+    /// not compare them; with no, each axis of an input gets a name of its own.
+    #[arg(long, value_name = "yes|no", default_value = "yes", value_parser = yes_or_no, action = clap::ArgAction::Set)]
+    pub(crate) trust_names: bool,
+    /// Write the file although nodes cannot work; their results have no shapes then.
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+}
+
+fn yes_or_no(word: &str) -> Result<bool, String> {
+    match word {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("write yes or no".into()),
+    }
 }
 
 #[derive(Debug, Args)]

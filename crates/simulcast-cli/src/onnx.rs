@@ -1,5 +1,7 @@
-//! `simulcast onnx`: a model's broadcasts checked, models run, and old ones upgraded.
+//! `simulcast onnx`: a model's broadcasts checked, its shapes written back, models run, and old ones
+//! upgraded.
 
+mod infer;
 mod run;
 
 use std::path::Path;
@@ -15,6 +17,7 @@ use crate::{Failure, output};
 pub(crate) fn run(command: &OnnxCommand) -> Result<(), Failure> {
     match command {
         OnnxCommand::Check(args) => run_check(args),
+        OnnxCommand::Infer(args) => infer::run(args),
         OnnxCommand::Run(args) => run::run(args),
         OnnxCommand::Upgrade(args) => run_upgrade(args),
     }

@@ -545,3 +545,40 @@ fn a_legacy_model_is_upgraded_whole_or_not_at_all() {
     assert!(stderr.contains("it imports opset 7"), "{stderr}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
+
+#[test]
+fn inferred_shapes_are_written_into_the_model_and_nowhere_else() {
+    let folder = folder("onnx-infer");
+    let new = folder.join("new.onnx");
+    let new = new.to_str().unwrap();
+    let infer = |args: &[&str]| simulcast(&[&["onnx", "infer"], args].concat());
+    let output = infer(&[&model("loss"), "-o", new, "--report"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("4 results have every size") || said.contains("sizes with names"),
+        "{said}"
+    );
+    let written = fs::read(new).unwrap();
+    assert!(written.len() > fs::read(model("loss")).unwrap().len());
+    // Again nothing changes, in its place or as a stream.
+    assert!(infer(&[new, "--in-place"]).status.success());
+    assert_eq!(fs::read(new).unwrap(), written);
+    assert_eq!(infer(&[new, "-o", "-"]).stdout, written);
+    let json = infer(&[new, "--in-place", "--json", "--set", "batch=8"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((&json["schema"], &json["results"]["symbolic"]), (&1.into(), &0.into()), "{json}");
+    // A model that cannot work is not written, unless asked for.
+    let clash = folder.join("clash.onnx");
+    let clash = clash.to_str().unwrap();
+    let refused = infer(&[&model("clash"), "-o", clash]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("rescale (Mul)"));
+    assert!(!fs::exists(clash).unwrap());
+    assert_eq!(infer(&[&model("clash"), "-o", clash, "--keep-going"]).status.code(), Some(1));
+    assert!(fs::exists(clash).unwrap());
+    for words in [&[new][..], &[new, "-o", "-", "--json"], &[new, "-o", new, "--set", "none=3"]] {
+        assert_eq!(infer(words).status.code(), Some(2), "{words:?}");
+    }
+    assert_eq!(infer(&[new, "-o", new, "--trust-names", "no"]).status.code(), Some(0));
+}

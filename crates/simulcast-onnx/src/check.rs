@@ -218,7 +218,7 @@ impl Check {
             lines.extend(raised.map(|finding| format!("denied: {node}: {finding}")));
         }
         for problem in &self.inference.problems {
-            lines.push(format!("{} ({}): {}", problem.node, problem.op, problem.message));
+            lines.push(problem.to_string());
         }
         let raised = self.findings.iter().filter(|finding| finding.raised);
         lines.extend(raised.map(|finding| format!("denied: {finding}")));

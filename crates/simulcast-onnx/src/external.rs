@@ -55,11 +55,12 @@ impl fmt::Display for ExternalError {
     }
 }
 
-/// A part of a file below the model's folder, which was there when it was looked at.
+/// A part of a file below the model's folder, which is opened where its elements are asked for: shapes
+/// hardly ever depend on them, and a model is checked without its data.
 #[derive(Clone, Debug)]
 pub(crate) struct External {
     location: String,
-    path: PathBuf,
+    folder: Option<PathBuf>,
     offset: u64,
     length: u64,
 }
@@ -83,33 +84,45 @@ impl External {
             }
         }
         let location = location.ok_or(ExternalError::Entry)?;
-        let folder = folder.ok_or(ExternalError::NoFolder)?;
-        let path = below(folder, &location)?;
-        let failed = |error: std::io::Error| ExternalError::Read {
-            location: location.clone(),
-            why: error.to_string(),
-        };
-        let known = std::fs::metadata(&path).map_err(failed)?;
+        relative(&location)?;
+        match length {
+            Some(given) if given != expected => {
+                Err(ExternalError::Length { location, expected, given })
+            }
+            _ => {
+                Ok(Self { location, folder: folder.map(Path::to_owned), offset, length: expected })
+            }
+        }
+    }
+
+    fn failed(&self, error: &std::io::Error) -> ExternalError {
+        ExternalError::Read { location: self.location.clone(), why: error.to_string() }
+    }
+
+    /// The file, where it is below the model's folder and long enough.
+    fn path(&self) -> Result<PathBuf, ExternalError> {
+        let folder = self.folder.as_deref().ok_or(ExternalError::NoFolder)?;
+        let path = below(folder, &self.location)?;
+        let known = std::fs::metadata(&path).map_err(|error| self.failed(&error))?;
         if !known.is_file() {
             let why = "not a plain file".into();
-            return Err(ExternalError::Read { location, why });
+            return Err(ExternalError::Read { location: self.location.clone(), why });
         }
-        let left = known.len().checked_sub(offset);
-        // Without a length it is as much as the tensor has.
-        let given = length.or(left.map(|left| left.min(expected))).unwrap_or(0);
-        if given != expected || left.is_none_or(|left| left < expected) {
-            let given = given.min(left.unwrap_or(0));
-            return Err(ExternalError::Length { location, expected, given });
+        let left = known.len().saturating_sub(self.offset);
+        match left >= self.length {
+            true => Ok(path),
+            false => Err(ExternalError::Length {
+                location: self.location.clone(),
+                expected: self.length,
+                given: left,
+            }),
         }
-        Ok(Self { location, path, offset, length: expected })
     }
 
     pub(crate) fn read(&self) -> Result<Vec<u8>, ExternalError> {
-        let failed = |error: std::io::Error| ExternalError::Read {
-            location: self.location.clone(),
-            why: error.to_string(),
-        };
-        let mut file = File::open(&self.path).map_err(failed)?;
+        let failed = |error| self.failed(&error);
+        let path = self.path()?;
+        let mut file = File::open(path).map_err(failed)?;
         file.seek(SeekFrom::Start(self.offset)).map_err(failed)?;
         let mut bytes = Vec::new();
         // Grows with what is read: the file may have shrunk since.
@@ -139,14 +152,18 @@ fn pair(fields: Fields<'_>) -> Result<(&str, &str), WireError> {
     Ok((key, value))
 }
 
+/// A location as a path that leads down from a folder.
+fn relative(location: &str) -> Result<&Path, ExternalError> {
+    let path = Path::new(location);
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    match location.is_empty() || location.contains('\\') || !path.components().all(plain) {
+        true => Err(ExternalError::Outside(location.to_owned())),
+        false => Ok(path),
+    }
+}
+
 /// The file that a location names, which must lie below the folder.
 fn below(folder: &Path, location: &str) -> Result<PathBuf, ExternalError> {
-    let outside = || ExternalError::Outside(location.to_owned());
-    let relative = Path::new(location);
-    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    if location.is_empty() || location.contains('\\') || !relative.components().all(plain) {
-        return Err(outside());
-    }
     let failed = |error: std::io::Error| ExternalError::Read {
         location: location.to_owned(),
         why: error.to_string(),
@@ -154,6 +171,9 @@ fn below(folder: &Path, location: &str) -> Result<PathBuf, ExternalError> {
     // The parent of a bare file name is the empty path.
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let folder = folder.canonicalize().map_err(failed)?;
-    let path = folder.join(relative).canonicalize().map_err(failed)?;
-    if path.starts_with(&folder) { Ok(path) } else { Err(outside()) }
+    let path = folder.join(relative(location)?).canonicalize().map_err(failed)?;
+    match path.starts_with(&folder) {
+        true => Ok(path),
+        false => Err(ExternalError::Outside(location.to_owned())),
+    }
 }

@@ -35,13 +35,17 @@ pub struct Fact {
     pub dims: Dims,
     /// Its elements, row after row, where it is a small tensor of integers.
     pub(crate) values: Option<Arc<[Expr]>>,
+    /// Whether a size of it, or of what it was inferred from, is only what the file declares of a
+    /// result: such sizes may be stale.
+    pub(crate) declared: bool,
 }
 
 impl Fact {
-    pub(crate) const UNKNOWN: Self = Self { element: None, dims: Dims::Unranked, values: None };
+    pub(crate) const UNKNOWN: Self =
+        Self { element: None, dims: Dims::Unranked, values: None, declared: false };
 
     pub(crate) fn new(element: Option<ElementType>, dims: Dims) -> Self {
-        Self { element, dims, values: None }
+        Self { element, dims, values: None, declared: false }
     }
 
     pub(crate) fn of_tensor(tensor: &Tensor, with_values: bool) -> Self {
@@ -50,6 +54,7 @@ impl Fact {
             element: Some(tensor.element()),
             dims: Dims::from(tensor.shape()),
             values: values.map(|values| values.into_iter().map(Expr::from).collect()),
+            declared: false,
         }
     }
 
@@ -92,6 +97,12 @@ pub struct Problem {
     pub message: String,
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}): {}", self.node, self.op, self.message)
+    }
+}
+
 /// A value whose declared shape is not the inferred one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -124,6 +135,21 @@ pub struct Inference {
     pub unknown: BTreeMap<String, usize>,
     /// The symbols of the inputs' sizes.
     pub symbols: Vec<String>,
+    /// What is known of the values of graphs inside nodes, by the address of the graph.
+    pub(crate) nested: HashMap<usize, Vec<Fact>>,
+}
+
+impl Inference {
+    /// What is wrong with the model, a line for each node that cannot work.
+    #[must_use]
+    pub fn errors(&self) -> Vec<String> {
+        let broadcasts = self.broadcasts.iter().filter_map(|broadcast| {
+            let error = broadcast.outcome.error()?;
+            Some(format!("{} ({}): {error}", broadcast.node, broadcast.op))
+        });
+        let problems = self.problems.iter().map(ToString::to_string);
+        broadcasts.chain(problems).collect()
+    }
 }
 
 /// Infers what every value of a model is, with sizes for some of its symbols.
@@ -171,7 +197,28 @@ pub fn infer(model: &Model, sizes: &[(&str, usize)]) -> Result<Inference, String
         differences: context.differences,
         unknown: context.unknown,
         symbols: context.symbols,
+        nested: context.nested,
     })
+}
+
+/// What is known of a node's results.
+pub(crate) struct Followed {
+    facts: Vec<Fact>,
+    /// Whether it cannot work.
+    failed: bool,
+}
+
+impl From<Vec<Fact>> for Followed {
+    fn from(facts: Vec<Fact>) -> Self {
+        Self { facts, failed: false }
+    }
+}
+
+/// What is inferred of a value beside what is declared of it.
+struct Merged {
+    fact: Fact,
+    /// Whether the two contradict each other.
+    differs: bool,
 }
 
 /// A graph that is followed, and what its names mean.
@@ -198,6 +245,10 @@ pub(crate) struct Context<'m> {
     joins: HashMap<String, Dim>,
     /// Names that were made here, for sizes of which nothing is known.
     pub(crate) fresh: HashSet<String>,
+    /// Names that no size made here may have: those, and the names of the inputs' sizes.
+    taken: HashSet<String>,
+    /// What is known of the values of graphs inside nodes, by the address of the graph.
+    pub(crate) nested: HashMap<usize, Vec<Fact>>,
     pub(crate) broadcasts: Vec<Broadcast>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) constraints: BTreeMap<Constraint, Vec<String>>,
@@ -221,6 +272,8 @@ impl<'m> Context<'m> {
             derived: HashMap::new(),
             joins: HashMap::new(),
             fresh: HashSet::new(),
+            taken: model.graph.input_symbols().map(str::to_owned).collect(),
+            nested: HashMap::new(),
             broadcasts: Vec::new(),
             problems: Vec::new(),
             constraints: BTreeMap::new(),
@@ -260,7 +313,9 @@ impl<'m> Context<'m> {
                 continue;
             }
             let fact = fact.unwrap_or(Fact::UNKNOWN);
-            let (fact, _) = self.merge(fact, value.declared.as_ref(), &value.name);
+            let Merged { mut fact, .. } = self.merge(fact, value.declared.as_ref(), &value.name);
+            // What is declared of an input is what is asked of those who give it.
+            fact.declared = false;
             if scope.top {
                 self.note_symbols(value);
             }
@@ -276,11 +331,20 @@ impl<'m> Context<'m> {
             })?;
             let node = &graph.nodes[index];
             let results = self.node(scope, index, node, &facts)?;
+            let captured = node.graphs().flat_map(|graph| graph.captures.iter().map(|(_, id)| id));
+            let mut read = node.inputs.iter().flatten().chain(captured);
+            let declared = read.any(|id| facts[id.index()].declared);
+            let Followed { facts: results, failed } = results;
             let mut results = results.into_iter();
             for output in &node.outputs {
-                let fact = results.next().unwrap_or(Fact::UNKNOWN);
+                let mut fact = results.next().unwrap_or(Fact::UNKNOWN);
                 let Some(output) = output else { continue };
-                facts[output.index()] = self.settle(scope, *output, fact);
+                fact.declared |= declared;
+                // Of a node that cannot work nothing is known, whatever the file says.
+                if !failed {
+                    fact = self.settle(scope, *output, fact);
+                }
+                facts[output.index()] = fact;
             }
         }
         Ok(facts)
@@ -298,57 +362,63 @@ impl<'m> Context<'m> {
         }
     }
 
+    /// What is known of a node's results.
     pub(crate) fn node(
         &mut self,
         scope: &Scope<'m>,
         index: usize,
         node: &'m Node,
         facts: &[Fact],
-    ) -> Result<Vec<Fact>, String> {
+    ) -> Result<Followed, String> {
         let key = (node.domain.as_str(), node.op.as_str(), node.overload.as_str());
         let inputs: Vec<Option<&Fact>> =
             node.inputs.iter().map(|id| id.map(|id| &facts[id.index()])).collect();
         if let Some(&function) = self.functions.get(&key) {
-            return self.call(scope, index, function, &inputs);
+            return self.call(scope, index, function, &inputs).map(Followed::from);
         }
         let row = operators::find(&node.domain, &node.op);
         let Some((row, rule)) = row.and_then(|row| Some((row, row.infer?))) else {
             self.note_unknown(node);
-            return Ok(row.map_or_else(Vec::new, |row| {
+            let facts = row.map_or_else(Vec::new, |row| {
                 // The types at least are known.
                 let opset = scope.opsets.get(&node.domain).copied().unwrap_or(1);
                 let own =
                     InferNode { context: self, scope, node, row, index, opset, inputs, facts };
                 let outputs = 0..node.outputs.len();
                 outputs.map(|n| Fact::new(own.output_element(n), Dims::Unranked)).collect()
-            }));
+            });
+            return Ok(facts.into());
         };
         let opset = scope.opsets.get(&node.domain).copied().unwrap_or(1);
         let mut own = InferNode { context: self, scope, node, row, index, opset, inputs, facts };
+        let before = own.context.broadcasts.len();
         let results = rule(&mut own);
         let name = own.name();
         if let Some(message) = self.fatal.take() {
             return Err(message);
         }
-        Ok(results.unwrap_or_else(|message| {
-            self.problems.push(Problem { node: name, op: node.op.clone(), message });
-            Vec::new()
-        }))
+        let own = self.broadcasts.get(before..).unwrap_or_default();
+        let failed = own.iter().any(|broadcast| broadcast.outcome.error().is_some());
+        Ok(match results {
+            Ok(facts) => Followed { facts, failed },
+            Err(message) => {
+                self.problems.push(Problem { node: name, op: node.op.clone(), message });
+                Followed { facts: Vec::new(), failed: true }
+            }
+        })
     }
 
     /// Counts a node without a rule: what is declared of its results stands.
     pub(crate) fn note_unknown(&mut self, node: &Node) {
-        let op = match node.domain.as_str() {
-            "" => node.op.clone(),
-            domain => format!("{domain}.{}", node.op),
-        };
-        *self.unknown.entry(op).or_default() += 1;
+        *self.unknown.entry(node.operator()).or_default() += 1;
     }
 
     /// What a value is, from what was inferred of it and what is declared; a contradiction is noted.
     pub(crate) fn settle(&mut self, scope: &Scope<'m>, id: ValueId, inferred: Fact) -> Fact {
         let value = scope.graph.value(id);
-        let (fact, differs) = self.merge(inferred, value.declared.as_ref(), &value.name);
+        let Merged { fact, differs } = self.merge(inferred, value.declared.as_ref(), &value.name);
+        // What comes from one declaration does not prove another one wrong.
+        let differs = differs && !fact.declared;
         if let (true, Some(Declared::Tensor { dims: Some(dims), .. })) = (differs, &value.declared)
         {
             let texts: Vec<String> = dims.iter().map(ToString::to_string).collect();
@@ -368,7 +438,7 @@ impl<'m> Context<'m> {
 
     /// What is inferred, and where that says nothing what is declared; whether the two contradict
     /// each other. Sizes that nothing is known of get a name from the value and the axis.
-    fn merge(&mut self, mut fact: Fact, declared: Option<&Declared>, name: &str) -> (Fact, bool) {
+    fn merge(&mut self, mut fact: Fact, declared: Option<&Declared>, name: &str) -> Merged {
         let (element, dims) = match declared {
             Some(Declared::Tensor { element, dims }) => (*element, dims.as_deref()),
             _ => (None, None),
@@ -380,6 +450,7 @@ impl<'m> Context<'m> {
             (Dims::Unranked, None) => None,
             (Dims::Ranked(own), None) => Some(own),
             (Dims::Unranked, Some(dims)) => {
+                fact.declared = true;
                 Some(dims.iter().map(|dim| self.declared_dim(dim)).collect())
             }
             (Dims::Ranked(own), Some(dims)) if own.len() != dims.len() => {
@@ -390,14 +461,17 @@ impl<'m> Context<'m> {
                 let each = own.into_iter().zip(dims).map(|(own, declared)| {
                     let declared = self.declared_dim(declared);
                     match (&own, &declared) {
-                        (Dim::Range(_), _) => declared,
+                        (Dim::Range(_), Dim::Range(_)) => own,
+                        (Dim::Range(_), _) => {
+                            fact.declared = true;
+                            declared
+                        }
                         (Dim::Size(a), Dim::Size(b)) => {
                             differs |= a != b;
                             own
                         }
-                        (_, Dim::Size(_)) if self.is_open(&own) => declared,
                         (_, Dim::Size(_)) => {
-                            differs = true;
+                            differs |= !self.is_open(&own);
                             own
                         }
                         _ => own,
@@ -414,7 +488,7 @@ impl<'m> Context<'m> {
             }
             fact.dims = dims.into();
         }
-        (fact, differs)
+        Merged { fact, differs }
     }
 
     fn declared_dim(&mut self, dim: &DeclaredDim) -> Dim {
@@ -432,10 +506,11 @@ impl<'m> Context<'m> {
     pub(crate) fn fresh(&mut self, name: &str) -> Dim {
         let mut own = name.to_owned();
         let mut number = 1;
-        while !self.fresh.insert(own.clone()) {
+        while !self.taken.insert(own.clone()) {
             number += 1;
             own = format!("{name}#{number}");
         }
+        self.fresh.insert(own.clone());
         match self.sizes.get(own.as_str()) {
             Some(size) => Dim::Size(*size),
             None => Dim::Symbol(Symbol::new(own)),

@@ -51,6 +51,7 @@
 
 #![forbid(unsafe_code)]
 
+mod annotate;
 mod check;
 mod element;
 mod error;
@@ -72,6 +73,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use annotate::{AnnotateError, AnnotateOptions, AnnotateReport, Annotated, annotate};
 pub use check::{Check, CheckPolicy, Checked, ModelCode, ModelFinding, check};
 pub use element::ElementType;
 pub use error::LoadError;

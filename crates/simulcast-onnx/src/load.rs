@@ -45,7 +45,11 @@ impl Model {
 
     /// Loads a model from memory; data in other files are looked for below that folder.
     pub(crate) fn from_bytes_in(bytes: &[u8], folder: Option<&Path>) -> Result<Self, LoadError> {
-        Decoder { buffer: Buffer::new(bytes.to_vec()), folder }.model()
+        Self::from_buffer(Buffer::new(bytes.to_vec()), folder)
+    }
+
+    pub(crate) fn from_buffer(buffer: Buffer, folder: Option<&Path>) -> Result<Self, LoadError> {
+        Decoder { buffer, folder }.model()
     }
 }
 
@@ -375,25 +379,27 @@ fn shape(field: &Field<'_>) -> Result<Vec<DeclaredDim>, WireError> {
     let mut dims = Vec::new();
     for field in field.fields()? {
         let field = field?;
-        if field.number != schema::shape::DIM {
-            continue;
+        if field.number == schema::shape::DIM {
+            dims.push(declared_dim(&field)?);
         }
-        let mut size = DeclaredDim::Unknown;
-        for field in field.fields()? {
-            let field = field?;
-            match field.number {
-                // Some exporters write -1 for a size that is not known.
-                dim::VALUE => {
-                    size = usize::try_from(field.int()?)
-                        .map_or(DeclaredDim::Unknown, DeclaredDim::Size);
-                }
-                dim::PARAM if !field.bytes()?.is_empty() => {
-                    size = DeclaredDim::Symbol(field.text()?.to_owned());
-                }
-                _ => {}
-            }
-        }
-        dims.push(size);
     }
     Ok(dims)
+}
+
+/// A size as `TensorShapeProto.Dimension` declares it.
+pub(crate) fn declared_dim(field: &Field<'_>) -> Result<DeclaredDim, WireError> {
+    let mut size = DeclaredDim::Unknown;
+    for field in field.fields()? {
+        let field = field?;
+        match field.number {
+            // Some exporters write -1 for a size that is not known.
+            dim::VALUE => {
+                size =
+                    usize::try_from(field.int()?).map_or(DeclaredDim::Unknown, DeclaredDim::Size);
+            }
+            dim::PARAM if !field.bytes()?.is_empty() => size = DeclaredDim::named(field.text()?),
+            _ => {}
+        }
+    }
+    Ok(size)
 }

@@ -48,6 +48,15 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Takes the names of all sizes away, so that equal names do not mean equal sizes: ONNX says that
+    /// they do, but some exporters reuse names, and ONNX Runtime does not compare them.
+    pub fn forget_names(&mut self) {
+        self.graph.forget_names();
+        self.functions.iter_mut().for_each(|function| function.graph.forget_names());
+    }
+}
+
 /// A function that a model brings along.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -120,6 +129,25 @@ impl Graph {
     #[must_use]
     pub fn name_of(&self, id: ValueId) -> &str {
         &self.value(id).name
+    }
+
+    fn forget_names(&mut self) {
+        let declared = self.values.iter_mut().filter_map(|value| value.declared.as_mut());
+        for dim in declared.flat_map(Declared::dims_mut) {
+            if matches!(dim, DeclaredDim::Symbol(_)) {
+                *dim = DeclaredDim::Unknown;
+            }
+        }
+        self.nodes.iter_mut().flat_map(Node::graphs_mut).for_each(Self::forget_names);
+    }
+
+    /// The names of the inputs' sizes, as often as they stand there.
+    pub(crate) fn input_symbols(&self) -> impl Iterator<Item = &str> {
+        let declared = self.inputs.iter().filter_map(|id| self.value(*id).declared.as_ref());
+        declared.flat_map(Declared::dims).filter_map(|dim| match dim {
+            DeclaredDim::Symbol(name) => Some(name.as_str()),
+            _ => None,
+        })
     }
 
     /// What a node is called: its name, or where it has none, by operator and first output.
@@ -195,6 +223,36 @@ pub enum Declared {
     Other,
 }
 
+impl Declared {
+    /// The sizes; none where the rank is not declared.
+    pub(crate) fn dims(&self) -> &[DeclaredDim] {
+        match self {
+            Self::Tensor { dims: Some(dims), .. } => dims,
+            _ => &[],
+        }
+    }
+
+    fn dims_mut(&mut self) -> &mut [DeclaredDim] {
+        match self {
+            Self::Tensor { dims: Some(dims), .. } => dims,
+            _ => &mut [],
+        }
+    }
+}
+
+/// Names that exporters give to every size that they do not know: equal ones are no equal sizes.
+const UNNAMED: [&str; 9] = ["", "?", "*", "-1", "none", "null", "unknown", "dynamic", "any"];
+
+impl DeclaredDim {
+    /// A size by its name; one whose name says that it is not known has none.
+    pub(crate) fn named(name: &str) -> Self {
+        match UNNAMED.iter().any(|own| own.eq_ignore_ascii_case(name.trim())) {
+            true => Self::Unknown,
+            false => Self::Symbol(name.to_owned()),
+        }
+    }
+}
+
 /// A size as a file declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeclaredDim {
@@ -227,6 +285,14 @@ pub struct Node {
 }
 
 impl Node {
+    /// The operator with its domain, where that is not the standard one.
+    pub(crate) fn operator(&self) -> String {
+        match self.domain.as_str() {
+            "" => self.op.clone(),
+            domain => format!("{domain}.{}", self.op),
+        }
+    }
+
     /// The attribute of that name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {

@@ -97,6 +97,7 @@ messages! {
         OPAQUE = 7,
         SPARSE_TENSOR = 8,
         OPTIONAL = 9,
+        DENOTATION = 6,
     }
     /// `TypeProto.Tensor`
     tensor_type {

@@ -190,15 +190,15 @@ impl Tensor {
         }
     }
 
-    /// The elements of a small tensor of whole numbers or truth values, where they are at hand; of
+    /// The elements of a small tensor of whole numbers or truth values, where they can be read; of
     /// floats too, where each is a whole number.
     #[must_use]
     pub fn ints(&self) -> Option<Vec<i64>> {
-        let Data::Bytes(bytes) = &self.data else { return None };
         if self.elements() > FOLDED {
             return None;
         }
-        let bytes = bytes.as_slice();
+        let bytes = self.bytes().ok()?;
+        let bytes = &*bytes;
         fn each<const N: usize>(
             bytes: &[u8],
             of: impl Fn([u8; N]) -> Option<i64>,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod annotates;
 mod build;
 mod checks;
 mod hostile;

@@ -4,6 +4,7 @@
 //! beyond the message around it, so it allocates nothing and recurses nowhere. Each field keeps its
 //! own bytes: a rewritten message copies the fields that it does not know.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Why bytes are no protobuf message.
@@ -221,6 +222,61 @@ impl Message {
 
     pub(crate) fn message(&mut self, field: u64, value: &Self) {
         self.bytes(field, &value.0);
+    }
+}
+
+/// A message that is made of parts of another: what is kept is borrowed until all of it is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spliced<'a> {
+    parts: Vec<Cow<'a, [u8]>>,
+    length: usize,
+}
+
+impl<'a> Spliced<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    fn part(&mut self, part: Cow<'a, [u8]>) {
+        self.length += part.len();
+        self.parts.push(part);
+    }
+
+    /// A field as it was read.
+    pub(crate) fn copy(&mut self, field: &Field<'a>) {
+        self.part(Cow::Borrowed(field.whole));
+    }
+
+    /// Fields that were made here.
+    pub(crate) fn add(&mut self, fields: Message) {
+        self.part(Cow::Owned(fields.into_bytes()));
+    }
+
+    pub(crate) fn int(&mut self, field: u64, value: i64) {
+        let mut own = Message::default();
+        own.int(field, value);
+        self.add(own);
+    }
+
+    pub(crate) fn message(&mut self, field: u64, value: Self) {
+        let mut head = Message::default();
+        head.number(field << 3 | 2);
+        head.number(value.length as u64);
+        self.add(head);
+        self.length += value.length;
+        self.parts.extend(value.parts);
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.parts.concat()
+    }
+}
+
+impl From<Message> for Spliced<'_> {
+    fn from(message: Message) -> Self {
+        let mut out = Self::default();
+        out.add(message);
+        out
     }
 }
 

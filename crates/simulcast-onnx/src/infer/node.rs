@@ -274,6 +274,6 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
     ) -> Fact {
         let count = dims.sizes().and_then(|sizes| simulcast_core::elements(&sizes).ok());
         let values = values.filter(|values| count == Some(values.len()) && values.len() <= FOLDED);
-        Fact { element, dims, values: values.map(Into::into) }
+        Fact { values: values.map(Into::into), ..Fact::new(element, dims) }
     }
 }

@@ -103,6 +103,7 @@ impl<'m> InferNode<'_, '_, 'm> {
             graph.captures.iter().map(|(_, there)| self.facts[there.index()].clone()).collect();
         let inputs = vec![None; graph.inputs.len()];
         let facts = self.context.graph(&scope, inputs, &captured)?;
+        self.context.nested.insert(std::ptr::from_ref(graph).addr(), facts.clone());
         Ok(graph.outputs.iter().map(|output| facts[output.index()].clone()).collect())
     }
 }

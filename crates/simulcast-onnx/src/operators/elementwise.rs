@@ -170,7 +170,7 @@ impl InferNode<'_, '_, '_> {
         let kept =
             matches!(to, ElementType::I64 | ElementType::I32 | ElementType::F32 | ElementType::F64);
         let values = values.clone().filter(|_| kept);
-        Ok(vec![Fact { element: Some(to), dims: dims.clone(), values }])
+        Ok(vec![Fact { values, ..Fact::new(Some(to), dims.clone()) }])
     }
 
     /// Random numbers in the sizes of the input.
