@@ -19,6 +19,7 @@ mod oracle;
 mod pictures;
 mod prove;
 mod python;
+mod release;
 mod revision;
 mod run;
 mod source;
@@ -35,7 +36,10 @@ cargo xtask COMMAND
   test              everything there is to test
   test python       only the Python package
   wheel             the wheel of the Python package, in target/wheels
-  lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff and mypy
+  release --dry-run every artefact of a release that this machine can make, each tried in an empty environment
+  release --archive TARGET
+                    the command's archive for one target, in target/release-artifacts
+  lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff and mypy; workflows
   msrv              build with the oldest Rust that Cargo.toml promises
   codes             make docs/codes.md anew
   pictures          make the pictures of the documentation anew
@@ -68,7 +72,8 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] => test(),
         ["test", "python"] => python::test(),
-        ["wheel"] => python::wheel(),
+        ["wheel"] => python::wheel().map(drop),
+        ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),
         ["msrv"] => msrv(),
         ["codes"] => codes::write(),
@@ -180,7 +185,8 @@ fn lint() -> Result<(), String> {
     Step::new("clippy without programs").run(small.args(["--", "-D", "warnings"]))?;
     let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
     Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
-    python::lint()
+    python::lint()?;
+    python::workflows()
 }
 
 /// Builds with the oldest Rust that Cargo.toml promises.

@@ -10,13 +10,20 @@ use std::path::{Path, PathBuf};
 use crate::check::read;
 use crate::run::{Step, command, output, root};
 
-/// Builds the wheel for users, in `target/wheels`.
-pub(crate) fn wheel() -> Result<(), String> {
+/// Builds the wheel for users, in `target/wheels`. On Linux zig links it, against a C library as old as
+/// the wheel promises, whatever the machine has.
+pub(crate) fn wheel() -> Result<PathBuf, String> {
     let step = Step::new("the wheel");
-    match own_environment() {
-        Ok(python) => step.run(build(&python, &wheels(), &["--release"])?),
-        Err(why) => Err(format!("the wheel: {why}")),
+    let home = root().join("target/python/release");
+    let python = environment(&home, &root().join("python/requirements-release.txt"))
+        .map_err(|why| format!("the wheel: {why}"))?;
+    let linux = ["--zig", "--compatibility", "manylinux2014"];
+    let mut options = vec!["--release"];
+    if cfg!(target_os = "linux") {
+        options.extend(linux);
     }
+    step.run(build(&python, &wheels(), &options)?)?;
+    Ok(wheels())
 }
 
 /// Installs the package as a wheel into a private environment, and runs its tests there.
@@ -58,8 +65,7 @@ pub(crate) fn lint() -> Result<(), String> {
 
 /// Builds the wheel for users, and installs it into an environment.
 pub(crate) fn install(environment: &Path) -> Result<(), String> {
-    wheel()?;
-    install_from(&wheels(), environment)
+    install_from(&wheel()?, environment)
 }
 
 /// Installs the package from a folder of wheels.
@@ -88,11 +94,16 @@ fn build(python: &Path, wheels: &Path, options: &[&str]) -> Result<std::process:
             fs::remove_file(old.path()).map_err(|error| error.to_string())?;
         }
     }
-    let maturin = python.with_file_name("maturin");
-    let mut build = command(&maturin.to_string_lossy(), ["build", "--locked"]);
+    let mut build = command(&python.to_string_lossy(), ["-m", "maturin", "build", "--locked"]);
     build.args(options).arg("--interpreter").arg(python).arg("--out").arg(wheels);
     build.arg("--manifest-path").arg(root().join("python/Cargo.toml"));
     build.env("CARGO_TARGET_DIR", root().join("target/python/build"));
+    // maturin looks for zig there.
+    if let Some(programs) = python.parent() {
+        let found = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(programs.into()).chain(std::env::split_paths(&found));
+        build.env("PATH", std::env::join_paths(paths).map_err(|error| error.to_string())?);
+    }
     Ok(build)
 }
 
@@ -100,6 +111,26 @@ fn pip(environment: &Path) -> std::process::Command {
     let mut pip = command("python3", ["-m", "pip", "--quiet", "--python"]);
     pip.arg(environment);
     pip
+}
+
+/// GitHub's workflows: their schema, and what is unsafe in them.
+pub(crate) fn workflows() -> Result<(), String> {
+    let step = Step::new("workflows");
+    let home = root().join("target/python/workflows");
+    let python = match environment(&home, &root().join(".github/requirements.txt")) {
+        Ok(python) => python,
+        Err(why) => return step.skipped(&why),
+    };
+    let folder = root().join(".github/workflows");
+    let names = fs::read_dir(folder).map_err(|error| error.to_string())?.flatten();
+    let mut schema = command(
+        &python.with_file_name("check-jsonschema").to_string_lossy(),
+        ["--quiet", "--builtin-schema", "vendor.github-workflows"],
+    );
+    step.run(schema.args(names.map(|entry| entry.path())))?;
+    let zizmor = python.with_file_name("zizmor");
+    Step::new("workflows: what is unsafe")
+        .run(command(&zizmor.to_string_lossy(), ["--offline", "--quiet", ".github"]))
 }
 
 /// The interpreter of an environment, made where it is missing or its packages changed.
