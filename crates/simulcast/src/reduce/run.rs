@@ -42,16 +42,14 @@ pub(crate) trait Results: Sync {
     unsafe fn put(&self, first: usize, values: *const u8, count: usize);
 }
 
-/// An operand that loops read where it lies: its number among the plan's strides, or none where it is one element.
+/// An operand that loops read where it lies, on any thread: its number among the plan's strides, or none where it is one
+/// element.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operand {
-    pub(crate) first: *const u8,
+    pub(crate) first: SendPtr<u8>,
     pub(crate) number: Option<usize>,
     pub(crate) bytes: usize,
 }
-
-// SAFETY: it is read only, and its elements are `Sync`.
-unsafe impl Sync for Operand {}
 
 /// What rows are made of, where a loop reads them as it reduces them.
 #[derive(Clone, Copy, Debug)]
@@ -220,6 +218,7 @@ impl Reduction<'_> {
         for round in 0..rectangle.count(around.clone()) {
             let ins = [0, 1].map(|n| {
                 let Operand { first, number, bytes } = pieces.direct.operands[n];
+                let first = first.get().cast_const();
                 let Some(number) = number else { return Rows { first, stride: 0, step: 0 } };
                 let offset = axes.offset(rectangle, number)
                     + axes.moved(rectangle, around.clone(), number, round)
@@ -361,7 +360,7 @@ impl Reduction<'_> {
         unsafe {
             if let (Some(operand), Some(direct)) = (plan.in_place, self.direct) {
                 let Operand { first, bytes, .. } = direct.operands[0];
-                let bytes = bytes.cast_signed();
+                let (first, bytes) = (first.get().cast_const(), bytes.cast_signed());
                 let first = first.wrapping_offset(axes.offset(rectangle, operand) * bytes);
                 let place = |row| {
                     let at = axes.moved(rectangle, inner.clone(), operand, row);

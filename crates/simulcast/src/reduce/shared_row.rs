@@ -60,7 +60,11 @@ impl Place<'_> {
             offset += (index % axes.sizes[axis]).cast_signed() * self.stride(axis);
             index /= axes.sizes[axis];
         }
-        self.operand.first.wrapping_offset(offset * self.operand.bytes.cast_signed())
+        self.operand
+            .first
+            .get()
+            .cast_const()
+            .wrapping_offset(offset * self.operand.bytes.cast_signed())
     }
 }
 

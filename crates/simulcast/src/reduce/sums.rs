@@ -6,6 +6,7 @@ use simulcast_kernels::Addend;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::moves;
 use simulcast_kernels::reduce::Reducer;
+use simulcast_threads::SendPtr;
 
 use super::blocking::Rectangle;
 use super::plan::{Axes, Axis, Facts, Plan};
@@ -86,9 +87,10 @@ impl Sums {
         run: impl FnOnce(&Reduction<'_>),
     ) {
         let bytes = self.reducer.element_bytes.cast_signed();
+        // Elements are read on any thread, and each result is written by one task.
         let (grad, to) = (
-            grad.wrapping_offset(planned.start.0 * bytes),
-            to.wrapping_offset(planned.start.1 * bytes),
+            SendPtr::reading(grad.wrapping_offset(planned.start.0 * bytes)),
+            SendPtr::new(to.wrapping_offset(planned.start.1 * bytes)),
         );
         let operand = Operand { first: grad, number: Some(0), bytes: self.reducer.element_bytes };
         let direct = Direct { along: self.reducer.along, operands: [operand; 2], bare: true };
@@ -114,16 +116,14 @@ struct Planned {
 /// A gradient whose rows are not contiguous.
 struct Gradient<'g> {
     sums: &'g Sums,
-    grad: *const u8,
+    grad: SendPtr<u8>,
 }
-
-// SAFETY: it is read only, of a type that is `Sync`.
-unsafe impl Sync for Gradient<'_> {}
 
 impl Source for Gradient<'_> {
     unsafe fn fill(&self, axes: &Axes, rectangle: &Rectangle, mut to: *mut u8) {
         let bytes = self.sums.reducer.element_bytes;
-        let place = |offset: isize| self.grad.wrapping_offset(offset * bytes.cast_signed());
+        let grad = self.grad.get().cast_const();
+        let place = |offset: isize| grad.wrapping_offset(offset * bytes.cast_signed());
         let first = axes.offset(rectangle, 0);
         let real = (0..rectangle.len.len()).filter(|&axis| rectangle.len[axis] > 1);
         let mut loops = Inline::new();
@@ -154,15 +154,12 @@ impl Source for Gradient<'_> {
 struct Operands<'o> {
     sums: &'o Sums,
     kept: &'o [(usize, isize)],
-    to: *mut u8,
+    to: SendPtr<u8>,
 }
-
-// SAFETY: tasks write elements of their own, of a type that is `Send`.
-unsafe impl Sync for Operands<'_> {}
 
 impl Operands<'_> {
     fn at(&self, offset: isize) -> *mut u8 {
-        self.to.wrapping_offset(offset * self.sums.reducer.element_bytes.cast_signed())
+        self.to.get().wrapping_offset(offset * self.sums.reducer.element_bytes.cast_signed())
     }
 }
 

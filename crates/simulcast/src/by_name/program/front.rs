@@ -1,5 +1,6 @@
 //! From text to an expression, and what errors say about it.
 
+pub(super) mod axes;
 pub(super) mod builtins;
 pub(super) mod diagnostic;
 pub(super) mod display;

@@ -19,9 +19,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::by_name::program::build::graph::{
-    AxisPattern, Bytes, Fold, Graph, Kind, Node, Over, Step, Value, View,
-};
+use crate::by_name::program::build::graph::{Bytes, Graph, Kind, Node, Over, Step, Value, View};
+use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::front::python_literals::literally;
 use crate::by_name::program::{Input, Program};

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::types::{Literal, Type};
 use simulcast_kernels::dtype::{Complex, DType, Scalar};
 use simulcast_kernels::op::Op;
@@ -21,51 +22,11 @@ impl Node {
     }
 }
 
-/// One entry of an axis insertion, such as `a[:, None]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AxisPattern {
-    /// `:`, the next axis as it is.
-    Keep,
-    /// `None`, a new axis of size 1.
-    New,
-    /// `...`, all axes that no other entry names; at the end where it is left out.
-    Rest,
-}
-
 /// An operand seen otherwise: no element is moved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     Insert(Vec<AxisPattern>),
     Transpose(Option<Vec<isize>>),
-}
-
-/// A reduction: many elements into one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fold {
-    /// The sum; of nothing, 0.
-    Sum,
-    /// The product; of nothing, 1.
-    Product,
-    /// The largest, or NaN; of nothing, an error.
-    Maximum,
-    /// The smallest, or NaN; of nothing, an error.
-    Minimum,
-    /// The sum over the number; of nothing, NaN.
-    Mean,
-}
-
-impl Fold {
-    /// The name that expressions use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "sum",
-            Self::Product => "prod",
-            Self::Maximum => "max",
-            Self::Minimum => "min",
-            Self::Mean => "mean",
-        }
-    }
 }
 
 /// Which axes a reduction takes, and whether they stay with size 1.

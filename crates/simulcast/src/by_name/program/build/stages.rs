@@ -11,8 +11,9 @@
 use std::mem::replace;
 
 use crate::by_name::program::build::bytecode::{Code, Flat, LEAVES};
-use crate::by_name::program::build::graph::{AxisPattern, Graph, Kind, Node, Over, Value, View};
+use crate::by_name::program::build::graph::{Graph, Kind, Node, Over, Value, View};
 use crate::by_name::program::build::hoist::Candidates;
+use crate::by_name::program::front::axes::{AxisPattern, axis_of};
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
 use crate::by_name::program::front::parse_error::ParseErrorKind;
 use crate::by_name::types::Type;
@@ -386,10 +387,4 @@ pub(crate) fn seen(
             ))
         }
     }
-}
-
-/// An axis, counted from the front.
-pub(crate) fn axis_of(axis: isize, rank: usize) -> Option<usize> {
-    let at = if axis < 0 { axis.checked_add_unsigned(rank)? } else { axis };
-    usize::try_from(at).ok().filter(|&at| at < rank)
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::by_name::program::build::graph::Fold;
+use crate::by_name::program::front::axes::Fold;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 

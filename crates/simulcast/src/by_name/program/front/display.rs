@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::by_name::program::build::graph::AxisPattern;
+use crate::by_name::program::front::axes::AxisPattern;
 use crate::by_name::program::front::expr::{Expr, ExprId, ExprKind};
 use crate::by_name::program::front::parse::{
     BINARY, COMPARISON, COMPARISONS, NOT, POSTFIX, POWER, UNARY,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use simulcast_core::BroadcastError;
 
-use crate::by_name::program::build::graph::Fold;
+use crate::by_name::program::front::axes::Fold;
 use crate::by_name::program::front::parse_error::{ParseError, ParseErrorKind};
 use crate::by_name::types::TypeError;
 use simulcast_kernels::dtype::DType;
@@ -134,7 +134,7 @@ impl fmt::Display for ProgramErrorKind {
             Self::Axis { axis, rank } => write!(f, "there is no axis {axis} among {rank}"),
             Self::Axes { axes, rank } => {
                 let own =
-                    |&axis: &isize| crate::by_name::program::build::stages::axis_of(axis, *rank);
+                    |&axis: &isize| crate::by_name::program::front::axes::axis_of(axis, *rank);
                 let twice = (1..axes.len()).any(|at| {
                     let axis = own(&axes[at]);
                     axis.is_some() && axes[..at].iter().any(|before| own(before) == axis)

@@ -18,7 +18,7 @@ use std::str::FromStr;
 
 use simulcast_core::Rule;
 
-use crate::by_name::program::build::graph::{AxisPattern, Fold};
+use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::program::front::parse;
 use crate::by_name::program::front::parse_error::ParseError;
 use crate::by_name::program::front::shapes::shapes;

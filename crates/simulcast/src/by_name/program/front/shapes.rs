@@ -3,7 +3,7 @@
 
 use simulcast_core::{Rule, resolve};
 
-use crate::by_name::program::build::graph::AxisPattern;
+use crate::by_name::program::front::axes::AxisPattern;
 use crate::by_name::program::front::expr::{Expr, ExprKind};
 
 /// The shape of a part; none for numbers, which fit everywhere.

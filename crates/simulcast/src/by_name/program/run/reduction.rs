@@ -14,8 +14,9 @@ use self::operation::{Arg, Operation};
 use self::results::{Finish, Row};
 use crate::by_name::dyn_array::AnyArray;
 use crate::by_name::program::build::bytecode::{Code, LEAVES};
-use crate::by_name::program::build::graph::{Fold, Over};
+use crate::by_name::program::build::graph::Over;
 use crate::by_name::program::build::stages::Stage;
+use crate::by_name::program::front::axes::Fold;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
 use crate::by_name::program::run::bind::{Leaves, blame, left, reduced};
 use crate::by_name::program::run::chunked::row_axis;
@@ -31,6 +32,7 @@ use crate::reduce::plan::{Axes, Axis, Facts, Plan};
 use crate::reduce::run::{Direct, Operand, Reduction, Source};
 use crate::reduce::shared_row::Loop;
 use simulcast_kernels::cpu::level::Level;
+use simulcast_threads::SendPtr;
 
 /// Runs a stage.
 pub(crate) fn fold(
@@ -126,7 +128,8 @@ impl Reducing<'_, '_, '_, '_> {
         let operation = (run.rule == Rule::Numpy)
             .then(|| Operation::new(program, stage, loops, code.dtype, level))
             .flatten();
-        let source = Computed { code, level, ins };
+        let ins: Vec<SendPtr<u8>> = ins.iter().map(|&own| SendPtr::reading(own)).collect();
+        let source = Computed { code, level, ins: &ins };
         let direct = operation.as_ref().map(|operation| source.direct(operation));
         let reduce = |out: *mut u8| {
             let facts = source.facts(operation.as_ref(), &finish);
@@ -134,7 +137,8 @@ impl Reducing<'_, '_, '_, '_> {
                 Some(part) => (part, Some(&whole[..])),
                 None => (&whole, None),
             };
-            let (plan, results) = (Plan::new(axes, whole, facts), Row { finish: &finish, to: out });
+            let (plan, results) =
+                (Plan::new(axes, whole, facts), Row { finish: &finish, to: SendPtr::new(out) });
             let join = operation.as_ref().and_then(|operation| operation.shared_row);
             let reduction = Reduction {
                 plan: &plan,
@@ -189,11 +193,9 @@ fn axes(laid: &[usize], strides: &[&[isize]], kept: &[bool]) -> Vec<Axis> {
 struct Computed<'c> {
     code: &'c Code,
     level: Level,
-    ins: &'c [*const u8],
+    /// The leaves' pointers, which are read on any thread.
+    ins: &'c [SendPtr<u8>],
 }
-
-// SAFETY: leaves are read only, and their elements are `Sync`.
-unsafe impl Sync for Computed<'_> {}
 
 impl Computed<'_> {
     fn bytes(&self, leaf: usize) -> usize {
@@ -206,9 +208,11 @@ impl Computed<'_> {
             &Arg::Leaf(leaf) => {
                 Operand { first: self.ins[leaf], number: Some(leaf), bytes: self.bytes(leaf) }
             }
-            Arg::Constant(bytes) => {
-                Operand { first: (&raw const *bytes).cast(), number: None, bytes: 0 }
-            }
+            Arg::Constant(bytes) => Operand {
+                first: SendPtr::reading((&raw const *bytes).cast()),
+                number: None,
+                bytes: 0,
+            },
         };
         let operands = operation.args.each_ref().map(operand);
         Direct { along: operation.along, operands, bare: operation.ops.is_empty() }
@@ -247,7 +251,7 @@ impl Source for Computed<'_> {
         }
         for (n, (to, from)) in ins.iter_mut().zip(self.ins).enumerate() {
             let offset = axes.offset(rectangle, n) * self.bytes(n).cast_signed();
-            *to = from.wrapping_offset(offset);
+            *to = from.get().cast_const().wrapping_offset(offset);
         }
         let mut out = Inline::of_len(shape.len());
         // Never an error: a block is small.

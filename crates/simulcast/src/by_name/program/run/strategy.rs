@@ -6,8 +6,9 @@ use simulcast_core::{Rule, format_shape, row_major_into};
 
 use crate::by_name::dyn_array::AnyView;
 use crate::by_name::program::build::bytecode::{Code, LEAVES};
-use crate::by_name::program::build::graph::{AxisPattern, Bytes, Kind, Node, Over, Value, View};
+use crate::by_name::program::build::graph::{Bytes, Kind, Node, Over, Value, View};
 use crate::by_name::program::build::stages::{Leaf, Origin, Stage, Work};
+use crate::by_name::program::front::axes::AxisPattern;
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::front::parse::{BINARY, COMPARISON, COMPARISONS, POSTFIX};
 use crate::by_name::program::run::bind::{Stepwise, seen_through, shapes};

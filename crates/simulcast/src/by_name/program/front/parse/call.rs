@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{COMPARISONS, Parsed, Parser};
-use crate::by_name::program::build::graph::{AxisPattern, Fold};
+use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::program::front::builtins::{Function, near_dtype};
 use crate::by_name::program::front::expr::{ExprId, ExprKind, Form};
 use crate::by_name::program::front::parse_error::{ParseError, ParseErrorKind};

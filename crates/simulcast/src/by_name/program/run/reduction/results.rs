@@ -1,7 +1,8 @@
 //! What becomes of the values of a reduction: a mean is a sum over the number of its terms, and results have a type of
 //! their own.
 
-use crate::by_name::program::build::graph::{Bytes, Fold, Value};
+use crate::by_name::program::build::graph::{Bytes, Value};
+use crate::by_name::program::front::axes::Fold;
 use crate::reduce::run::Results;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::{DType, Kind, Scalar};
@@ -9,6 +10,7 @@ use simulcast_kernels::op::Op;
 use simulcast_kernels::ops::{self, Conversion, Kernel};
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::reduce::{JoinOp, Reducer, reducer};
+use simulcast_threads::SendPtr;
 
 /// How a reduction of a program joins, and what it makes of values.
 pub(super) struct Finish {
@@ -125,22 +127,19 @@ impl Finish {
 /// Results that follow one another.
 pub(super) struct Row<'r> {
     pub(super) finish: &'r Finish,
-    pub(super) to: *mut u8,
+    pub(super) to: SendPtr<u8>,
 }
-
-// SAFETY: every task writes results of its own.
-unsafe impl Sync for Row<'_> {}
 
 impl Results for Row<'_> {
     fn place(&self, first: usize) -> Option<*mut u8> {
         let as_they_are = self.finish.divide.is_none() && self.finish.cast.is_none();
-        as_they_are.then(|| self.to.wrapping_add(first * self.finish.result_bytes))
+        as_they_are.then(|| self.to.get().wrapping_add(first * self.finish.result_bytes))
     }
 
     unsafe fn put(&self, first: usize, values: *const u8, count: usize) {
         // SAFETY: by the conditions of the trait.
         unsafe {
-            let to = self.to.add(first * self.finish.result_bytes);
+            let to = self.to.get().add(first * self.finish.result_bytes);
             self.finish.finish(to, values, count);
         }
     }
