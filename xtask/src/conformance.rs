@@ -65,7 +65,7 @@ fn wish(args: &[String], all: &[String]) -> Result<Wish, String> {
 /// Makes docs/dialects.md and the list of other answers anew: the tests that check them write them,
 /// with the core as a library.
 fn dialects() -> Result<(), String> {
-    let mut test = cargo(["test", "--quiet", "-p", "simulcast-core", "--test", "conformance"]);
+    let mut test = cargo(["test", "--quiet", "-p", "simulcast-conformance", "--test", "core"]);
     test.env("SIMULCAST_DIALECTS", "write").args(["--", "is_current"]);
     Step::new("docs/dialects.md").run(test)
 }

@@ -108,7 +108,8 @@ fn table() -> Result<String, String> {
             link(&tag, format!("{}.{name}", stem(&file)), |links| &mut links.proofs)?;
         }
     }
-    for file in files(&root().join("crates"), "rs")? {
+    let crates = files(&root().join("crates"), "rs")?;
+    for file in crates.into_iter().chain(files(&root().join("conformance"), "rs")?) {
         let (source, place) = (read(&file)?, shown(&file));
         for (name, tag) in implemented(&source) {
             link(&tag, format!("{place}: {name}"), |links| &mut links.items)?;

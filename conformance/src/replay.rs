@@ -12,21 +12,21 @@ use crate::deviation::{Difference, Reasons};
 use crate::ours;
 
 /// An example of a source document.
-pub(crate) struct Example {
-    pub(crate) document: String,
-    pub(crate) section: String,
-    pub(crate) question: Question,
-    pub(crate) says: Answer,
-    pub(crate) from: Option<Lists>,
-    pub(crate) sums: Option<Lists>,
+pub struct Example {
+    pub document: String,
+    pub section: String,
+    pub question: Question,
+    pub says: Answer,
+    pub from: Option<Lists>,
+    pub sums: Option<Lists>,
 }
 
 /// A deviation that was found.
-pub(crate) struct Found {
-    pub(crate) question: Question,
-    pub(crate) op: String,
-    pub(crate) theirs: Answer,
-    pub(crate) ours: Answer,
+pub struct Found {
+    pub question: Question,
+    pub op: String,
+    pub theirs: Answer,
+    pub ours: Answer,
 }
 
 /// Questions by their text, with the system that was asked and its case, once a system.
@@ -36,24 +36,24 @@ type Asked = BTreeMap<String, Vec<(usize, usize)>>;
 type Titles = Vec<(String, String)>;
 
 /// All that was recorded, and how it compares.
-pub(crate) struct Replay {
-    pub(crate) systems: Vec<System>,
-    pub(crate) reasons: Reasons,
-    pub(crate) documents: Titles,
-    pub(crate) examples: Vec<Example>,
+pub struct Replay {
+    pub systems: Vec<System>,
+    pub reasons: Reasons,
+    pub documents: Titles,
+    pub examples: Vec<Example>,
     /// What was found of each listed deviation.
-    pub(crate) explained: Vec<Vec<Found>>,
+    pub explained: Vec<Vec<Found>>,
     /// Answers that are neither ours nor listed.
-    pub(crate) unexplained: Vec<String>,
+    pub unexplained: Vec<String>,
     /// Ours, for each case of each system.
-    pub(crate) ours: Vec<Vec<Answer>>,
+    pub ours: Vec<Vec<Answer>>,
     /// Questions asked, by the family of their rule.
-    pub(crate) asked: BTreeMap<&'static str, Asked>,
+    pub asked: BTreeMap<&'static str, Asked>,
 }
 
 impl Replay {
     /// The replay, made once.
-    pub(crate) fn get() -> &'static Self {
+    pub fn get() -> &'static Self {
         static REPLAY: OnceLock<Replay> = OnceLock::new();
         REPLAY.get_or_init(|| Self::new().unwrap_or_else(|error| panic!("{error}")))
     }
@@ -111,7 +111,7 @@ impl Replay {
     }
 
     /// The case in which a system was asked that question.
-    pub(crate) fn said<'a>(&'a self, system: &System, question: &Question) -> Option<&'a Case> {
+    pub fn said<'a>(&'a self, system: &System, question: &Question) -> Option<&'a Case> {
         let (family, text) = key(question)?;
         let places = self.asked.get(family)?.get(&text)?;
         let asked = |&&(number, _): &&(usize, usize)| self.systems[number].name == system.name;
@@ -120,7 +120,7 @@ impl Replay {
     }
 
     /// The name of the deviation that explains why a system's first answer is not ours.
-    pub(crate) fn explain(&self, (number, position): (usize, usize)) -> Option<&str> {
+    pub fn explain(&self, (number, position): (usize, usize)) -> Option<&str> {
         let (system, ours) = (&self.systems[number], &self.ours[number][position]);
         let case = &system.cases[position];
         let (stage, theirs) = case.said.first()?;
@@ -146,7 +146,7 @@ fn values(case: &Case) -> Vec<(Stage, &Lists, Lists)> {
 
 /// The words under which different systems were asked the same: a family of rules, and the rest.
 /// Only questions with known sizes, under no greater strictness, have them.
-pub(crate) fn key(question: &Question) -> Option<(&'static str, String)> {
+pub fn key(question: &Question) -> Option<(&'static str, String)> {
     let _known = question.sizes()?;
     if question.strictness.is_some() {
         return None;
@@ -161,7 +161,7 @@ pub(crate) fn key(question: &Question) -> Option<(&'static str, String)> {
 }
 
 /// The same question under another rule of its family; `None` where that rule cannot put it.
-pub(crate) fn under(question: &Question, rule: RuleKind) -> Option<Question> {
+pub fn under(question: &Question, rule: RuleKind) -> Option<Question> {
     let mut question = question.clone();
     if question.rule != rule && matches!(rule, RuleKind::Axes | RuleKind::Mapping) {
         // Each rule lists the axes that the other leaves out.

@@ -21,7 +21,7 @@ fn rule(question: &Question) -> Option<OwnedRule> {
 }
 
 /// The answer of the core. The three ways to ask it must agree.
-pub(crate) fn answer(question: &Question) -> Answer {
+pub fn answer(question: &Question) -> Answer {
     let Some(rule) = rule(question) else { return Answer::Refused };
     let rule = rule.as_rule();
     match question.sizes() {
@@ -53,7 +53,7 @@ pub(crate) fn answer(question: &Question) -> Answer {
 }
 
 /// The plan, where all sizes are known and the rule accepts them.
-pub(crate) fn plan(question: &Question) -> Option<Plan> {
+pub fn plan(question: &Question) -> Option<Plan> {
     let sizes = question.sizes()?;
     resolve(rule(question)?.as_rule(), &sizes).ok()
 }
@@ -81,7 +81,7 @@ fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 }
 
 /// The position, in each operand, of each element of the result.
-pub(crate) fn from(plan: &Plan) -> Lists {
+pub fn from(plan: &Plan) -> Lists {
     let offset =
         |operand: usize, index: &Vec<usize>| plan.offset(operand, index).unwrap_or(usize::MAX);
     (0..plan.operand_count())
@@ -91,7 +91,7 @@ pub(crate) fn from(plan: &Plan) -> Lists {
 
 /// The gradient of each operand where the result's is 0, 1, 2, ...: a sum over `sum_axes`, then a
 /// reshape.
-pub(crate) fn sums(plan: &Plan) -> Lists {
+pub fn sums(plan: &Plan) -> Lists {
     (0..plan.operand_count())
         .map(|operand| {
             let summed = plan.sum_axes(operand).unwrap_or_default();

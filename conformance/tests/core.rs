@@ -5,20 +5,10 @@
 //! generated from the same comparison, and so is `conformance/other-answers.txt`;
 //! `SIMULCAST_DIALECTS=write` writes them.
 
-#[path = "../../../conformance/replay/data.rs"]
-mod data;
-#[path = "../../../conformance/replay/deviation.rs"]
-mod deviation;
-#[path = "../../../conformance/replay/dialects.rs"]
-mod dialects;
-#[path = "../../../conformance/replay/ours.rs"]
-mod ours;
-#[path = "../../../conformance/replay/replay.rs"]
-mod replay;
-
 use std::{env, fs, io};
 
-use replay::Replay;
+use simulcast_conformance::replay::Replay;
+use simulcast_conformance::{data, dialects, ours};
 
 // [E_BROADCAST_ANY_FUNC_2400]
 #[test]

@@ -15,7 +15,7 @@ use crate::replay::{Example, Found, Replay, under};
 /// # Errors
 ///
 /// Where systems disagree and no listed reason says why, or a listed reason says nothing.
-pub(crate) fn page(replay: &Replay) -> Result<String, String> {
+pub fn page(replay: &Replay) -> Result<String, String> {
     let mut out = String::new();
     match write(&mut out, replay) {
         Ok(unexplained) if unexplained.is_empty() => {}

@@ -1,19 +1,11 @@
 //! The recorded values of real systems, in `conformance/data`, against the engine: where each element
 //! of a result comes from, and where its gradient goes.
 
-#![allow(
-    clippy::unwrap_used,
-    dead_code,
-    reason = "a test may panic; the replay serves the core too"
-)]
-
-#[path = "../../../conformance/replay/data.rs"]
-mod data;
-#[path = "../../../conformance/replay/ours.rs"]
-mod ours;
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use simulcast::{broadcast_all_by, copy_to_by, par_sum_to, sum_to, zip_by};
+use simulcast_conformance::{data, ours};
 
 /// 0, 1, 2, … in a shape.
 fn counted(shape: &[usize]) -> ArrayD<i64> {

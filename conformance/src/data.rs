@@ -7,52 +7,52 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use simulcast_core::{Dim, Dims, RuleKind, ShapeText, Strictness, format_shape};
 
-/// The folder `conformance/`, seen from a crate of this workspace.
-pub(crate) fn folder() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance"))
+/// The folder `conformance/`.
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A system and what it answered.
-pub(crate) struct System {
-    pub(crate) name: String,
+pub struct System {
+    pub name: String,
     /// The packages that were asked, with their versions.
-    pub(crate) versions: Vec<(String, String)>,
-    pub(crate) cases: Vec<Case>,
+    pub versions: Vec<(String, String)>,
+    pub cases: Vec<Case>,
 }
 
 /// Numbers for each operand: positions of elements, or a gradient.
-pub(crate) type Lists = Vec<Vec<i64>>;
+pub type Lists = Vec<Vec<i64>>;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Question {
-    pub(crate) rule: RuleKind,
-    pub(crate) axis: Option<isize>,
+pub struct Question {
+    pub rule: RuleKind,
+    pub axis: Option<isize>,
     /// The target, or the shape of the result.
-    pub(crate) shape: Option<Vec<usize>>,
+    pub shape: Option<Vec<usize>>,
     /// The broadcast axes, or the mapping; as asked, so they may be negative.
-    pub(crate) axes: Vec<i64>,
+    pub axes: Vec<i64>,
     /// How much implicit broadcasting the system was told to accept.
-    pub(crate) strictness: Option<Strictness>,
-    pub(crate) shapes: Vec<Dims>,
+    pub strictness: Option<Strictness>,
+    pub shapes: Vec<Dims>,
 }
 
 /// A question and what a system said to it.
-pub(crate) struct Case {
+pub struct Case {
     /// The system's own word for what was asked.
-    pub(crate) op: String,
-    pub(crate) question: Question,
+    pub op: String,
+    pub question: Question,
     /// What each stage said: `out` first, then those that said something else.
-    pub(crate) said: Vec<(Stage, Answer)>,
+    pub said: Vec<(Stage, Answer)>,
     /// The position, in each operand, of each element of the result.
-    pub(crate) from: Option<Lists>,
+    pub from: Option<Lists>,
     /// The gradient of each operand, where the result's is 0, 1, 2, ...
-    pub(crate) sums: Option<Lists>,
+    pub sums: Option<Lists>,
 }
 
 /// Who of a system was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// What the system answers in the first place.
     Out,
     /// OpenVINO and nGraph: what a run gave, where it is not `Out`.
@@ -68,13 +68,13 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    pub(crate) const SAID: [(Self, &'static str); 4] =
+    pub const SAID: [(Self, &'static str); 4] =
         [(Self::Out, "out"), (Self::Ran, "ran"), (Self::Cpu, "cpu"), (Self::Inferred, "inferred")];
 }
 
 /// What is answered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
+pub enum Answer {
     Shape(Dims),
     Refused,
     /// The process died, of that signal.
@@ -84,7 +84,7 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    pub(crate) fn accepts(&self) -> bool {
+    pub fn accepts(&self) -> bool {
         matches!(self, Self::Shape(_))
     }
 }
@@ -110,16 +110,15 @@ impl fmt::Display for Question {
         if let Some(shape) = &self.shape {
             write!(f, " to {}", format_shape(shape))?;
         }
-        match self.rule {
-            RuleKind::Axes => write!(f, ", broadcast axes {:?}", self.axes),
-            RuleKind::Mapping => write!(f, ", mapping {:?}", self.axes),
-            _ => Ok(()),
+        match self.rule.parameters().axes {
+            Some(name) => write!(f, ", {} {:?}", name.replace('_', " "), self.axes),
+            None => Ok(()),
         }
     }
 }
 
 impl Question {
-    pub(crate) fn read(line: &Map<String, Value>) -> Result<Self, String> {
+    pub fn read(line: &Map<String, Value>) -> Result<Self, String> {
         let rule = line.get("rule").and_then(Value::as_str).and_then(RuleKind::from_name);
         let axes = line.get("axes_mapping").or_else(|| line.get("broadcast_axes"));
         let shape = line.get("target").or_else(|| line.get("shape"));
@@ -139,13 +138,13 @@ impl Question {
     }
 
     /// The sizes of the operands, where all of them are known.
-    pub(crate) fn sizes(&self) -> Option<Vec<Vec<usize>>> {
+    pub fn sizes(&self) -> Option<Vec<Vec<usize>>> {
         self.shapes.iter().map(Dims::sizes).collect()
     }
 }
 
 /// Every system, in the order of the files' names.
-pub(crate) fn systems() -> Result<Vec<System>, String> {
+pub fn systems() -> Result<Vec<System>, String> {
     let entries = fs::read_dir(folder().join("data")).map_err(|error| error.to_string())?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -196,7 +195,7 @@ fn case(line: &Map<String, Value>) -> Result<Case, String> {
 }
 
 /// Lists of numbers, one for each operand; a word in their place is no list.
-pub(crate) fn positions(line: &Map<String, Value>, key: &str) -> Result<Option<Lists>, String> {
+pub fn positions(line: &Map<String, Value>, key: &str) -> Result<Option<Lists>, String> {
     match line.get(key) {
         Some(Value::Array(lists)) => lists.iter().map(numbers).collect::<Result<_, _>>().map(Some),
         _ => Ok(None),
@@ -208,7 +207,7 @@ fn text_of(line: &Map<String, Value>, key: &str) -> Result<String, String> {
 }
 
 /// An answer as the files write it: a shape, null for an unknown rank, or a word.
-pub(crate) fn answer(value: &Value, line: &Map<String, Value>) -> Result<Answer, String> {
+pub fn answer(value: &Value, line: &Map<String, Value>) -> Result<Answer, String> {
     match value {
         Value::String(word) if word == "refused" => Ok(Answer::Refused),
         Value::String(word) if word == "crashed" => {

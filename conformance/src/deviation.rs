@@ -12,17 +12,17 @@ use crate::data::{Answer, Case, Question, Stage, folder};
 use crate::ours;
 
 /// A named reason.
-pub(crate) struct Reason {
-    pub(crate) name: String,
-    pub(crate) when: String,
-    pub(crate) why: String,
+pub struct Reason {
+    pub name: String,
+    pub when: String,
+    pub why: String,
     /// The system, rule and stage that it is about; empty for the reasons of `two_rules`.
     about: [String; 3],
 }
 
 impl Reason {
     /// The system, and who of it was asked where that is not plain.
-    pub(crate) fn who(&self) -> String {
+    pub fn who(&self) -> String {
         let [system, _, stage] = &self.about;
         match &stage[..] {
             "ran" => format!("{system}, evaluate"),
@@ -34,13 +34,13 @@ impl Reason {
 }
 
 /// The listed reasons: deviations of ours, and differences between our own two rules with an axis.
-pub(crate) struct Reasons {
-    pub(crate) deviations: Vec<Reason>,
-    pub(crate) two_rules: Vec<Reason>,
+pub struct Reasons {
+    pub deviations: Vec<Reason>,
+    pub two_rules: Vec<Reason>,
 }
 
 impl Reasons {
-    pub(crate) fn read() -> Result<Self, String> {
+    pub fn read() -> Result<Self, String> {
         let path = folder().join("deviations.json");
         let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
         let all: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
@@ -58,7 +58,7 @@ impl Reasons {
     }
 
     /// The reason that explains why `theirs` is not `ours`, as a position in the list.
-    pub(crate) fn explain(&self, difference: &Difference<'_>) -> Option<usize> {
+    pub fn explain(&self, difference: &Difference<'_>) -> Option<usize> {
         let stage = Stage::SAID.iter().find(|(stage, _)| *stage == difference.stage)?.1;
         let rule = difference.case.question.rule.name();
         self.deviations.iter().position(|reason| {
@@ -72,12 +72,12 @@ impl Reasons {
 }
 
 /// A recorded answer that is not ours.
-pub(crate) struct Difference<'a> {
-    pub(crate) system: &'a str,
-    pub(crate) case: &'a Case,
-    pub(crate) stage: Stage,
-    pub(crate) theirs: &'a Answer,
-    pub(crate) ours: &'a Answer,
+pub struct Difference<'a> {
+    pub system: &'a str,
+    pub case: &'a Case,
+    pub stage: Stage,
+    pub theirs: &'a Answer,
+    pub ours: &'a Answer,
 }
 
 impl Difference<'_> {
@@ -181,7 +181,7 @@ impl Difference<'_> {
 }
 
 /// The name of the reason why our two rules of one family differ on a question.
-pub(crate) fn between_two_rules(question: &Question) -> &'static str {
+pub fn between_two_rules(question: &Question) -> &'static str {
     let sizes = question.sizes().unwrap_or_default();
     let [a, b] = &sizes[..] else {
         let one = sizes.iter().flatten().any(|&size| size == 1);
