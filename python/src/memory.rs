@@ -205,25 +205,26 @@ unsafe impl GlobalAlloc for Memory {
 #[derive(Clone, Copy)]
 enum Advice {
     /// Nobody reads them any more: they may be taken, until they are written.
-    Free = 8,
+    Free,
     /// They are to be huge ones.
-    Huge = 14,
+    Huge,
 }
 
 /// Tells the system of the pages that lie within a block, where it has such a call.
 fn advise(block: Block, advice: Advice) {
     #[cfg(target_os = "linux")]
     {
-        unsafe extern "C" {
-            fn madvise(start: *mut std::ffi::c_void, length: usize, advice: i32) -> i32;
-        }
+        let advice = match advice {
+            Advice::Free => libc::MADV_FREE,
+            Advice::Huge => libc::MADV_HUGEPAGE,
+        };
         const PAGE: usize = 2 << 20;
         let skip = block.start.align_offset(PAGE).min(block.bytes);
         let whole = (block.bytes - skip) / PAGE * PAGE;
         if whole > 0 {
             // SAFETY: the range lies within the block and begins at a page; nobody reads what is in
             // it before it is written, and a refusal changes nothing at all.
-            unsafe { madvise(block.start.wrapping_add(skip).cast(), whole, advice as i32) };
+            unsafe { libc::madvise(block.start.wrapping_add(skip).cast(), whole, advice) };
         }
     }
     #[cfg(not(target_os = "linux"))]

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
 use simulcast_core::{
     Dim, Dims, Limits, NamedAxes, Names, Plan, Rule, ShapeText, Symbol, resolve, resolve_dims,
 };
@@ -31,78 +34,31 @@ impl Element {
     }
 }
 
-/// A strict reader of the XML that pictures use: it panics on whatever is not well-formed.
-/// Elements come in the order in which they end.
+/// The elements in the order in which they end; it panics on whatever is not well-formed.
 fn read(xml: &str) -> Vec<Element> {
-    let legal = |c: char| c == '\n' || !(c.is_control() || "\u{fffe}\u{ffff}".contains(c));
-    assert!(xml.chars().all(legal), "a character that XML forbids");
-    let (mut open, mut done): (Vec<Element>, Vec<Element>) = (Vec::new(), Vec::new());
-    let (mut rest, mut roots) = (xml.trim_end(), 0);
-    while let Some((text, after)) = rest.split_once('<') {
-        match open.last_mut() {
-            Some(element) => element.text.push_str(&unescape(text)),
-            None => assert_eq!(text, ""),
-        }
-        let (tag, after) = after.split_once('>').unwrap();
-        rest = after;
-        if let Some(name) = tag.strip_prefix('/') {
-            let element = open.pop().unwrap();
-            assert_eq!(element.name, name);
-            done.push(element);
-            continue;
-        }
-        let (tag, closed) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
-        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
-        assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
-        roots += usize::from(open.is_empty());
+    fn visit(node: roxmltree::Node<'_, '_>, within: &mut Vec<String>, done: &mut Vec<Element>) {
+        let class = node.attribute("class").map(str::to_owned);
         let element = Element {
-            name: name.to_owned(),
-            attributes: read_attributes(attributes),
-            text: String::new(),
-            within: open.iter().filter_map(|o| o.get("class").map(str::to_owned)).collect(),
+            name: node.tag_name().name().to_owned(),
+            attributes: node.attributes().map(|a| (a.name().into(), a.value().into())).collect(),
+            text: node
+                .children()
+                .filter_map(|child| child.is_text().then(|| child.text())?)
+                .collect(),
+            within: within.clone(),
         };
-        if closed {
-            done.push(element);
-        } else {
-            open.push(element);
+        let depth = within.len();
+        within.extend(class);
+        for child in node.children().filter(roxmltree::Node::is_element) {
+            visit(child, within, done);
         }
+        within.truncate(depth);
+        done.push(element);
     }
-    assert!(open.is_empty() && rest.is_empty() && roots == 1, "{open:?} {rest:?} {roots}");
+    let document = roxmltree::Document::parse(xml).unwrap_or_else(|error| panic!("{error}: {xml}"));
+    let mut done = Vec::new();
+    visit(document.root_element(), &mut Vec::new(), &mut done);
     done
-}
-
-fn read_attributes(mut rest: &str) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    while !rest.is_empty() {
-        let (name, after) = rest.split_once("=\"").unwrap();
-        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        assert!(!name.is_empty() && name.chars().all(legal), "{name:?}");
-        assert!(found.iter().all(|(known, _)| known != name), "{name} twice");
-        let (value, after) = after.split_once('"').unwrap();
-        found.push((name.to_owned(), unescape(value)));
-        assert!(after.is_empty() || after.starts_with(' '));
-        rest = after.trim_start_matches(' ');
-    }
-    found
-}
-
-fn unescape(text: &str) -> String {
-    assert!(!text.contains('<'));
-    let mut parts = text.split('&');
-    let mut out = parts.next().unwrap_or("").to_owned();
-    for part in parts {
-        let (entity, after) = part.split_once(';').unwrap();
-        out.push(match entity {
-            "amp" => '&',
-            "lt" => '<',
-            "gt" => '>',
-            "quot" => '"',
-            "#39" => '\'',
-            other => panic!("&{other};"),
-        });
-        out.push_str(after);
-    }
-    out
 }
 
 fn numpy(shapes: &[&[usize]]) -> Plan {
@@ -356,63 +312,6 @@ fn a_page_holds_all_it_needs_and_lets_nothing_else_run() {
     let (_, script) = page.split_once("<script>").unwrap();
     let (script, _) = script.split_once("</script>").unwrap();
     // Browsers hash what they read, and they read every line end as one character.
-    let hash = base64(&sha256(script.replace('\r', "").as_bytes()));
+    let hash = STANDARD.encode(Sha256::digest(script.replace('\r', "")));
     assert!(page.contains(&format!("script-src 'sha256-{hash}'")), "the hash is {hash}");
-}
-
-/// The SHA-256 of FIPS 180-4, with its constants computed from primes.
-fn sha256(message: &[u8]) -> Vec<u8> {
-    let primes: Vec<u32> = (2..312).filter(|n| (2..*n).all(|d| n % d != 0)).collect();
-    // The first 32 bits of the fraction of a root, bit by bit.
-    let root = |prime: u32, power: u32| {
-        let scaled = u128::from(prime) << (32 * power);
-        let fits = |root: u128| root.pow(power) <= scaled;
-        let root = (0..37)
-            .rev()
-            .map(|at| 1_u128 << at)
-            .fold(0, |root, bit| if fits(root | bit) { root | bit } else { root });
-        (root & u128::from(u32::MAX)) as u32
-    };
-    let mut state: Vec<u32> = primes.iter().take(8).map(|&prime| root(prime, 2)).collect();
-    let k: Vec<u32> = primes.iter().take(64).map(|&prime| root(prime, 3)).collect();
-    let mut padded = message.to_vec();
-    padded.push(0x80);
-    padded.resize((message.len() + 9).next_multiple_of(64) - 8, 0);
-    padded.extend((message.len() as u64 * 8).to_be_bytes());
-    let turned = |x: u32, turns: [u32; 3]| {
-        turns.map(|by| x.rotate_right(by)).into_iter().fold(0, |a, b| a ^ b)
-    };
-    let sum = |words: &[u32]| words.iter().fold(0_u32, |a, b| a.wrapping_add(*b));
-    for block in padded.chunks_exact(64) {
-        let word = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
-        let mut w: Vec<u32> = block.chunks_exact(4).map(word).collect();
-        for i in 16..64 {
-            let (a, b) = (w[i - 15], w[i - 2]);
-            let a = a.rotate_right(7) ^ a.rotate_right(18) ^ (a >> 3);
-            let b = b.rotate_right(17) ^ b.rotate_right(19) ^ (b >> 10);
-            w.push(sum(&[w[i - 16], a, w[i - 7], b]));
-        }
-        let mut v = state.clone();
-        for (k, w) in k.iter().zip(w) {
-            let choice = (v[4] & v[5]) ^ (!v[4] & v[6]);
-            let majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-            let first = sum(&[v[7], turned(v[4], [6, 11, 25]), choice, *k, w]);
-            let second = sum(&[turned(v[0], [2, 13, 22]), majority]);
-            v.rotate_right(1);
-            v[4] = v[4].wrapping_add(first);
-            v[0] = first.wrapping_add(second);
-        }
-        state.iter_mut().zip(v).for_each(|(state, v)| *state = state.wrapping_add(v));
-    }
-    state.iter().flat_map(|word| word.to_be_bytes()).collect()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let four = |chunk: &[u8]| {
-        let bits = (0..3).fold(0, |all, at| (all << 8) | usize::from(*chunk.get(at).unwrap_or(&0)));
-        let letter = |at: usize| char::from(letters[(bits >> (18 - 6 * at)) % 64]);
-        (0..4).map(|at| if at <= chunk.len() { letter(at) } else { '=' }).collect::<String>()
-    };
-    bytes.chunks(3).map(four).collect()
 }
