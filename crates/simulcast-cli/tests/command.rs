@@ -419,7 +419,7 @@ fn models_are_checked_with_exit_codes() {
     assert_eq!(code(&error), 1);
     assert!(String::from_utf8(error.stderr).unwrap().starts_with("rescale (Mul): E1: "));
     let sized = check(&[&loss, "--set", "batch=32"]);
-    assert!(String::from_utf8(sized.stdout).unwrap().contains("16.0x  4.0 KiB"));
+    assert!(String::from_utf8(sized.stdout).unwrap().contains("16.0x  4.1 kB"));
     for (args, said) in [
         (
             &[&loss[..], "--set", "N=3"][..],

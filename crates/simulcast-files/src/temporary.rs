@@ -3,6 +3,9 @@
 //! On Linux it has no name at all until then, so that nothing is left of a run that was killed.
 //! Where the system or the file system cannot do that, it has a temporary name beside the final
 //! one, which is removed when it is dropped or by [`Temporary::remove_all`].
+//!
+//! Written here rather than taken from `atomic-write-file`: a handler of signals must be able to remove
+//! all temporary names, and results are mapped into the file, so that it is open for reading too.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;

@@ -29,8 +29,8 @@
 //! around them, sizes are compared with the data, data in other files are looked for below the
 //! model's folder only, and graphs in graphs, functions that call functions and sizes that multiply
 //! have an end. A model that is refused says why; none makes this crate panic. The wire format is
-//! read here, over borrowed bytes: a general decoder recurses as deep as a file asks it to, and an
-//! upgrade has to copy the fields that it does not know.
+//! read here, over borrowed bytes: `prost` and `rten-onnx` copy into types of their own and drop the fields
+//! that they do not know, which an upgrade and [`Annotated`] have to keep byte for byte.
 //!
 //! # Features
 //!

@@ -1,10 +1,12 @@
 //! A check as text, JSON and an HTML page.
 
-use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
-use simulcast_explain::{Section, TextOptions, constraint_json, dims_json, text, width as columns};
+use simulcast_explain::{
+    Section, TextOptions, constraint_json, dims_json, human_bytes, terminal_safe, text,
+    width as columns,
+};
 
 use crate::check::{Check, Checked};
 use crate::model::Model;
@@ -25,10 +27,10 @@ impl Check {
             self.broadcasts.iter().filter(|checked| !checked.repeats.is_empty()).collect();
         if !shown.is_empty() {
             out.push('\n');
-            out.push_str(&plain(&table(&shown)));
+            out.push_str(&terminal_safe(&table(&shown)));
         }
         for checked in self.broadcasts.iter().filter(|checked| checked.is_error()) {
-            let _ = write!(out, "\n{}", plain(&heading(checked)));
+            let _ = write!(out, "\n{}", terminal_safe(&heading(checked)));
             out.push_str(&text(&checked.subject(), options));
         }
         for problem in &self.inference.problems {
@@ -36,7 +38,7 @@ impl Check {
                 "\nnode {} ({})\n  error    {}\n",
                 problem.node, problem.op, problem.message
             );
-            out.push_str(&plain(&said));
+            out.push_str(&terminal_safe(&said));
         }
         let mut notes = String::new();
         for checked in &self.broadcasts {
@@ -72,7 +74,7 @@ impl Check {
         }
         if !notes.is_empty() {
             out.push('\n');
-            out.push_str(&plain(&notes));
+            out.push_str(&terminal_safe(&notes));
         }
         out
     }
@@ -261,7 +263,9 @@ impl Row {
             Ok(())
         });
         row.cell(|text| checked.growth().map_or(Ok(()), |growth| write!(text, "{growth:.1}x")));
-        row.cell(|text| checked.result_bytes().map_or(Ok(()), |all| text.write_str(&memory(all))));
+        row.cell(|text| {
+            checked.result_bytes().map_or(Ok(()), |all| text.write_str(&human_bytes(all as u64)))
+        });
         row
     }
 
@@ -282,24 +286,4 @@ impl Row {
             (cell, columns)
         })
     }
-}
-
-/// Names come from outside: no control character reaches the terminal.
-fn plain(text: &str) -> Cow<'_, str> {
-    let control = |c: char| c.is_control() && c != '\n';
-    if text.contains(control) { text.replace(control, "?").into() } else { text.into() }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number for people, not for arithmetic")]
-fn memory(bytes: usize) -> String {
-    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut size = bytes as f64;
-    let mut unit = "B";
-    for next in units {
-        if size < 1024.0 {
-            break;
-        }
-        (size, unit) = (size / 1024.0, next);
-    }
-    if unit == "B" { format!("{bytes} B") } else { format!("{size:.1} {unit}") }
 }

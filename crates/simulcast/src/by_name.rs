@@ -13,6 +13,8 @@ pub use apply::Apply;
 pub use composite::{compose, dynamic};
 pub use dyn_array::{AnyArray, AnyView, AnyViewMut};
 pub use gradient::{Laying, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
+/// The crate of `f16` and `bf16`.
+pub use half;
 pub use program::{
     Argument, AxisPattern, Builder, Diagnostic, Expr, ExprId, ExprKind, ExprNode, Fold, Hoisting,
     Input, Node, ParseError, ParseErrorKind, Program, ProgramError, ProgramErrorKind,

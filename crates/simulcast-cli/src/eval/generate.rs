@@ -12,7 +12,7 @@
 use std::fmt;
 
 use ndarray::{ArrayD, IxDyn};
-use simulcast::{AnyArray, Complex, DType, promote_types};
+use simulcast::{AnyArray, Complex, DType, dispatch, promote_types};
 use simulcast_core::format_shape;
 
 use super::word::Word;
@@ -180,32 +180,16 @@ impl Source {
             return Err(format!("{dtype} {shown} is over the limit of {} bytes", self.memory));
         }
         let count: usize = shape.iter().product();
-        macro_rules! numbers {
-            ($([$($variant:ident: $type:ty),*] $convert:expr;)*) => {
-                match dtype {
-                    DType::String => Err("numbers are not of type string".into()),
-                    $($(DType::$variant => {
-                        let convert: fn(Number) -> Option<$type> = $convert;
-                        let values = (0..count).map(|at| {
-                            let value = value(at);
-                            convert(value).ok_or_else(|| format!("{value} is no {dtype}"))
-                        });
-                        array(shape, values.collect::<Result<Vec<_>, _>>()?)
-                    })*)*
-                }
-            };
+        if dtype == DType::String {
+            return Err("numbers are not of type string".into());
         }
-        numbers! {
-            [Bool: bool] |x| Some(x.complex() != Complex::ZERO);
-            [I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
-                |x| x.whole()?.try_into().ok();
-            [F16: half::f16] |x| Some(half::f16::from_f64(x.float()?));
-            [Bf16: half::bf16] |x| Some(half::bf16::from_f64(x.float()?));
-            [F32: f32] |x| Some(x.float()? as f32);
-            [F64: f64] |x| x.float();
-            [C64: Complex<f32>] |x| Some(Complex::new(x.complex().re as f32, x.complex().im as f32));
-            [C128: Complex<f64>] |x| Some(x.complex());
-        }
+        dispatch!(dtype, T => {
+            let values = (0..count).map(|at| {
+                let value = value(at);
+                T::of(value).ok_or_else(|| format!("{value} is no {dtype}"))
+            });
+            array(shape, values.collect::<Result<Vec<_>, _>>()?)
+        })
     }
 
     /// The number in a place of the sequence: one mixing of a counter, so that any place can be
@@ -288,6 +272,32 @@ impl Number {
         }
     }
 }
+
+/// An element type that numbers are converted to.
+trait Convert: Sized {
+    /// The number as an element, where it is one.
+    fn of(number: Number) -> Option<Self>;
+}
+
+macro_rules! convert {
+    ($($type:ty),* => $convert:expr) => {
+        $(impl Convert for $type {
+            fn of(number: Number) -> Option<Self> {
+                let convert: fn(Number) -> Option<Self> = $convert;
+                convert(number)
+            }
+        })*
+    };
+}
+
+convert!(bool => |x| Some(x.complex() != Complex::ZERO));
+convert!(i8, i16, i32, i64, u8, u16, u32, u64 => |x| x.whole()?.try_into().ok());
+convert!(half::f16, half::bf16 => |x| Some(Self::from_f64(x.float()?)));
+convert!(f32 => |x| Some(x.float()? as f32));
+convert!(f64 => Number::float);
+convert!(Complex<f32> => |x| Some(Complex::new(x.complex().re as f32, x.complex().im as f32)));
+convert!(Complex<f64> => |x| Some(x.complex()));
+convert!(String => |_| None);
 
 /// A number and the type that it has by itself.
 fn number(word: &Word) -> Option<(Number, DType)> {

@@ -2,7 +2,7 @@
 //! are many.
 
 use serde_json::{Value, json};
-use simulcast::{AnyArray, AnyView, Builder, Complex, DType, Fold, Kind, Promotion};
+use simulcast::{AnyArray, AnyView, Builder, Complex, DType, Fold, Kind, Promotion, dispatch};
 use simulcast_core::format_shape;
 use simulcast_explain::width as columns;
 
@@ -93,25 +93,45 @@ fn brackets(shape: &[usize], cells: &[String], width: usize, depth: usize, out: 
     out.push(']');
 }
 
-/// Calls a function of the element type for every element, in row-major order.
-macro_rules! each {
-    ($view:expr, $([$($variant:ident: $type:ty),*] $show:expr;)*) => {
-        match $view.dtype() {
-            $($(DType::$variant => {
-                let array = $view.typed::<$type>();
-                array.iter().flatten().map($show).collect()
-            })*)*
-        }
+/// An element as people see it, and in JSON.
+trait Shows {
+    fn cell(&self) -> String;
+    fn json(&self) -> Value;
+}
+
+macro_rules! shows {
+    ($($type:ty),* => $cell:expr, $json:expr) => {
+        $(impl Shows for $type {
+            fn cell(&self) -> String {
+                let cell: fn(&Self) -> String = $cell;
+                cell(self)
+            }
+
+            fn json(&self) -> Value {
+                let json: fn(&Self) -> Value = $json;
+                json(self)
+            }
+        })*
     };
 }
 
+shows!(bool, i8, i16, i32, i64, u8, u16, u32, u64 => ToString::to_string, |x| json!(x));
+shows!(half::f16, half::bf16 => |x| format!("{x:?}"), |x| number(x.to_f64()));
+shows!(f32 => |x| format!("{x:?}"), |x| number(f64::from(*x)));
+shows!(f64 => |x| format!("{x:?}"), |x| number(*x));
+shows!(
+    Complex<f32> => |x| format!("{:?}{:+?}j", x.re, x.im),
+    |x| json!([number(f64::from(x.re)), number(f64::from(x.im))])
+);
+shows!(
+    Complex<f64> => |x| format!("{:?}{:+?}j", x.re, x.im),
+    |x| json!([number(x.re), number(x.im)])
+);
+shows!(String => |x| format!("{x:?}"), |x| json!(x));
+
+/// The elements in row-major order.
 fn cells(view: &AnyView<'_>) -> Vec<String> {
-    each!(view,
-        [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
-            ToString::to_string;
-        [F16: half::f16, Bf16: half::bf16, F32: f32, F64: f64, String: String] |x| format!("{x:?}");
-        [C64: Complex<f32>, C128: Complex<f64>] |x| format!("{:?}{:+?}j", x.re, x.im);
-    )
+    dispatch!(view.dtype(), T => view.typed::<T>().iter().flatten().map(Shows::cell).collect())
 }
 
 /// Least, largest, mean, by the engine itself.
@@ -156,16 +176,7 @@ pub(crate) fn json_of(dtype: DType, shape: &[usize], view: Option<&AnyView<'_>>)
 
 /// Every element.
 fn values(view: &AnyView<'_>) -> Vec<Value> {
-    each!(view,
-        [Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64]
-            |x| json!(x);
-        [String: String] |x| json!(x);
-        [F16: half::f16, Bf16: half::bf16] |x| number(x.to_f64());
-        [F32: f32] |x| number(f64::from(*x));
-        [F64: f64] |x| number(*x);
-        [C64: Complex<f32>] |x| json!([number(x.re.into()), number(x.im.into())]);
-        [C128: Complex<f64>] |x| json!([number(x.re), number(x.im)]);
-    )
+    dispatch!(view.dtype(), T => view.typed::<T>().iter().flatten().map(Shows::json).collect())
 }
 
 fn number(x: f64) -> Value {

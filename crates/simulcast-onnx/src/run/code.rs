@@ -55,17 +55,10 @@ pub(crate) fn reshaped<'a>(
     if !unshared {
         return value.look(&Look::Sizes(shape.to_vec()), allowed);
     }
-    macro_rules! each {
-        ($($variant:ident),*) => {
-            match value.into_array(allowed)? {
-                $(AnyArray::$variant(array) => {
-                    let array = array.into_shape_with_order(shape);
-                    AnyArray::$variant(array.map_err(|error| NodeError::from(error.to_string()))?)
-                })*
-            }
-        };
-    }
-    Ok(Value::from(each!(
-        Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, Bf16, F32, F64, C64, C128, String
-    )))
+    let array = value.into_array(allowed)?;
+    simulcast::dispatch!(array.dtype(), T => {
+        let array = array.into_typed::<T>().map_err(|_| "an array without its type")?;
+        let array = array.into_shape_with_order(shape).map_err(|error| error.to_string())?;
+        Ok(Value::from(AnyArray::from(array)))
+    })
 }

@@ -13,34 +13,11 @@ use crate::{ElementType, Tensor};
 /// Does the same to an array of whichever element type.
 macro_rules! each {
     ($view:expr, $typed:ident => $body:expr) => {{
-        use ::simulcast::DType as D;
         let view: &::simulcast::AnyView<'_> = &$view;
-        macro_rules! of {
-            ($type:ty) => {
-                match view.typed::<$type>() {
-                    Some($typed) => $body,
-                    None => Err($crate::run::error::NodeError::from("a view without its type")),
-                }
-            };
-        }
-        match view.dtype() {
-            D::Bool => of!(bool),
-            D::I8 => of!(i8),
-            D::I16 => of!(i16),
-            D::I32 => of!(i32),
-            D::I64 => of!(i64),
-            D::U8 => of!(u8),
-            D::U16 => of!(u16),
-            D::U32 => of!(u32),
-            D::U64 => of!(u64),
-            D::F16 => of!(::half::f16),
-            D::Bf16 => of!(::half::bf16),
-            D::F32 => of!(f32),
-            D::F64 => of!(f64),
-            D::C64 => of!(::simulcast::Complex<f32>),
-            D::C128 => of!(::simulcast::Complex<f64>),
-            D::String => of!(String),
-        }
+        ::simulcast::dispatch!(view.dtype(), T => match view.typed::<T>() {
+            Some($typed) => $body,
+            None => Err($crate::run::error::NodeError::from("a view without its type")),
+        })
     }};
 }
 pub(crate) use each;

@@ -391,6 +391,34 @@ macro_rules! any {
 
 every_dtype!(any);
 
+/// Compiles an expression once for every element type, and evaluates that of a [`DType`]: the name
+/// before `=>` is the type.
+///
+/// ```
+/// use simulcast::{AnyArray, dispatch};
+///
+/// let x = AnyArray::from(ndarray::array![3_i16, 1, 2]);
+/// let first = dispatch!(x.dtype(), T => x.typed::<T>().and_then(|x| Some(format!("{:?}", x.first()?))));
+/// assert_eq!(first.as_deref(), Some("3"));
+/// ```
+#[macro_export]
+macro_rules! dispatch {
+    ($dtype:expr, $type:ident => $body:expr) => {
+        $crate::dispatch! { @ $dtype, $type => $body,
+            Bool: bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
+            F16: $crate::half::f16, Bf16: $crate::half::bf16, F32: f32, F64: f64,
+            C64: $crate::Complex<f32>, C128: $crate::Complex<f64>, String: ::std::string::String }
+    };
+    (@ $dtype:expr, $type:ident => $body:expr, $($variant:ident: $own:ty),*) => {
+        match $dtype {
+            $($crate::DType::$variant => {
+                type $type = $own;
+                $body
+            })*
+        }
+    };
+}
+
 impl AnyArray {
     /// The array as one of `T`, where that is its element type.
     #[must_use]

@@ -32,7 +32,7 @@ pub(crate) fn concat<'a>(
         shape[at] = shape[at].checked_add(own.shape()[at]).ok_or("a size is too large to count")?;
     }
     allowed.room(&shape, first.dtype())?;
-    one(each!(first.view(), typed => joined_along(&typed, &inputs, &shape, at))?)
+    one(each!(first.view(), typed => joined_along(&typed, inputs, &shape, at))?)
 }
 
 /// Arrays one after the other along an axis, block by block in row-major order.
@@ -354,21 +354,17 @@ fn scattered<'a>(
     }
     let updates = updates.to_owned();
     let mut data = inputs.take(0)?.into_array(allowed)?;
-    macro_rules! write {
-        ($($variant:ident),*) => {
-            match (&mut data, &updates) {
-                $((AnyArray::$variant(data), AnyArray::$variant(updates)) => {
-                    // Arrays of a run are row-major.
-                    let rows = data.as_slice_mut().ok_or("the data are not row-major")?;
-                    for (place, update) in places.iter().zip(updates.iter()) {
-                        rows[*place] = update.clone();
-                    }
-                })*
-                _ => return Err("the updates are of another type".into()),
-            }
+    simulcast::dispatch!(data.dtype(), T => {
+        let (mut view, updates) = (data.view_mut(), updates.typed::<T>());
+        let (Some(mut data), Some(updates)) = (view.typed::<T>(), updates) else {
+            return Err("the updates are of another type".into());
         };
-    }
-    write!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, Bf16, F32, F64, C64, C128, String);
+        // Arrays of a run are row-major.
+        let rows = data.as_slice_mut().ok_or("the data are not row-major")?;
+        for (place, update) in places.iter().zip(updates.iter()) {
+            rows[*place].clone_from(update);
+        }
+    });
     one(data)
 }
 
@@ -405,17 +401,13 @@ fn joined<'a>(
         let joined =
             allowed.evaluate(&[own.view(), new.view()], |build, args| build.apply(op, args))?;
         let mut array = data.into_array(allowed)?;
-        macro_rules! write {
-            ($($variant:ident),*) => {
-                match (&mut array, joined) {
-                    $((AnyArray::$variant(array), AnyArray::$variant(joined)) => {
-                        at.iter().zip(joined).for_each(|(place, value)| array[*place] = value);
-                    })*
-                    _ => return Err("the updates are of another type".into()),
-                }
+        simulcast::dispatch!(array.dtype(), T => {
+            let mut view = array.view_mut();
+            let (Some(mut array), Ok(joined)) = (view.typed::<T>(), joined.into_typed::<T>()) else {
+                return Err("the updates are of another type".into());
             };
-        }
-        write!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, Bf16, F32, F64, C64, C128, String);
+            at.iter().zip(joined).for_each(|(place, value)| array[*place] = value);
+        });
         data = array.into();
     }
     Ok(vec![reshaped(data, shape, allowed)?])

@@ -227,14 +227,9 @@ pub(crate) fn fresh(
         // Never `None`: the shape has that many elements.
         array.ok_or(Refusal::Overflow)
     }
-    macro_rules! by_type {
-        ($($variant:ident)*) => {
-            match dtype {
-                $(DType::$variant => of(shape, len, write).map(AnyArray::$variant),)*
-                // Never: text is not computed in tiles.
-                DType::String => Err(Refusal::Overflow),
-            }
-        };
+    if dtype == DType::String {
+        // Never: text is not computed in tiles.
+        return Err(Refusal::Overflow);
     }
-    by_type!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128)
+    crate::dispatch!(dtype, T => of::<T>(shape, len, write).map(AnyArray::from))
 }

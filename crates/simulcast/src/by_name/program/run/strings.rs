@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayD, ArrayViewD, Axis, Slice};
+use ndarray::{ArrayViewD, Axis, Slice};
 use simulcast_core::BroadcastError;
 
 use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
@@ -72,22 +72,19 @@ pub(crate) fn copied(
     out: &mut AnyViewMut<'_>,
     rows: Option<Range<usize>>,
 ) -> Result<(), BroadcastError> {
-    macro_rules! by_type {
-        ($($variant:ident)*) => {
-            match made { $(AnyArray::$variant(array) => copy(array, out, rows),)* }
-        };
-    }
-    by_type!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128 String)
+    crate::dispatch!(made.dtype(), T => match made.typed::<T>() {
+        Some(array) => copy(array, out, rows),
+        None => Ok(()),
+    })
 }
 
 fn copy<T: Element>(
-    array: &ArrayD<T>,
+    mut whole: ArrayViewD<'_, T>,
     out: &mut AnyViewMut<'_>,
     rows: Option<Range<usize>>,
 ) -> Result<(), BroadcastError> {
-    let mut whole: ArrayViewD<'_, T> = array.view();
-    let axis = row_axis(array.shape());
-    if let (Some(rows), Some(&len)) = (rows, array.shape().get(axis)) {
+    let axis = row_axis(whole.shape());
+    if let (Some(rows), Some(&len)) = (rows, whole.shape().get(axis)) {
         let end = rows.end.min(len);
         whole.slice_axis_inplace(Axis(axis), Slice::from(rows.start.min(end)..end));
     }
