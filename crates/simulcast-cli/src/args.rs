@@ -19,6 +19,12 @@ Shapes, in any spelling:
   x.npy, a:x.npy    the shape of a NumPy file (only its header is read)
   d.npz:key, w.safetensors:layer.weight    the shape of an array in a file of several";
 
+const PASTED: &str = "\
+Pasted text:
+  simulcast explain - < log.txt
+                    explains every broadcasting error of NumPy, PyTorch, JAX, TensorFlow, ONNX Runtime
+                    and OpenVINO in a log or a traceback; exit code 1 where there is none";
+
 /// Every rule, as it is written, with what it means.
 fn rules() -> String {
     let mut text = String::from("Rules:");
@@ -101,7 +107,7 @@ impl Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Explain a broadcast: a table, a picture, findings and fixes.
-    #[command(after_help = format!("{SHAPES}\n\n{}\n\n{EXIT}", rules()))]
+    #[command(after_help = format!("{SHAPES}\n\n{PASTED}\n\n{}\n\n{EXIT}", rules()))]
     Explain(ExplainArgs),
     /// Print the result shape alone, for scripts.
     #[command(after_help = format!("{SHAPES}\n\n{}\n\nWith --jsonl, each line of standard input is a request:

@@ -1,5 +1,7 @@
 //! `simulcast explain`: the table, the picture, the findings and the fixes.
 
+mod pasted;
+
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,9 @@ use crate::{Failure, output};
 
 // Implements E_BROADCAST_ANY_FUNC_2220.
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    if args.request.shapes == ["-"] {
+        return pasted(args);
+    }
     let policy = policy(args)?;
     let to_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     let outputs = [to_stdout(&args.svg), to_stdout(&args.html), args.json];
@@ -51,6 +56,17 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         (Ok(()), Some(message)) => Err(Failure::Refused(message)),
         (Ok(()), None) => Ok(()),
     }
+}
+
+/// Explains the messages on standard input, which bring their own shapes, names and rules.
+fn pasted(args: &ExplainArgs) -> Result<(), Failure> {
+    let request = &args.request;
+    let pictures = args.svg.is_some() || args.html.is_some();
+    if pictures || !request.sizes.is_empty() || !args.deny.is_empty() || !args.allow.is_empty() {
+        let why = "with - for a text that holds messages, there are --json, --ascii and --color";
+        return Err(Failure::Usage(why.into()));
+    }
+    pasted::run(args)
 }
 
 /// What a verdict denies, as text, and every finding that is shown.

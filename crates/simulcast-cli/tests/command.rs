@@ -95,6 +95,45 @@ fn explanations() {
 }
 
 // [E_BROADCAST_ANY_FUNC_2220]
+/// The command with a text on standard input.
+fn pasted(args: &[&str], text: &str) -> (String, i32) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_simulcast"));
+    let mut child = command
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
+}
+
+#[test]
+fn messages_in_pasted_text_are_explained() {
+    let log = "Traceback (most recent call last):\n  File \"train.py\", line 12, in loss\n    \
+               return ((pred - target) ** 2).mean()\n             ~~~~~^~~~~~~~\n\
+               ValueError: operands could not be broadcast together with shapes (2,3) (2,) \n";
+    insta::assert_snapshot!(pasted(&["explain", "-"], log).0, @r#"
+    NumPy, line 5 of the text (train.py:12)
+      return ((pred - target) ** 2).mean()
+      axis     0   1     '.' = no such axis
+      pred     2   3     (2, 3)
+      target   .   2     (2,)
+                   ^ axis 1 (-1): pred has 3, target has 2
+      rule     numpy
+      error    E1: sizes must be equal, or the one that stretches must be 1
+      help     target[:, None] is (2, 1), result (2, 3)
+      help     pred.T is (3, 2), result (3, 2)
+    "#);
+    let (json, code) = pasted(&["explain", "-", "--json"], log);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&document["messages"][0]["library"], code), (&"NumPy".into(), 0));
+    assert_eq!(pasted(&["explain", "-"], "all is well\n"), (String::new(), 1));
+    assert_eq!(pasted(&["explain", "-", "--deny", "all"], log).1, 2);
+}
+
 #[test]
 fn shapes_for_scripts() {
     let calls: [&[&str]; 10] = [

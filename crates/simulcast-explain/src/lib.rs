@@ -17,6 +17,7 @@
 mod cost;
 mod html;
 mod json;
+mod messages;
 mod plain;
 mod svg;
 mod table;
@@ -26,6 +27,7 @@ use simulcast_core::{BroadcastError, Finding, Names, Outcome, Plan, SymbolicPlan
 
 pub use html::{Section, fragment, page, report};
 pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_json};
+pub use messages::{Clash, Library, Message, Place, read_messages};
 pub use plain::{human_bytes, list_with_and, terminal_safe};
 pub use svg::svg;
 pub use table::{Cell, Mark, ROWS, Row, Table};
