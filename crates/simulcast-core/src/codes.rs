@@ -1,13 +1,13 @@
 //! Every stable code: of errors, of findings, and of findings that only a model can show.
 //!
-//! `--help`, `simulcast codes`, `docs/codes.md` and JSON take titles and explanations from this list.
+//! `--help`, `simulcast codes`, the pages of errors and findings, and JSON take titles and explanations from this list.
 //!
 //! ```
 //! use simulcast_core::Code;
 //!
 //! let code = Code::find("sc102").unwrap();
 //! assert_eq!(code.title, "a column meets a row of the same length");
-//! assert_eq!(code.anchor().to_string(), "docs/codes.md#sc102");
+//! assert_eq!(code.anchor().to_string(), "docs/findings/SC102.md");
 //! ```
 
 use core::fmt;
@@ -269,18 +269,26 @@ impl Code {
     /// Where the documentation explains it, below the repository's root.
     #[must_use]
     pub const fn anchor(&self) -> Anchor {
-        Anchor(self.code)
+        Anchor { code: self.code, kind: self.kind }
     }
 }
 
-/// A place in the documentation: `docs/codes.md#sc102`.
+/// A place in the documentation: `docs/findings/SC102.md`, `docs/reference/errors.md#e1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Anchor(&'static str);
+pub struct Anchor {
+    code: &'static str,
+    kind: CodeKind,
+}
 
 impl fmt::Display for Anchor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("docs/codes.md#")?;
-        self.0.chars().try_for_each(|c| write!(f, "{}", c.to_ascii_lowercase()))
+        match self.kind {
+            CodeKind::Finding | CodeKind::Model => write!(f, "docs/findings/{}.md", self.code),
+            CodeKind::Error => {
+                f.write_str("docs/reference/errors.md#")?;
+                self.code.chars().try_for_each(|c| write!(f, "{}", c.to_ascii_lowercase()))
+            }
+        }
     }
 }
 

@@ -58,6 +58,10 @@
     reason = "decisions have one condition, so that branch coverage is MC/DC"
 )]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(feature = "alloc")]
 extern crate alloc;
 #[cfg(test)]

@@ -14,6 +14,10 @@
 //! # Ok::<(), simulcast_core::BroadcastError>(())
 //! ```
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod cost;
 mod html;
 mod json;

@@ -36,6 +36,10 @@
 
 #![warn(clippy::panic, clippy::expect_used)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod elements;
 mod error;
 mod npy;

@@ -99,6 +99,10 @@
 //! yields to other threads all the while. Then it sleeps. A caller whose parts are all claimed spins for as long as a
 //! part may take, then parks.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod job;
 #[cfg(all(test, loom))]
 mod models;
