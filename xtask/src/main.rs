@@ -11,6 +11,7 @@ mod check;
 mod codes;
 mod conformance;
 mod coverage;
+mod cross;
 mod kernels;
 mod layers;
 mod operations;
@@ -41,7 +42,8 @@ cargo xtask COMMAND
                     the command's archive for one target, in target/release-artifacts
   lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff and mypy; workflows
   msrv              build with the oldest Rust that Cargo.toml promises
-  codes             make docs/codes.md anew
+  cross [TARGET…]   tests on other processors and systems, under emulation: i686, aarch64, s390x, windows, wasm, check
+  codes             make the pages of errors and findings anew
   pictures          make the pictures of the documentation anew
   operations        make Python's names and stubs of operations and their reference page anew, from the table
   operators         make the page of ONNX operators anew, from their table
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),
         ["msrv"] => msrv(),
+        ["cross", targets @ ..] => cross::run(targets),
         ["codes"] => codes::write(),
         ["pictures"] => pictures::write(),
         ["operations"] => operations::write(),
@@ -115,7 +118,7 @@ fn test() -> Result<(), String> {
     Step::new("what the table of operations generates").check(operations::check)?;
     Step::new("the page of ONNX operators").check(operators::check)?;
     Step::new("tests").run(cargo(["test", "--workspace", "--features", "simulcast-core/serde"]))?;
-    Step::new("the page of all codes").check(codes::check)?;
+    Step::new("the pages of all codes").check(codes::check)?;
     Step::new("pictures of the documentation").check(pictures::check)?;
     python::test()?;
     Step::new("the core without alloc").run(cargo([

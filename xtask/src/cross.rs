@@ -1,0 +1,246 @@
+//! Other processors and systems: tests under emulation, and builds that are only checked.
+//!
+//! | target | how | what it shows |
+//! |---|---|---|
+//! | i686 | natively | 32-bit sizes |
+//! | aarch64 | qemu-user | NEON, weaker memory order |
+//! | s390x | qemu-user | big-endian files and models |
+//! | wasm32-wasip1 | node's WASI | the core and explanations without an operating system |
+//! | x86_64-pc-windows-gnu | wine | paths, mapped files, terminals of Windows |
+//! | Windows (MSVC), macOS, wasm32-unknown-unknown | `cargo check` | that it compiles |
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::run::{Step, cargo, command, ensure_target, is_strict, output, root};
+
+/// Crates whose tests run everywhere that has an operating system.
+const CRATES: [&str; 7] = [
+    "simulcast-core",
+    "simulcast-explain",
+    "simulcast-threads",
+    "simulcast-kernels",
+    "simulcast",
+    "simulcast-files",
+    "simulcast-onnx",
+];
+
+struct Target {
+    name: &'static str,
+    /// The short name on the command line.
+    short: &'static str,
+    packages: &'static [&'static str],
+    linker: &'static str,
+    /// What runs a program of the target, before its path.
+    runner: &'static str,
+    /// Prints a version, if the runner is there.
+    probe: &'static str,
+}
+
+const TARGETS: [Target; 4] = [
+    Target {
+        name: "i686-unknown-linux-gnu",
+        short: "i686",
+        packages: &["gcc-i686-linux-gnu", "libc6-dev-i386-cross"],
+        linker: "i686-linux-gnu-gcc",
+        runner: "/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib",
+        probe: "/usr/i686-linux-gnu/lib/ld-linux.so.2",
+    },
+    Target {
+        name: "aarch64-unknown-linux-gnu",
+        short: "aarch64",
+        packages: &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"],
+        linker: "aarch64-linux-gnu-gcc",
+        runner: "qemu-aarch64 -L /usr/aarch64-linux-gnu",
+        probe: "qemu-aarch64",
+    },
+    Target {
+        name: "s390x-unknown-linux-gnu",
+        short: "s390x",
+        packages: &["gcc-s390x-linux-gnu", "libc6-dev-s390x-cross", "qemu-user"],
+        linker: "s390x-linux-gnu-gcc",
+        runner: "qemu-s390x -L /usr/s390x-linux-gnu",
+        probe: "qemu-s390x",
+    },
+    Target {
+        name: "x86_64-pc-windows-gnu",
+        short: "windows",
+        packages: &["gcc-mingw-w64-x86-64-posix", "wine64"],
+        linker: "x86_64-w64-mingw32-gcc",
+        runner: "/usr/lib/wine/wine64",
+        probe: "/usr/lib/wine/wine64",
+    },
+];
+
+/// What is only compiled, and for which crates.
+const CHECKED: [(&str, &[&str]); 3] = [
+    ("x86_64-pc-windows-msvc", &["simulcast-cli"]),
+    ("aarch64-apple-darwin", &["simulcast-cli"]),
+    ("wasm32-unknown-unknown", &["simulcast-core", "simulcast-explain"]),
+];
+
+const SHORTS: [&str; 6] = ["i686", "aarch64", "s390x", "windows", "wasm", "check"];
+
+/// Every target, or those that are named.
+pub(crate) fn run(names: &[&str]) -> Result<(), String> {
+    if let Some(unknown) = names.iter().find(|name| !SHORTS.contains(name)) {
+        return Err(format!("there is no target `{unknown}`; there are {}", SHORTS.join(", ")));
+    }
+    let asked = |short: &str| names.is_empty() || names.contains(&short);
+    for target in TARGETS.iter().filter(|target| asked(target.short)) {
+        test(target)?;
+    }
+    if asked("wasm") {
+        wasm()?;
+    }
+    if asked("check") {
+        check()?;
+    }
+    Ok(())
+}
+
+fn exists(program: &str) -> bool {
+    output(command("sh", ["-c", &format!("command -v {program}")])).is_ok()
+}
+
+/// Finds the tools of a target. What is missing is installed from Debian's packages in CI only.
+fn install(target: &Target) -> Result<(), String> {
+    if !(exists(target.linker) && exists(target.probe)) {
+        let packages = target.packages.join(" ");
+        if !is_strict() {
+            return Err(format!("on Debian: apt-get install {packages}"));
+        }
+        println!("   installing {packages}");
+        output(command("apt-get", ["update"]))?;
+        let install = command("apt-get", ["install", "-y", "--no-install-recommends"]);
+        let mut install = { install };
+        output(install.args(target.packages).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    }
+    ensure_target(target.name)
+}
+
+/// Cargo for a target, with its linker and what runs its programs. Emulated tests draw fewer cases.
+fn cargo_for(target: &Target, words: &[&str]) -> Command {
+    let variable = |what: &str| {
+        let name = target.name.to_ascii_uppercase().replace('-', "_");
+        format!("CARGO_TARGET_{name}_{what}")
+    };
+    let mut cargo = cargo(words);
+    cargo.args(["--target", target.name]);
+    cargo.env(variable("LINKER"), target.linker).env(variable("RUNNER"), target.runner);
+    cargo.env("PROPTEST_CASES", "16").env("WINEDEBUG", "-all");
+    cargo
+}
+
+fn test(target: &Target) -> Result<(), String> {
+    let step = Step::new(&format!("tests on {}", target.name));
+    if let Err(why) = install(target) {
+        return step.skipped(&why);
+    }
+    let mut tests =
+        cargo_for(target, &["test", "--lib", "--tests", "--features", "simulcast/program"]);
+    for name in CRATES {
+        tests.args(["-p", name]);
+    }
+    step.run(tests)?;
+    same_answers(target)
+}
+
+/// The command prints on the target what it prints here: of shapes, files and models.
+fn same_answers(target: &Target) -> Result<(), String> {
+    let step = Step::new(&format!("the command on {}", target.name));
+    output(cargo(["build", "-p", "simulcast-cli"]))?;
+    output(cargo_for(target, &["build", "-p", "simulcast-cli"]))?;
+    let folder = root().join("target/cross");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let suffix = if target.name.contains("windows") { ".exe" } else { "" };
+    let theirs = root().join(format!("target/{}/debug/simulcast{suffix}", target.name));
+    let own = root().join("target/debug/simulcast");
+    let (made_here, made_there) =
+        (folder.join("here.npy"), folder.join(format!("{}.npy", target.short)));
+    let here = |words: &[&str]| output(command(&own.to_string_lossy(), words));
+    let there = |words: &[&str]| {
+        let runner = target.runner.split(' ').map(PathBuf::from);
+        let mut all = runner.chain([theirs.clone()]).chain(words.iter().map(PathBuf::from));
+        let program = all.next().unwrap_or_default();
+        output(command(&program.to_string_lossy(), all).env("WINEDEBUG", "-all"))
+    };
+    let result = "exp(x) * 2.5 - row";
+    let operands = ["x=arange(12).reshape(3, 4) / 7.0", "row=[1, 2.5, 3, 4]"];
+    let path =
+        |path: &PathBuf| path.to_string_lossy().replace(&format!("{}/", root().display()), "");
+    let (path_here, path_there) = (path(&made_here), path(&made_there));
+    here(&["eval", result, operands[0], operands[1], "-o", &path_here, "--force"])?;
+    there(&["eval", result, operands[0], operands[1], "-o", &path_there, "--force"])?;
+    let bytes =
+        |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let read_back = format!("x={path_here}");
+    step.check(|| {
+        for words in [
+            &["explain", "8,1,6,1", "7,1,5"][..],
+            &["explain", "N,3,H,W", "M,1,1,4", "--json"],
+            &["eval", "sum(x * x, axis=0)", &read_back],
+            &["onnx", "check", "crates/simulcast-onnx/models/loss.onnx"],
+        ] {
+            let (ours, theirs) = (here(words)?, there(words)?.replace("\r\n", "\n"));
+            if ours != theirs {
+                return Err(format!("{words:?} prints\n{theirs}\ninstead of\n{ours}"));
+            }
+        }
+        let written = bytes(&made_there)?;
+        let big = target.short == "s390x";
+        if !big && written != bytes(&made_here)? {
+            return Err(format!("{path_there} is not {path_here}"));
+        }
+        // Big-endian machines write their own byte order; what they write is read here.
+        let words = ["eval", "x == y", &read_back, &format!("y={path_there}")];
+        match here(&words)? {
+            text if text.contains("False") => Err(format!("{path_there}: other values\n{text}")),
+            _ => Ok("the same".to_string()),
+        }
+    })
+}
+
+/// The core and explanations under node's WASI.
+fn wasm() -> Result<(), String> {
+    const WASI: &str = "wasm32-wasip1";
+    let step = Step::new(&format!("tests on {WASI}"));
+    let node = if exists("node") { Ok(()) } else { Err("node is needed".to_string()) };
+    if let Err(why) = node.and_then(|()| ensure_target(WASI)) {
+        return step.skipped(&why);
+    }
+    let folder = root().join("target/cross");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let script = folder.join("wasi.mjs");
+    let text = "import { readFile } from 'node:fs/promises';\n\
+                import { WASI } from 'node:wasi';\n\
+                const [, , program, ...args] = process.argv;\n\
+                const wasi = new WASI({ version: 'preview1', args: [program, ...args], env: process.env, preopens: { '.': '.' } });\n\
+                const module = await WebAssembly.compile(await readFile(program));\n\
+                process.exitCode = wasi.start(await WebAssembly.instantiate(module, wasi.getImportObject()));\n";
+    fs::write(&script, text).map_err(|error| format!("{}: {error}", script.display()))?;
+    let mut test = cargo(["test", "--lib", "--target", WASI]);
+    test.args(["-p", "simulcast-core", "-p", "simulcast-explain"]);
+    test.env(
+        "CARGO_TARGET_WASM32_WASIP1_RUNNER",
+        format!("node --no-warnings {}", script.display()),
+    );
+    step.run(test)
+}
+
+fn check() -> Result<(), String> {
+    for (target, crates) in CHECKED {
+        let step = Step::new(&format!("{} for {target}", crates.join(", ")));
+        if let Err(why) = ensure_target(target) {
+            step.skipped(&why)?;
+            continue;
+        }
+        let mut check = cargo(["check", "--target", target]);
+        for name in crates {
+            check.args(["-p", name]);
+        }
+        step.run(check)?;
+    }
+    Ok(())
+}
