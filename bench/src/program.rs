@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 use half::{bf16, f16};
 // All of it, because this file is compiled with other revisions too, where `apply_into` is in a trait or is not.
+use simulcast::program::*;
+use simulcast::types::*;
 use simulcast::*;
 
 use crate::case::Case;
@@ -68,7 +70,7 @@ fn types(case: &Case) -> Vec<(&'static str, DType)> {
     ["a", "b", "c", "d", "e"].into_iter().zip(case.types().iter().map(small)).collect()
 }
 
-fn compiled(text: &str, types: &[(&str, DType)]) -> Program {
+fn compiled(text: &str, types: &[(&str, DType)]) -> TypedProgram {
     let expr = Expr::parse(text).expect("an expression");
     expr.compile(types, Promotion::Numpy).expect("a program")
 }
@@ -91,14 +93,14 @@ fn run(case: &Case, operands: &[Rc<Vec<AnyArray>>], threads: Option<usize>) -> T
     let mut sets = Rotation::new(operands.iter().map(set));
     Box::new(move || {
         let (held, out) = sets.turn();
-        let mut run = program.on(held.views());
+        let mut run = program.bind(held.views());
         if let Some(threads) = threads {
             run = run.threads(threads);
         }
         if fresh {
-            black_box(run.collect().is_ok());
+            black_box(run.compute().is_ok());
         } else {
-            black_box(run.collect_into(&mut out.view_mut()).is_ok());
+            black_box(run.write(&mut out.view_mut()).is_ok());
         }
     })
 }

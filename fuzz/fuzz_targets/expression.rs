@@ -5,9 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use ndarray::{ArrayD, IxDyn, ShapeBuilder as _};
-use simulcast::{
-    AnyArray, AnyView, Complex, DType, Diagnostic, Expr, ProgramError, Promotion, Rule,
-};
+use simulcast::program::{Diagnostic, Expr};
+use simulcast::types::Promotion;
+use simulcast::{AnyArray, AnyView, Complex, DType, ProgramError, Rule};
 
 /// The most elements of a value that is computed.
 const MOST: usize = 1 << 14;

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
-use simulcast::{
-    AnyView, Builder, DType, Laying, Literal, Op, Program, ProgramError, Promotion, Type, compose,
-    literal_as, vjp_by, vjp_clip_by,
-};
+use simulcast::gradient::{Laying, vjp_by, vjp_clip_by};
+use simulcast::program::Builder;
+use simulcast::types::{Literal, OperandType, Promotion, literal_as};
+use simulcast::{AnyView, DType, Op, ProgramError, TypedProgram, compose};
 
 use crate::dtypes;
 use crate::errors::failed;
@@ -62,7 +62,7 @@ pub(crate) fn clip<'py>(
     let (mut low, mut high) = (bounds[0].is_some(), bounds[1].is_some());
     let a_type = operands[0].is();
     let within = |operand: &Operand<'_>, low: bool| match (operand, a_type) {
-        (Operand::Number(number @ Literal::Int(value)), Type::Array(dtype)) => {
+        (Operand::Number(number @ Literal::Int(value)), OperandType::Array(dtype)) => {
             let beyond = if low { *value < 0 } else { *value > 0 };
             !(dtype.is_integer() && beyond && literal_as(*number, dtype).is_err())
         }
@@ -97,9 +97,9 @@ pub(crate) fn clip<'py>(
 }
 
 /// The program of `clip` for these types, which is kept.
-fn clipped(types: &[DType], low: bool, high: bool) -> Result<Arc<Program>, ProgramError> {
+fn clipped(types: &[DType], low: bool, high: bool) -> Result<Arc<TypedProgram>, ProgramError> {
     type Key = (Vec<DType>, bool, bool);
-    static KEPT: Mutex<Option<HashMap<Key, Arc<Program>>>> = Mutex::new(None);
+    static KEPT: Mutex<Option<HashMap<Key, Arc<TypedProgram>>>> = Mutex::new(None);
     let key = (types.to_vec(), low, high);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.get_or_insert_default();

@@ -12,7 +12,8 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
-use simulcast::{Apply as _, DType, Op, Program, Promotion, Type};
+use simulcast::types::{OperandType, Promotion};
+use simulcast::{Apply as _, DType, Op, TypedProgram};
 
 use crate::arrays::plain;
 use crate::dtypes;
@@ -114,7 +115,7 @@ impl<'a, const N: usize> Side<'a, N> {
     fn run<'py>(
         &self,
         py: Python<'py>,
-        program: &Program,
+        program: &TypedProgram,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (pointers, single) = (&self.pointers[..self.count], self.single);
@@ -208,8 +209,8 @@ pub(crate) fn evaluate<'py>(
     for (part, object) in parts.iter_mut().zip(objects) {
         let Some(object) = object else { continue };
         let own = match plain(object) {
-            Some(array) => side.push(array).map(Type::Array),
-            None => number(object)?.map(Type::Literal),
+            Some(array) => side.push(array).map(OperandType::Array),
+            None => number(object)?.map(OperandType::Literal),
         };
         match own {
             Some(own) => *part = own.into(),

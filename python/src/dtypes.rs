@@ -12,7 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use simulcast::{Casting, DType};
+use simulcast::DType;
+use simulcast::types::Casting;
 
 /// The number that NumPy gave to `bfloat16`, once it was seen.
 static BF16: AtomicI32 = AtomicI32::new(-1);

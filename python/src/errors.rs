@@ -6,7 +6,9 @@
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simulcast::{Diagnostic, Literal, ProgramError, ProgramErrorKind, TypeError, TypeErrorKind};
+use simulcast::program::Diagnostic;
+use simulcast::types::{Literal, TypeError, TypeErrorKind};
+use simulcast::{ProgramError, ProgramErrorKind};
 use simulcast_core::{BroadcastError, Dims, Finding, Fix, Names, Refusal};
 
 use crate::shapes::{dims_tuple, tuple};

@@ -7,10 +7,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
-use simulcast::{
-    AxisPattern, Casting, DType, Diagnostic, Expr, ExprKind, ExprNode, Literal, ProgramError,
-    Promotion,
-};
+use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprKind, ExprNode};
+use simulcast::types::{Casting, Literal, Promotion};
+use simulcast::{DType, ProgramError};
 
 use crate::dense;
 use crate::dtypes;
@@ -450,7 +449,7 @@ impl<'a, 'py> Call<'a, 'py> {
         let given: Vec<&str> = numbers.iter().map(|(name, _)| *name).collect();
         self.observe(expr, &told, &given)?;
         let program = &compiled.program;
-        let run = program.on(&views).rule(rule.as_rule());
+        let run = program.bind(&views).rule(rule.as_rule());
         let target = match wanted {
             Wanted::Result(target) => target,
             Wanted::Shape => return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any()),
@@ -460,11 +459,11 @@ impl<'a, 'py> Call<'a, 'py> {
             }
         };
         for exponents in &compiled.exponents {
-            let made = exponents.on(&views).rule(rule.as_rule()).collect().map_err(fail)?;
+            let made = exponents.bind(&views).rule(rule.as_rule()).compute().map_err(fail)?;
             check_powers(&made.view())?;
         }
         if program.dtype() == DType::String {
-            let made = run.collect().map_err(fail)?;
+            let made = run.compute().map_err(fail)?;
             return target.fill_text(py, &made, &text_dtypes(&operands), None);
         }
         target.fill(py, run, program.dtype(), &views, || run.shape().map_err(fail), fail)

@@ -8,10 +8,10 @@ use ndarray::Zip;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simulcast::{
-    AnyView, Apply as _, Casting, DType, Kind, Literal, Op, Program, Promotion, Type, can_cast,
-    literal_as, literal_operand, signature,
+use simulcast::types::{
+    Casting, Literal, OperandType, Promotion, can_cast, literal_as, literal_operand, signature,
 };
+use simulcast::{AnyView, Apply as _, DType, DTypeKind, Op, TypedProgram};
 use simulcast_core::{OwnedRule, resolve, resolve_into};
 
 use crate::arrays::{AXES, plain, scalar};
@@ -126,7 +126,7 @@ pub(crate) fn text_dtypes<'py>(operands: &[Operand<'py>]) -> Vec<Bound<'py, PyAn
 fn run<'py>(
     py: Python<'py>,
     op: Op,
-    program: &Program,
+    program: &TypedProgram,
     operands: &[AnyView<'_>],
     target: &Target<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -142,7 +142,7 @@ fn run<'py>(
 #[inline]
 pub(crate) fn fill<'py>(
     py: Python<'py>,
-    program: &Program,
+    program: &TypedProgram,
     operands: &[AnyView<'_>],
     target: &Target<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -157,7 +157,7 @@ pub(crate) fn fill<'py>(
             }
         }
     };
-    target.fill(py, program.on(operands), program.dtype(), operands, shape, |error| {
+    target.fill(py, program.bind(operands), program.dtype(), operands, shape, |error| {
         failed(py, &error)
     })
 }
@@ -201,7 +201,7 @@ pub(crate) fn convert<'py>(
     to: DType,
     casting: Casting,
 ) -> PyResult<()> {
-    let types: Vec<Type> = operands.iter().map(Operand::is).collect();
+    let types: Vec<OperandType> = operands.iter().map(Operand::is).collect();
     let natural = signature(op, &types, Promotion::Numpy);
     if natural.as_ref().is_ok_and(|natural| natural.result == to) {
         return Ok(());
@@ -209,7 +209,7 @@ pub(crate) fn convert<'py>(
     let first = usize::from(op == Op::Where);
     for operand in operands.iter_mut().skip(first) {
         let made = match (&*operand, operand.is()) {
-            (_, Type::Array(own)) if own == to => continue,
+            (_, OperandType::Array(own)) if own == to => continue,
             (Operand::Number(number), _) => match literal_as(*number, to) {
                 Ok(scalar) => Operand::scalar(&scalar)?,
                 Err(_) if casting == Casting::Unsafe && !matches!(number, Literal::Int(_)) => {
@@ -220,7 +220,7 @@ pub(crate) fn convert<'py>(
                 }
                 Err(error) => return Err(mistyped(&error)),
             },
-            (_, Type::Array(own)) if !can_cast(own, to, casting) => {
+            (_, OperandType::Array(own)) if !can_cast(own, to, casting) => {
                 return Err(uncast(op, own, to, casting));
             }
             (Operand::Array(array, order), _) => {
@@ -231,7 +231,7 @@ pub(crate) fn convert<'py>(
         };
         *operand = made;
     }
-    let types: Vec<Type> = operands.iter().map(Operand::is).collect();
+    let types: Vec<OperandType> = operands.iter().map(Operand::is).collect();
     match signature(op, &types, Promotion::Numpy).map_err(|error| mistyped(&error))?.result {
         result if result == to => Ok(()),
         result => Err(PyTypeError::new_err(format!("`{op}` of {to} gives {result}, not {to}"))),
@@ -244,7 +244,7 @@ pub(crate) fn check_casts(op: Op, operands: &[Operand<'_>], casting: Casting) ->
     if !matches!(casting, Casting::No | Casting::Equiv) {
         return Ok(());
     }
-    let types: Vec<Type> = operands.iter().map(Operand::is).collect();
+    let types: Vec<OperandType> = operands.iter().map(Operand::is).collect();
     let own = signature(op, &types, Promotion::Numpy).map_err(|error| mistyped(&error))?;
     // A condition is asked for its truth.
     let asked = usize::from(op == Op::Where);
@@ -256,7 +256,7 @@ pub(crate) fn check_casts(op: Op, operands: &[Operand<'_>], casting: Casting) ->
                      does not change"
                 )));
             }
-            Type::Array(given) if !can_cast(given, to, casting) => {
+            OperandType::Array(given) if !can_cast(given, to, casting) => {
                 return Err(uncast(op, given, to, casting));
             }
             _ => {}
@@ -288,7 +288,7 @@ pub(crate) fn settle(op: Op, operands: &mut [Operand<'_>]) -> PyResult<()> {
     if !operands.iter().any(|operand| matches!(operand, Operand::Number(_))) {
         return Ok(());
     }
-    let types: Vec<Type> = operands.iter().map(Operand::is).collect();
+    let types: Vec<OperandType> = operands.iter().map(Operand::is).collect();
     let own = signature(op, &types, Promotion::Numpy).map_err(|error| mistyped(&error))?;
     for (place, operand) in operands.iter_mut().enumerate() {
         if let Operand::Number(number) = *operand {
@@ -302,7 +302,7 @@ pub(crate) fn settle(op: Op, operands: &mut [Operand<'_>]) -> PyResult<()> {
 /// A power of 2 is a square: the same bits, and faster.
 fn squared(op: Op, operands: &[Operand<'_>]) -> Op {
     match (op, operands) {
-        (Op::Power, [a, Operand::Scalar(dtype, bytes)]) if a.is() == Type::Array(*dtype) => {
+        (Op::Power, [a, Operand::Scalar(dtype, bytes)]) if a.is() == OperandType::Array(*dtype) => {
             let two = literal_as(Literal::Int(2), *dtype).ok();
             let two = two.and_then(|two| Operand::scalar(&two).ok());
             match two {
@@ -321,7 +321,7 @@ pub(crate) fn check_powers(exponents: &AnyView<'_>) -> PyResult<()> {
             false $(|| exponents.typed::<$type>().is_some_and(|own| Zip::from(own).any(|&e| e < 0)))*
         };
     }
-    if exponents.dtype().kind() == Kind::Signed && negative!(i8 i16 i32 i64) {
+    if exponents.dtype().kind() == DTypeKind::Signed && negative!(i8 i16 i32 i64) {
         let why = "Integers to negative integer powers are not allowed.";
         return Err(PyValueError::new_err(why));
     }

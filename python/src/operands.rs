@@ -11,7 +11,8 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods as _, PyUntypedArray, PyUntypedArr
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyTuple};
-use simulcast::{AnyView, Complex, DType, Literal, Scalar, Type};
+use simulcast::types::{Literal, OperandType};
+use simulcast::{AnyView, Complex, DType, Scalar};
 
 use crate::arrays::{is_sound, plain, scalar};
 use crate::dtypes;
@@ -138,14 +139,14 @@ impl<'py> Operand<'py> {
     }
 
     /// Its type, for promotion.
-    pub(crate) fn is(&self) -> Type {
+    pub(crate) fn is(&self) -> OperandType {
         match self {
             Self::Array(array, _) => {
-                Type::Array(dtypes::of_descriptor(&array.dtype()).unwrap_or(DType::String))
+                OperandType::Array(dtypes::of_descriptor(&array.dtype()).unwrap_or(DType::String))
             }
-            Self::Number(number) => Type::Literal(*number),
-            Self::Scalar(dtype, _) => Type::Array(*dtype),
-            Self::Text(..) => Type::Array(DType::String),
+            Self::Number(number) => OperandType::Literal(*number),
+            Self::Scalar(dtype, _) => OperandType::Array(*dtype),
+            Self::Text(..) => OperandType::Array(DType::String),
         }
     }
 

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use simulcast::{
-    Builder, Casting, DType, Expr, ExprKind, Literal, Op, Program, ProgramError, Promotion, Type,
-    can_cast,
-};
+use simulcast::program::{Builder, Expr, ExprKind};
+use simulcast::types::{Casting, Literal, OperandType, Promotion, can_cast};
+use simulcast::{DType, Op, ProgramError, TypedProgram};
 
 use crate::functions::name_of;
 
@@ -16,11 +15,11 @@ pub(crate) const KEPT: usize = 64;
 
 /// A program, and what else has to be looked at before it runs.
 pub(crate) struct Compiled {
-    pub(crate) program: Program,
+    pub(crate) program: TypedProgram,
     /// The type of the expression, before it is cast.
     pub(crate) natural: DType,
     /// The exponents of powers of integers, which must not be negative.
-    pub(crate) exponents: Vec<Program>,
+    pub(crate) exponents: Vec<TypedProgram>,
 }
 
 /// What a program depends on for each name of its expression.
@@ -33,18 +32,18 @@ pub(crate) enum Part {
     Number([u64; 3]),
 }
 
-impl From<Type> for Part {
-    fn from(own: Type) -> Self {
+impl From<OperandType> for Part {
+    fn from(own: OperandType) -> Self {
         match own {
-            Type::Array(dtype) => Self::Array(dtype),
-            Type::Literal(Literal::Bool(value)) => Self::Number([0, value.into(), 0]),
+            OperandType::Array(dtype) => Self::Array(dtype),
+            OperandType::Literal(Literal::Bool(value)) => Self::Number([0, value.into(), 0]),
             #[expect(clippy::cast_possible_truncation, reason = "both halves are kept")]
             #[expect(clippy::cast_sign_loss, reason = "bits are kept")]
-            Type::Literal(Literal::Int(value)) => {
+            OperandType::Literal(Literal::Int(value)) => {
                 Self::Number([1, value as u64, (value >> 64) as u64])
             }
-            Type::Literal(Literal::Float(value)) => Self::Number([2, value.to_bits(), 0]),
-            Type::Literal(Literal::Complex(value)) => {
+            OperandType::Literal(Literal::Float(value)) => Self::Number([2, value.to_bits(), 0]),
+            OperandType::Literal(Literal::Complex(value)) => {
                 Self::Number([3, value.re.to_bits(), value.im.to_bits()])
             }
         }
@@ -126,9 +125,9 @@ fn made(
     builder.fast_math(fast_math);
     let mut root = expr.lower(&mut builder, typed).map_err(fail)?;
     let natural = match builder.type_of(root) {
-        Type::Array(natural) => natural,
+        OperandType::Array(natural) => natural,
         // A number on its own: what NumPy makes of it.
-        Type::Literal(_) => expr.compile(typed, Promotion::Numpy).map_err(fail)?.dtype(),
+        OperandType::Literal(_) => expr.compile(typed, Promotion::Numpy).map_err(fail)?.dtype(),
     };
     if let Some(dtype) = dtype
         && dtype != natural
@@ -141,7 +140,11 @@ fn made(
 }
 
 /// Programs for the exponents of powers of integers, each a part of the text.
-fn exponents(expr: &Expr, numbers: &[(&str, Literal)], typed: &[(&str, DType)]) -> Vec<Program> {
+fn exponents(
+    expr: &Expr,
+    numbers: &[(&str, Literal)],
+    typed: &[(&str, DType)],
+) -> Vec<TypedProgram> {
     let part = |span: &std::ops::Range<usize>| {
         let text = expr.text().get(span.clone())?;
         Expr::parse(text).ok()?.with_numbers(numbers).compile(typed, Promotion::Numpy).ok()

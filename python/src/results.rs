@@ -12,8 +12,9 @@ use numpy::{PY_ARRAY_API, PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use simulcast::program::Run;
 use simulcast::{
-    AnyArray, AnyView, AnyViewMut, BroadcastError, DType, ProgramError, Rule, Run, resolve,
+    AnyArray, AnyView, AnyViewMut, BroadcastError, DType, ProgramError, Rule, resolve,
 };
 use simulcast_core::Names;
 
@@ -202,9 +203,9 @@ impl<'py> Out<'py> {
 fn go(py: Python<'_>, run: Run<'_>, place: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
     let many = place.shape().iter().try_fold(1_usize, |count, &size| count.checked_mul(size));
     if many.is_some_and(|many| many <= SMALL) {
-        return run.collect_into(place);
+        return run.write(place);
     }
-    py.detach(|| run.collect_into(place))
+    py.detach(|| run.write(place))
 }
 
 /// An array as a place for results.

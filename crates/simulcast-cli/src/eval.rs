@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use simulcast::{
-    AnyArray, AnyView, Builder, DType, Diagnostic, Expr, ExprKind, Hoisting, Program, ProgramError,
-    ProgramErrorKind, ProgramStrategy, Promotion, Run, row_axis,
+use simulcast::program::{
+    Builder, Diagnostic, Expr, ExprKind, Hoisting, ProgramStrategy, Run, row_axis,
 };
+use simulcast::types::Promotion;
+use simulcast::{AnyArray, AnyView, DType, ProgramError, ProgramErrorKind, TypedProgram};
 use simulcast_core::{OwnedRule, RuleKind, format_shape};
 use simulcast_explain::{SCHEMA, error_json, list_with_and};
 use simulcast_files::{FileError, Writer, write_npy};
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     clock.passed("compile");
 
     let operands: Vec<AnyView<'_>> = given.iter().map(|(_, view)| view.clone()).collect();
-    let mut run = program.on(&operands).rule(rule.as_rule());
+    let mut run = program.bind(&operands).rule(rule.as_rule());
     if let Some(threads) = args.threads {
         run = run.threads(threads.get());
     }
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
         None => {
             let aside = run.memory(usize::MAX).map_err(fail)?;
             fits(program.dtype(), &shape, aside, inputs.left)?;
-            let made = run.collect().map_err(fail)?;
+            let made = run.compute().map_err(fail)?;
             clock.passed("run");
             Some(made)
         }
@@ -216,7 +217,7 @@ fn before(aside: u64, memory: u64) -> Result<(), Failure> {
 /// Computes a result straight into its file, block by block.
 fn to_file(
     run: &Run<'_>,
-    program: &Program,
+    program: &TypedProgram,
     shape: &[usize],
     path: &Path,
     memory: u64,
@@ -227,7 +228,7 @@ fn to_file(
     let cannot = |error: FileError| Failure::Usage(format!("cannot write {error}"));
     if dtype == DType::String {
         before(run.memory(usize::MAX).map_err(&fail)?, memory)?;
-        let made = run.collect().map_err(fail)?;
+        let made = run.compute().map_err(fail)?;
         clock.passed("run");
         write_npy(path, &made.view()).map_err(cannot)?;
         clock.passed("write");
@@ -244,7 +245,7 @@ fn to_file(
     }
     before(run.memory(step).map_err(&fail)?, memory)?;
     let mut writer = Writer::create(path, dtype, shape).map_err(cannot)?;
-    let ready = run.ready().map_err(&fail)?;
+    let ready = run.by_rows().map_err(&fail)?;
     let bar = Bar::new((rows as u64).saturating_mul(row));
     for start in (0..rows).step_by(step) {
         let block = start..(start + step).min(rows);
@@ -325,7 +326,7 @@ impl Clock {
 
 fn report(
     args: &EvalArgs,
-    program: &Program,
+    program: &TypedProgram,
     shapes: &[&[usize]],
     shape: &[usize],
     made: Option<&AnyArray>,

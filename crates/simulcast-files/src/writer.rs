@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::Crc;
 use memmap2::{MmapMut, MmapOptions};
-use simulcast::{AnyView, AnyViewMut, DType, row_axis};
+use simulcast::program::row_axis;
+use simulcast::{AnyView, AnyViewMut, DType};
 
 use crate::elements::{extent, strides};
 use crate::error::{FileError, Problem};

@@ -49,7 +49,7 @@ macro_rules! every_dtype {
 
 /// The kind of values of a [`DType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DTypeKind {
     /// True and false.
     Bool,
     /// Integers without a sign.
@@ -119,33 +119,33 @@ every_dtype!(dtypes);
 impl DType {
     /// The kind of its values.
     #[must_use]
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> DTypeKind {
         match self {
-            Self::Bool => Kind::Bool,
-            Self::I8 | Self::I16 | Self::I32 | Self::I64 => Kind::Signed,
-            Self::U8 | Self::U16 | Self::U32 | Self::U64 => Kind::Unsigned,
-            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 => Kind::Float,
-            Self::C64 | Self::C128 => Kind::Complex,
-            Self::String => Kind::String,
+            Self::Bool => DTypeKind::Bool,
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => DTypeKind::Signed,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => DTypeKind::Unsigned,
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 => DTypeKind::Float,
+            Self::C64 | Self::C128 => DTypeKind::Complex,
+            Self::String => DTypeKind::String,
         }
     }
 
     /// Whether it is a signed or unsigned integer.
     #[must_use]
     pub const fn is_integer(self) -> bool {
-        matches!(self.kind(), Kind::Signed | Kind::Unsigned)
+        matches!(self.kind(), DTypeKind::Signed | DTypeKind::Unsigned)
     }
 
     /// Whether it is a floating-point number.
     #[must_use]
     pub const fn is_float(self) -> bool {
-        matches!(self.kind(), Kind::Float)
+        matches!(self.kind(), DTypeKind::Float)
     }
 
     /// Whether it is complex.
     #[must_use]
     pub const fn is_complex(self) -> bool {
-        matches!(self.kind(), Kind::Complex)
+        matches!(self.kind(), DTypeKind::Complex)
     }
 }
 

@@ -351,14 +351,14 @@ impl Session {
                 if !surely_fits(program.dtype(), &operands, given) {
                     fits(&output.name, (program.dtype(), &run.shape().map_err(failed)?), given)?;
                 }
-                run.collect_into(given).map_err(failed)?;
+                run.write(given).map_err(failed)?;
                 return Ok(None);
             }
             if !self.allowed.surely_has_room(program.dtype(), &operands) {
                 let room = self.allowed.room(&run.shape().map_err(failed)?, program.dtype());
                 room.map_err(|why| chain.error(usize::MAX, why))?;
             }
-            run.collect().map(Some).map_err(failed)
+            run.compute().map(Some).map_err(failed)
         })
     }
 }

@@ -25,7 +25,7 @@
 //! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
 //!
 //! The feature `program` adds everything that has loops of its own for every operation and element type: [`ops`], [`Op`],
-//! [`Program`], [`AnyArray`], [`vjp`]. It takes minutes to compile. Without it there are views, copies, zips, [`math`] and
+//! [`TypedProgram`], [`AnyArray`], [`vjp`]. It takes minutes to compile. Without it there are views, copies, zips, [`math`] and
 //! [`sum_to`], in seconds.
 //!
 //! ```text
@@ -76,12 +76,12 @@ pub use array::operand::{CommonDim, Operand, Operands};
 pub use by_name::*;
 pub use exec::strategy::Strategy;
 pub use simulcast_core::{
-    BroadcastError, NamedAxes, Names, Plan, Refusal, Rule, RuleKind, Source, broadcast_shapes,
-    resolve,
+    BroadcastError, Dims, Edit, Fix, Interval, NamedAxes, Names, OwnedRule, Plan, Refusal, Rule,
+    RuleKind, Side, broadcast_shapes, resolve,
 };
 pub use simulcast_kernels::addend::Addend;
 pub use simulcast_kernels::cpu::level::Level;
-pub use simulcast_kernels::dtype::{Complex, DType, Element, Kind, Scalar, UnknownDType};
+pub use simulcast_kernels::dtype::{Complex, DType, DTypeKind, Element, Scalar, UnknownDType};
 /// ```
 /// use ndarray::array;
 /// use simulcast::{math, zip};

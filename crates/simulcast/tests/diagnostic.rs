@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use ndarray::ArrayD;
-use simulcast::{AnyArray, AnyView, DType, Diagnostic, Expr, Promotion, Rule};
+use simulcast::program::{Diagnostic, Expr};
+use simulcast::types::Promotion;
+use simulcast::{AnyArray, AnyView, DType, Rule};
 
 type Operands<'a> = [(&'a str, DType, &'a [usize])];
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
-use simulcast::{Expr, ParseErrorKind};
+use simulcast::program::{Expr, SyntaxErrorKind};
 
 fn read(text: &str) -> Expr {
     Expr::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -241,7 +241,7 @@ fn long_chains_are_read_and_deep_nesting_is_refused() {
         // On a small stack, so that there is room to spare on any other.
         let parse = move || Expr::parse(&text).unwrap_err().kind;
         let thread = std::thread::Builder::new().stack_size(3 << 19).spawn(parse).unwrap();
-        assert_eq!(thread.join().unwrap(), ParseErrorKind::Deep);
+        assert_eq!(thread.join().unwrap(), SyntaxErrorKind::Deep);
     }
     let nested = format!("{}a{}", "(".repeat(100), ")".repeat(100));
     assert_eq!(read(&nested), read("a"));

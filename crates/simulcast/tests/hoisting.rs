@@ -5,16 +5,18 @@
 
 use ndarray::{ArrayD, IxDyn};
 use proptest::prelude::*;
-use simulcast::{AnyArray, AnyView, DType, Hoisting, Program, Promotion, Rule};
+use simulcast::program::Hoisting;
+use simulcast::types::Promotion;
+use simulcast::{AnyArray, AnyView, DType, Rule, TypedProgram};
 
 const F32: DType = DType::F32;
 
-fn program(text: &str, operands: &[(&str, DType)]) -> Program {
-    Program::parse(text, operands).unwrap()
+fn program(text: &str, operands: &[(&str, DType)]) -> TypedProgram {
+    TypedProgram::parse(text, operands).unwrap()
 }
 
 /// The expressions of the stages, and whether each is hoisted.
-fn stages(program: &Program, shapes: &[&[usize]]) -> Vec<(String, bool, Vec<usize>)> {
+fn stages(program: &TypedProgram, shapes: &[&[usize]]) -> Vec<(String, bool, Vec<usize>)> {
     let strategy = program.strategy(shapes).unwrap();
     strategy.stages.into_iter().map(|s| (s.expression, s.is_hoisted, s.shape)).collect()
 }
@@ -26,7 +28,7 @@ fn filled(dtype: DType, shape: &[usize]) -> AnyArray {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         (state >> 40) as f64 / (1_u64 << 24) as f64 + 0.25
     });
-    let mut build = simulcast::Builder::new(Promotion::Numpy);
+    let mut build = simulcast::program::Builder::new(Promotion::Numpy);
     let x = build.operand("x", DType::F64);
     let x = build.cast(x, dtype).unwrap();
     build.finish(x).unwrap().run(&[AnyView::from(&numbers)]).unwrap()
@@ -135,12 +137,12 @@ fn what_is_hoisted_depends_on_shapes_and_cost() {
         // What runs is what is shown.
         let arrays: Vec<AnyArray> = shapes.iter().map(|shape| filled(F32, shape)).collect();
         let views: Vec<AnyView<'_>> = arrays.iter().map(AnyArray::view).collect();
-        let run = program.on(&views);
+        let run = program.bind(&views);
         let memory: usize = hoisted.iter().map(|(_, s)| 4 * s.iter().product::<usize>()).sum();
         let never = run.hoisting(Hoisting::Never);
         let own = never.memory(usize::MAX).unwrap();
         assert_eq!(run.memory(usize::MAX).unwrap(), own + memory as u64, "{text}");
-        let (made, plain) = (run.collect().unwrap(), never.collect().unwrap());
+        let (made, plain) = (run.compute().unwrap(), never.compute().unwrap());
         assert_eq!(bytes(&made), bytes(&plain), "{text} of {shapes:?}");
     }
     assert_eq!(
@@ -155,7 +157,7 @@ fn every_rule_hoists() {
     let operands = [x.view(), r.view()];
     let program = program("x + exp(sin(r))", &[("x", F32), ("r", F32)]);
     for rule in [Rule::Pdpd { axis: Some(1) }, Rule::Paddle { axis: Some(1) }] {
-        let run = program.on(&operands).rule(rule);
+        let run = program.bind(&operands).rule(rule);
         let strategy = run.strategy().unwrap();
         let first = &strategy.stages[0];
         assert_eq!(
@@ -163,9 +165,9 @@ fn every_rule_hoists() {
             ("exp(sin(r))", true, &[30][..])
         );
         assert_eq!(strategy.stages.len(), 2);
-        let plain = run.hoisting(Hoisting::Never).collect().unwrap();
-        assert_eq!(bytes(&run.collect().unwrap()), bytes(&plain), "{rule:?}");
-        let ready = run.ready().unwrap();
+        let plain = run.hoisting(Hoisting::Never).compute().unwrap();
+        assert_eq!(bytes(&run.compute().unwrap()), bytes(&plain), "{rule:?}");
+        let ready = run.by_rows().unwrap();
         let mut rows = AnyArray::from(ArrayD::<f32>::zeros(&[2, 30, 20][..]));
         ready.rows_into(7..9, &mut rows.view_mut()).unwrap();
         assert_eq!(bytes(&rows), bytes(&plain)[7 * 2400..9 * 2400], "{rule:?}");
@@ -185,7 +187,8 @@ fn earlier_stages_and_texts_are_told_apart() {
          #2 hoisted  log(#1)                             float32 (1000, 1)\n\
          #3 result   x - #2                              float32 (1000, 100)"
     );
-    let text = Program::parse("where(w == 'a', w + 'b', 'c')", &[("w", DType::String)]).unwrap();
+    let text =
+        TypedProgram::parse("where(w == 'a', w + 'b', 'c')", &[("w", DType::String)]).unwrap();
     let shown = text.strategy(&[&[3]]).unwrap();
     assert!(shown.stages.iter().all(|stage| !stage.is_hoisted));
     let last = shown.stages.last().unwrap();
@@ -205,9 +208,9 @@ fn a_result_that_cannot_be_is_the_same_error() {
     let program = program("x + exp(sin(r))", &[("x", F32), ("r", F32)]);
     let (x, r) = (filled(F32, &[300, 300]), filled(F32, &[7]));
     let operands = [x.view(), r.view()];
-    let run = program.on(&operands);
-    let error = run.collect().unwrap_err();
-    assert_eq!(error, run.hoisting(Hoisting::Never).collect().unwrap_err());
+    let run = program.bind(&operands);
+    let error = run.compute().unwrap_err();
+    assert_eq!(error, run.hoisting(Hoisting::Never).compute().unwrap_err());
     assert_eq!(error, run.strategy().unwrap_err());
 }
 
@@ -252,18 +255,18 @@ proptest! {
         let names = ["a", "b", "c", "d", "e"];
         let typed: Vec<(&str, DType)> = names.into_iter().zip(types.iter().copied()).collect();
         // Not every type has every operation, and a number has no axes.
-        let Ok(program) = Program::parse(&text, &typed) else { return Ok(()) };
+        let Ok(program) = TypedProgram::parse(&text, &typed) else { return Ok(()) };
         let arrays: Vec<AnyArray> =
             shapes.iter().zip(&types).map(|(shape, &dtype)| filled(dtype, shape)).collect();
         let views: Vec<AnyView<'_>> = arrays.iter().map(AnyArray::view).collect();
-        let run = program.on(&views).threads(threads);
+        let run = program.bind(&views).threads(threads);
         let (always, never) = (run.hoisting(Hoisting::Always), run.hoisting(Hoisting::Never));
-        let (Ok(hoisted), Ok(plain)) = (always.collect(), never.collect()) else {
-            prop_assert_eq!(always.collect().err(), never.collect().err());
+        let (Ok(hoisted), Ok(plain)) = (always.compute(), never.compute()) else {
+            prop_assert_eq!(always.compute().err(), never.compute().err());
             return Ok(());
         };
         prop_assert_eq!(hoisted.shape(), plain.shape());
         prop_assert_eq!(bytes(&hoisted), bytes(&plain), "{}", text);
-        prop_assert_eq!(bytes(&run.collect().unwrap()), bytes(&plain), "{}", text);
+        prop_assert_eq!(bytes(&run.compute().unwrap()), bytes(&plain), "{}", text);
     }
 }

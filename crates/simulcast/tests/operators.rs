@@ -5,9 +5,11 @@ mod common;
 use common::{Stored, shapes, shown, stored};
 use ndarray::{Array1, Array2, Array3, ArrayD, ArrayViewD, Axis, ShapeBuilder, array};
 use proptest::prelude::*;
+use simulcast::program::Node;
+use simulcast::types::{Promotion, TypeError};
 use simulcast::{
-    AnyArray, AnyView, Apply as _, DType, Element, NamedAxes, Node, Op, ProgramError,
-    ProgramErrorKind, Promotion, Rule, TypeError, compose, dynamic, ops,
+    AnyArray, AnyView, Apply as _, DType, Element, NamedAxes, Op, ProgramError, ProgramErrorKind,
+    Rule, compose, dynamic, ops,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -313,8 +315,11 @@ fn names_of_typed_operators_mean_what_they_say() {
     assert_eq!(ops::equal(&words, &array!["b".to_owned()]), array![false, true]);
 }
 
-type Activation =
-    (&'static str, fn(&mut simulcast::Builder, Node) -> Result<Node, TypeError>, fn(f64) -> f64);
+type Activation = (
+    &'static str,
+    fn(&mut simulcast::program::Builder, Node) -> Result<Node, TypeError>,
+    fn(f64) -> f64,
+);
 
 /// The formulas of the ONNX operators' pages.
 const ACTIVATIONS: [Activation; 16] = [
@@ -397,7 +402,7 @@ fn activations_are_their_formulas() -> Outcome {
             assert!((y - expected).abs() <= bound, "{name} {x}: {y} {expected}");
         }
         // In single precision, and in one pass.
-        let mut build = simulcast::Builder::new(Promotion::Strict);
+        let mut build = simulcast::program::Builder::new(Promotion::Strict);
         let node = build.operand("x", DType::F32);
         let root = steps(&mut build, node)?;
         let program = build.finish(root)?;

@@ -1,16 +1,15 @@
 //! Programs on little data: every kind of step, against plain loops.
 
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, array, s};
-use simulcast::{
-    AnyArray, AnyView, AxisPattern, Builder, Complex, DType, Expr, Fold, Level, Literal, Op,
-    Program, Promotion, Rule, Scalar, zip,
-};
+use simulcast::program::{AxisPattern, Builder, Expr, Fold};
+use simulcast::types::{Literal, Promotion};
+use simulcast::{AnyArray, AnyView, Complex, DType, Level, Op, Rule, Scalar, TypedProgram, zip};
 use simulcast_threads::set_threads;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// `(x - m) / s * g + b`
-fn affine() -> Result<Program, Box<dyn std::error::Error>> {
+fn affine() -> Result<TypedProgram, Box<dyn std::error::Error>> {
     let mut build = Builder::new(Promotion::Numpy);
     let [x, m, s, g, b] = ["x", "m", "s", "g", "b"].map(|name| build.operand(name, DType::F32));
     let centred = build.apply(Op::Subtract, &[x, m])?;
@@ -44,10 +43,10 @@ fn five_operands_of_five_shapes_are_one_pass() -> Outcome {
             program.run_into(&views, &mut (&mut *out).into())?;
             assert_eq!(out.index_axis(Axis(0), 1), expected);
             let mut part = Array2::<f32>::zeros((1, columns));
-            program.on(&views).ready()?.rows_into(rows - 1..rows, &mut (&mut *part).into())?;
+            program.bind(&views).by_rows()?.rows_into(rows - 1..rows, &mut (&mut *part).into())?;
             assert_eq!(part.row(0), expected.row(rows - 1));
         }
-        assert_eq!(program.on(&views).shape()?, [rows, columns]);
+        assert_eq!(program.bind(&views).shape()?, [rows, columns]);
     }
     Ok(())
 }
@@ -196,7 +195,7 @@ fn reductions_over_any_axes_are_those_of_ndarray() -> Outcome {
                 let views = [AnyView::from(x)];
                 set_threads(8);
                 for threads in [1, 2, 3, 8] {
-                    let result = program.on(&views).threads(threads).collect()?;
+                    let result = program.bind(&views).threads(threads).compute()?;
                     assert_eq!(result.typed::<i64>(), Some(expected.view()), "{fold:?} {axes:?}");
                 }
             }
@@ -280,10 +279,10 @@ fn other_rules_lay_operands_where_they_say() -> Outcome {
     let a = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (i * 12 + j * 4 + k) as f32);
     let b = array![[1_f32], [2.0], [3.0]];
     let views = [AnyView::from(&a), AnyView::from(&b)];
-    let result = program.on(&views).rule(Rule::Pdpd { axis: Some(1) }).collect()?;
+    let result = program.bind(&views).rule(Rule::Pdpd { axis: Some(1) }).compute()?;
     let expected = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| a[[i, j, k]] + 2.0 * b[[j, 0]]);
     assert_eq!(result.typed::<f32>(), Some(expected.view().into_dyn()));
-    let error = program.on(&views).rule(Rule::Exact).collect().map_err(|error| error.to_string());
+    let error = program.bind(&views).rule(Rule::Exact).compute().map_err(|error| error.to_string());
     assert!(error.is_err_and(|text| text.contains("exact") || text.contains("equal")));
     Ok(())
 }
@@ -365,7 +364,7 @@ fn plus_joins_text() -> Outcome {
 }
 
 /// Those of `x` and `y` that a program reads.
-fn given<'a>(program: &Program, all: &[AnyView<'a>; 2]) -> Vec<AnyView<'a>> {
+fn given<'a>(program: &TypedProgram, all: &[AnyView<'a>; 2]) -> Vec<AnyView<'a>> {
     let own = program.operands().iter();
     own.map(|own| all[usize::from(own.name == "y")].clone()).collect()
 }

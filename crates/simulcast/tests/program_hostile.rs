@@ -3,15 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use ndarray::{Array1, Array2, ArrayD, IxDyn, array};
+use simulcast::program::{Builder, Diagnostic, Expr, Fold, Node};
+use simulcast::types::Promotion;
 use simulcast::{
-    AnyArray, AnyView, Builder, Complex, DType, Diagnostic, Expr, Fold, Level, Node, Op, Program,
-    ProgramErrorKind, Promotion, Rule, try_zip_by,
+    AnyArray, AnyView, Complex, DType, Level, Op, ProgramErrorKind, Rule, TypedProgram, try_zip_by,
 };
 use simulcast_threads::set_threads;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-fn compiled(text: &str, operands: &[(&str, DType)]) -> Result<Program, Box<dyn std::error::Error>> {
+fn compiled(
+    text: &str,
+    operands: &[(&str, DType)],
+) -> Result<TypedProgram, Box<dyn std::error::Error>> {
     Ok(Expr::parse(text)?.compile(operands, Promotion::Numpy)?)
 }
 
@@ -114,13 +118,13 @@ fn two_thousand_reductions_are_as_many_stages() -> Outcome {
 
 #[test]
 fn a_second_ellipsis_is_refused() -> Outcome {
-    use simulcast::AxisPattern::{New, Rest};
+    use simulcast::program::AxisPattern::{New, Rest};
     let mut build = Builder::new(Promotion::Numpy);
     let x = build.operand("x", DType::F64);
     let once = build.insert_axes(x, &[Rest, New]);
     let twice = build.insert_axes(x, &[Rest, New, Rest]);
     let program = build.clone().finish(once)?;
-    assert_eq!(program.on(&[(&array![1.0]).into()]).shape()?, [1, 1]);
+    assert_eq!(program.bind(&[(&array![1.0]).into()]).shape()?, [1, 1]);
     let said = "an index is made of `:`, `None` and one `...` alone";
     assert_eq!(build.finish(twice).unwrap_err().to_string(), said);
     Ok(())
@@ -268,19 +272,19 @@ fn every_operation_goes_by_the_rule() -> Outcome {
                 try_zip_by(rule, (a.view(), b.view()))?.try_map(|a, b| a - b)
             };
             let steps = two(&x, &(&y * 2.0)).and_then(|first| two(&(first * 3.0), &y));
-            let run = program.on(&views).rule(rule);
+            let run = program.bind(&views).rule(rule);
             match steps {
                 Ok(expected) => {
-                    assert_eq!(run.collect()?.typed::<f64>(), Some(expected.view()), "{rule:?}");
+                    assert_eq!(run.compute()?.typed::<f64>(), Some(expected.view()), "{rule:?}");
                     assert_eq!(run.shape()?, expected.shape());
                     if expected.ndim() > 0 {
                         let sum = expected.sum_axis(ndarray::Axis(0));
-                        let got = total.on(&views).rule(rule).collect()?;
+                        let got = total.bind(&views).rule(rule).compute()?;
                         assert_eq!(got.typed::<f64>(), Some(sum.view()), "{rule:?}");
                     }
                 }
                 Err(_) => {
-                    let error = run.collect().map(|_| ()).map_err(|error| error.kind);
+                    let error = run.compute().map(|_| ()).map_err(|error| error.kind);
                     assert!(matches!(error, Err(ProgramErrorKind::Broadcast(_))), "{rule:?}");
                 }
             }
@@ -290,12 +294,12 @@ fn every_operation_goes_by_the_rule() -> Outcome {
     let x = array![1.0, 4.0, 9.0];
     let roots = compiled("sqrt(x) * 2", &[("x", DType::F64)])?;
     let views = [AnyView::from(&x)];
-    let to = roots.on(&views).rule(Rule::To { target: &[2, 3] }).collect()?;
+    let to = roots.bind(&views).rule(Rule::To { target: &[2, 3] }).compute()?;
     assert_eq!(to, AnyArray::from(array![[2.0, 4.0, 6.0], [2.0, 4.0, 6.0]]));
-    assert!(roots.on(&views).rule(Rule::To { target: &[3, 2] }).collect().is_err());
+    assert!(roots.bind(&views).rule(Rule::To { target: &[3, 2] }).compute().is_err());
     let root = compiled("sqrt(x)", &[("x", DType::F64)])?;
     let onto = Rule::Axes { shape: &[3, 2], broadcast_axes: &[1] };
-    let axes = root.on(&views).rule(onto).collect()?;
+    let axes = root.bind(&views).rule(onto).compute()?;
     assert_eq!(axes, AnyArray::from(array![[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]));
     Ok(())
 }
@@ -306,9 +310,9 @@ fn errors_say_where_their_values_stand() -> Outcome {
     let program = expr.compile(&[("x", DType::F64), ("y", DType::F64)], Promotion::Numpy)?;
     let (x, y) = (array![1.0, 2.0, 3.0], array![1.0]);
     let views = [AnyView::from(&x), AnyView::from(&y)];
-    let error = program.on(&views).rule(Rule::Exact).collect().map(|_| ()).unwrap_err();
-    assert_eq!((error.span.clone(), error.args[1].span.clone()), (4..9, 8..9));
-    assert_eq!(error.args[0].span, 0..1);
+    let error = program.bind(&views).rule(Rule::Exact).compute().map(|_| ()).unwrap_err();
+    assert_eq!((error.span.clone(), error.operands[1].span.clone()), (4..9, 8..9));
+    assert_eq!(error.operands[0].span, 0..1);
     let shapes = [("x", DType::F64, &[3][..]), ("y", DType::F64, &[1])];
     let shown = Diagnostic::new(&expr, error, &shapes, Rule::Exact, Promotion::Numpy).to_string();
     assert!(shown.contains("axis 0 (-1): 3 and 1 differ, which exact does not allow"), "{shown}");
@@ -363,9 +367,9 @@ fn any_number_of_threads_gives_the_same_bits() -> Outcome {
     let operands = [("x", DType::F64), ("y", DType::F32)];
     for (text, cut) in [("x.T * y + 1", 1000), ("sum(x.T * y, axis=1)", 7), ("sum(x.T * y)", 0)] {
         let program = compiled(text, &operands)?;
-        let whole = program.on(&views).threads(1).collect()?;
+        let whole = program.bind(&views).threads(1).compute()?;
         for threads in [2, 3, 8] {
-            assert!(program.on(&views).threads(threads).collect()? == whole, "{text} {threads}");
+            assert!(program.bind(&views).threads(threads).compute()? == whole, "{text} {threads}");
         }
         let whole = whole.typed::<f64>().ok_or("another type")?;
         match whole.ndim() {
@@ -379,7 +383,7 @@ fn any_number_of_threads_gives_the_same_bits() -> Outcome {
         if whole.ndim() > 0 {
             let mut parts = ArrayD::<f64>::zeros(whole.raw_dim());
             let (mut low, mut high) = parts.view_mut().split_at(ndarray::Axis(0), cut);
-            let ready = program.on(&views).ready()?;
+            let ready = program.bind(&views).by_rows()?;
             ready.rows_into(0..cut, &mut (&mut *low).into())?;
             ready.rows_into(cut..rows, &mut (&mut *high).into())?;
             assert!(parts == whole, "{text}");

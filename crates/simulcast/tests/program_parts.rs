@@ -6,9 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use ndarray::{Array1, Array2, ArrayD, Axis, Ix3, IxDyn, array};
-use simulcast::{
-    AnyArray, AnyView, DType, Expr, Program, ProgramErrorKind, Promotion, Rule, row_axis,
-};
+use simulcast::program::{Expr, row_axis};
+use simulcast::types::Promotion;
+use simulcast::{AnyArray, AnyView, DType, ProgramErrorKind, Rule, TypedProgram};
 use simulcast_threads::set_threads;
 
 /// Counts the bytes that a thread has in use, and the most that it had: other tests, and what runs
@@ -41,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fn compiled(text: &str, operands: &[(&str, DType)]) -> Program {
+fn compiled(text: &str, operands: &[(&str, DType)]) -> TypedProgram {
     Expr::parse(text).unwrap().compile(operands, Promotion::Numpy).unwrap()
 }
 
@@ -55,9 +55,14 @@ fn uneven(shape: &[usize]) -> ArrayD<f64> {
 }
 
 /// The result, made of parts of so many rows.
-fn in_parts(program: &Program, operands: &[AnyView<'_>], rule: Rule<'_>, step: usize) -> AnyArray {
-    let run = program.on(operands).rule(rule);
-    let ready = run.ready().unwrap();
+fn in_parts(
+    program: &TypedProgram,
+    operands: &[AnyView<'_>],
+    rule: Rule<'_>,
+    step: usize,
+) -> AnyArray {
+    let run = program.bind(operands).rule(rule);
+    let ready = run.by_rows().unwrap();
     let mut whole = ArrayD::<f64>::zeros(run.shape().unwrap());
     let axis = Axis(row_axis(whole.shape()));
     for (at, mut part) in whole.axis_chunks_iter_mut(axis, step).enumerate() {
@@ -89,7 +94,7 @@ fn parts_have_the_bits_of_the_whole() {
         for text in texts {
             let program = compiled(text, &[("x", DType::F64)]);
             for rule in [Rule::Numpy, Rule::Unidirectional] {
-                let whole = program.on(&operands).rule(rule).collect().unwrap();
+                let whole = program.bind(&operands).rule(rule).compute().unwrap();
                 let rows = whole.shape()[0];
                 for step in [1, rows / 2 + 1] {
                     // Thousands of parts of one row show no more than some.
@@ -136,7 +141,7 @@ fn crossed_rows_have_the_bits_of_rows_by_themselves() {
             assert!(in_parts(&program, &views, Rule::Numpy, 7) == whole, "{text} of {one:?}");
             set_threads(8);
             for threads in [1, 2, 3, 8] {
-                let again = program.on(&views).threads(threads).collect().unwrap();
+                let again = program.bind(&views).threads(threads).compute().unwrap();
                 assert!(again == whole, "{text} of {one:?} on {threads}");
             }
             let elsewhere = program.run(&[AnyView::from(&far), AnyView::from(&back)]).unwrap();
@@ -156,8 +161,8 @@ fn rows_that_are_not_there_are_left_out() {
     let operands = [AnyView::from(&x)];
     for text in ["x + 1", "sum(x, axis=1)", "sum(x, axis=1, keepdims=True)"] {
         let program = compiled(text, &[("x", DType::F64)]);
-        let ready = program.on(&operands).ready().unwrap();
-        let mut shape = program.on(&operands).shape().unwrap();
+        let ready = program.bind(&operands).by_rows().unwrap();
+        let mut shape = program.bind(&operands).shape().unwrap();
         let whole = program.run(&operands).unwrap();
         let whole = whole.typed::<f64>().unwrap();
         shape[0] = 1;
@@ -173,11 +178,11 @@ fn rows_that_are_not_there_are_left_out() {
     // Those of a batch of one are steps of its second axis.
     for text in ["x[None] + 1", "sum(x[None], axis=2)", "sum(x, axis=1, keepdims=True)[None]"] {
         let program = compiled(text, &[("x", DType::F64)]);
-        let run = program.on(&operands);
+        let run = program.bind(&operands);
         let mut shape = run.shape().unwrap();
         shape[1] = 2;
         let mut middle = ArrayD::<f64>::zeros(&shape[..]);
-        run.ready().unwrap().rows_into(1..3, &mut (&mut *middle).into()).unwrap();
+        run.by_rows().unwrap().rows_into(1..3, &mut (&mut *middle).into()).unwrap();
         let whole = program.run(&operands).unwrap();
         let whole = whole.typed::<f64>().unwrap();
         assert_eq!(middle, whole.slice_axis(Axis(1), (1..3).into()), "{text}");
@@ -185,14 +190,14 @@ fn rows_that_are_not_there_are_left_out() {
     // A number has no rows.
     let program = compiled("sum(x)", &[("x", DType::F64)]);
     let mut one = ndarray::arr0(0.0);
-    program.on(&operands).ready().unwrap().rows_into(0..1, &mut (&mut *one).into()).unwrap();
+    program.bind(&operands).by_rows().unwrap().rows_into(0..1, &mut (&mut *one).into()).unwrap();
     assert_eq!(AnyArray::from(one), program.run(&operands).unwrap());
     // Text is compared once.
     let words = array!["a", "b", "a"].mapv(String::from);
     let program = compiled("w == 'a'", &[("w", DType::String)]);
     let operands = [AnyView::from(&words)];
     let mut rows = array![false, true];
-    let ready = program.on(&operands).ready().unwrap();
+    let ready = program.bind(&operands).by_rows().unwrap();
     ready.rows_into(1..3, &mut (&mut *rows).into()).unwrap();
     assert_eq!(rows, array![false, true]);
     ready.rows_into(0..2, &mut (&mut *rows).into()).unwrap();
@@ -204,13 +209,13 @@ fn what_fails_before_the_last_stage_fails_before_the_first_row() {
     let x = Array2::<f64>::zeros((0, 3));
     let operands = [AnyView::from(&x)];
     let program = compiled("x - max(x, axis=0)", &[("x", DType::F64)]);
-    let error = program.on(&operands).ready().unwrap_err();
+    let error = program.bind(&operands).by_rows().unwrap_err();
     assert!(matches!(error.kind, ProgramErrorKind::Empty(_)));
     // Another type is no output.
     let y = Array1::<f64>::zeros(3);
     let operands = [AnyView::from(&y)];
     let program = compiled("x - max(x, axis=0)", &[("x", DType::F64)]);
-    let ready = program.on(&operands).ready().unwrap();
+    let ready = program.bind(&operands).by_rows().unwrap();
     let mut narrow = Array1::<f32>::zeros(3);
     let error = ready.rows_into(0..3, &mut (&mut *narrow).into()).unwrap_err();
     assert!(matches!(error.kind, ProgramErrorKind::DType { .. }));
@@ -244,7 +249,7 @@ fn memory_is_what_was_announced() {
     ];
     for (text, rows, bytes) in cases {
         let program = compiled(text, &types);
-        let run = program.on(&views).threads(1);
+        let run = program.bind(&views).threads(1);
         assert_eq!(run.memory(rows).unwrap(), bytes as u64, "{text}");
         let mut shape = run.shape().unwrap();
         shape[0] = shape[0].min(rows);
@@ -255,7 +260,7 @@ fn memory_is_what_was_announced() {
         // Registers, lists and blocks are small, and stay.
         let mut go = || {
             let end = shape[0];
-            run.ready().unwrap().rows_into(0..end, &mut out.view_mut()).unwrap();
+            run.by_rows().unwrap().rows_into(0..end, &mut out.view_mut()).unwrap();
         };
         go();
         let before = USED.get();
@@ -272,5 +277,5 @@ fn memory_is_what_was_announced() {
     let operands = [AnyView::from(&many)];
     let program =
         compiled("(x + x).T * (x + 1).T.sum(axis=0)[:, None, None]", &[("x", DType::F64)]);
-    assert!(program.on(&operands).memory(1).unwrap() >= 1 << 43);
+    assert!(program.bind(&operands).memory(1).unwrap() >= 1 << 43);
 }

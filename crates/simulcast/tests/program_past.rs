@@ -1,7 +1,9 @@
 //! Programs whose results no cache holds: their bits are those of the same program on a few rows at a time, which stay in one.
 
 use ndarray::{Array1, Array2, ArrayViewMut2, Axis};
-use simulcast::{AnyView, AnyViewMut, DType, Expr, Level, Promotion};
+use simulcast::program::Expr;
+use simulcast::types::Promotion;
+use simulcast::{AnyView, AnyViewMut, DType, Level};
 
 /// One step and several; functions; values that wait for one, two and three others.
 const EXPRESSIONS: [&str; 12] = [
@@ -83,7 +85,7 @@ fn calls_that_come_back_have_the_same_bits_whichever_way_their_results_go() {
         for call in 0..24 {
             out.fill(7.5);
             let views: [AnyView<'_>; 2] = [a.into(), (&b).into()];
-            program.on(&views).collect_into(&mut AnyViewMut::from(&mut *out)).unwrap();
+            program.bind(&views).write(&mut AnyViewMut::from(&mut *out)).unwrap();
             // No zeros of two signs, and nothing that is unlike itself.
             assert!(*first.get_or_insert_with(|| out.clone()) == out, "{text}, call {call}");
         }
@@ -114,7 +116,7 @@ fn large_results_begin_anywhere_in_a_line() {
                 let (own, after) = rest.split_at_mut(rows * columns);
                 let mut out = ArrayViewMut2::from_shape((rows, columns), own).unwrap();
                 let views: [AnyView<'_>; 2] = [(&a).into(), (&b).into()];
-                program.on(&views).collect_into(&mut AnyViewMut::from(&mut *out)).unwrap();
+                program.bind(&views).write(&mut AnyViewMut::from(&mut *out)).unwrap();
                 for at in (0..40).chain(rows / 2..rows / 2 + 40).chain(rows - 40..rows) {
                     assert_eq!(out.row(at).into_dyn(), row(at), "{text}, row {at}");
                 }

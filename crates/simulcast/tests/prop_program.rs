@@ -11,10 +11,9 @@ mod common;
 
 use common::indices;
 use proptest::prelude::*;
-use simulcast::{
-    AnyView, AnyViewMut, AxisPattern, Builder, DType, Fold, Hoisting, Kind, Level, Literal, Node,
-    Op, Program, ProgramErrorKind, Promotion, Type, row_axis, signature,
-};
+use simulcast::program::{AxisPattern, Builder, Fold, Hoisting, Node, row_axis};
+use simulcast::types::{Literal, OperandType, Promotion, signature};
+use simulcast::{AnyView, AnyViewMut, DType, DTypeKind, Level, Op, ProgramErrorKind, TypedProgram};
 
 /// Where random choices come from: a list that proptest shortens, then zeros.
 struct Choices(std::vec::IntoIter<u32>);
@@ -193,9 +192,9 @@ fn filled(choices: &mut Choices, dtype: DType, len: usize) -> Data {
         bits = (bits ^ bits >> 31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         bits ^= bits >> 29;
         match dtype.kind() {
-            Kind::Bool => place[0] = (bits >> 7) as u8 & 1,
-            Kind::Float => place.copy_from_slice(&float(bits, size)),
-            Kind::Complex => {
+            DTypeKind::Bool => place[0] = (bits >> 7) as u8 & 1,
+            DTypeKind::Float => place.copy_from_slice(&float(bits, size)),
+            DTypeKind::Complex => {
                 let (re, im) = place.split_at_mut(size / 2);
                 re.copy_from_slice(&float(bits, size / 2));
                 im.copy_from_slice(&float(bits.rotate_left(21), size / 2));
@@ -203,7 +202,7 @@ fn filled(choices: &mut Choices, dtype: DType, len: usize) -> Data {
             _ if bits.is_multiple_of(4) => place.copy_from_slice(&bits.to_ne_bytes()[..size]),
             _ => {
                 let small =
-                    (bits >> 8) as i64 % 9 - if dtype.kind() == Kind::Signed { 4 } else { 0 };
+                    (bits >> 8) as i64 % 9 - if dtype.kind() == DTypeKind::Signed { 4 } else { 0 };
                 place.copy_from_slice(&small.unsigned_abs().to_ne_bytes()[..size]);
                 if small < 0 {
                     place.copy_from_slice(&small.to_ne_bytes()[..size]);
@@ -229,7 +228,7 @@ enum Step {
 /// An expression under construction: its steps, their nodes and shapes.
 struct Written {
     builder: Builder,
-    steps: Vec<(Step, Node, Type)>,
+    steps: Vec<(Step, Node, OperandType)>,
     /// None for a literal, which has no shape.
     shapes: Vec<Option<Vec<usize>>>,
 }
@@ -393,8 +392,8 @@ fn apply(all: &mut Written, op: Op, args: &[usize]) -> Option<usize> {
     let nodes: Vec<Node> = args.iter().map(|&n| all.steps[n].1).collect();
     let node = all.builder.apply(op, &nodes).ok()?;
     let shape = match all.builder.type_of(node) {
-        Type::Literal(_) => None,
-        Type::Array(_) => Some(shape.unwrap_or_default()),
+        OperandType::Literal(_) => None,
+        OperandType::Array(_) => Some(shape.unwrap_or_default()),
     };
     Some(all.push(Step::Apply(op, args.to_vec()), node, shape))
 }
@@ -407,7 +406,11 @@ const fn wide(dtype: DType) -> DType {
 }
 
 /// A program of one step.
-fn one(level: Level, types: &[DType], step: impl FnOnce(&mut Builder, &[Node]) -> Node) -> Program {
+fn one(
+    level: Level,
+    types: &[DType],
+    step: impl FnOnce(&mut Builder, &[Node]) -> Node,
+) -> TypedProgram {
     let mut builder = Builder::new(Promotion::Numpy);
     let names = ["a", "b", "c"];
     let args: Vec<Node> = names.iter().zip(types).map(|(n, &t)| builder.operand(n, t)).collect();
@@ -445,8 +448,8 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
     let mut values: Vec<Option<Value>> = Vec::new();
     for ((step, _, is), shape) in all.steps.iter().zip(&all.shapes) {
         let dtype = match is {
-            Type::Array(dtype) => *dtype,
-            Type::Literal(_) => {
+            OperandType::Array(dtype) => *dtype,
+            OperandType::Literal(_) => {
                 values.push(None);
                 continue;
             }
@@ -455,7 +458,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
         // A literal alone has the type of its kind.
         let alone = |n: usize| {
             values[n].clone().unwrap_or_else(|| {
-                let Type::Literal(literal) = all.steps[n].2 else { panic!("an array") };
+                let OperandType::Literal(literal) = all.steps[n].2 else { panic!("an array") };
                 let program = one(level, &[], |b, _| b.literal(literal));
                 let data = Data::of(&program.run(&[]).unwrap().view());
                 Value { dtype: program.dtype(), data, constant: true }
@@ -471,7 +474,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
             Step::Cast(to, of) => {
                 constant = values[*of].as_ref().is_none_or(|value| value.constant);
                 match (&values[*of], all.steps[*of].2) {
-                    (None, Type::Literal(literal)) => {
+                    (None, OperandType::Literal(literal)) => {
                         let program = one(level, &[], |b, _| {
                             let literal = b.literal(literal);
                             b.cast(literal, *to).unwrap()
@@ -483,7 +486,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
                 }
             }
             Step::Apply(op, args) => {
-                let types: Vec<Type> = args.iter().map(|&n| all.steps[n].2).collect();
+                let types: Vec<OperandType> = args.iter().map(|&n| all.steps[n].2).collect();
                 let signature = signature(*op, &types, Promotion::Numpy).unwrap();
                 constant = args.iter().all(|&n| values[n].as_ref().is_none_or(|v| v.constant));
                 let level = if constant { Level::best() } else { level };
@@ -504,7 +507,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
                     let mut arrays = nodes.iter();
                     let mut all_args = Vec::new();
                     for (place, (&n, to)) in args.iter().zip(signature.args).enumerate() {
-                        let Type::Literal(literal) = all.steps[n].2 else {
+                        let OperandType::Literal(literal) = all.steps[n].2 else {
                             all_args.push(*arrays.next().unwrap());
                             continue;
                         };
@@ -562,7 +565,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
     let (value, is) = (values.pop().unwrap(), all.steps.last().unwrap().2);
     Ok(match (value, is) {
         (Some(value), _) => cast(level, &value.data, value.dtype),
-        (None, Type::Literal(literal)) => {
+        (None, OperandType::Literal(literal)) => {
             let program = one(level, &[], |b, _| b.literal(literal));
             Data::of(&program.run(&[]).unwrap().view())
         }
@@ -645,23 +648,28 @@ fn near(fold: Fold, data: &Data, made: &Data, axes: Option<&[isize]>) {
 }
 
 /// Every way to run a program gives the expected bytes.
-fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], expected: &Data) {
+fn every_way(
+    choices: &mut Choices,
+    program: &TypedProgram,
+    views: &[AnyView<'_>],
+    expected: &Data,
+) {
     let check = |got: &Data, what: &str| {
         assert_eq!(got.shape, expected.shape, "{what}");
         assert!(same(got.dtype, got.bytes(), expected.bytes()), "{what}\n{got:?}\n{expected:?}");
     };
-    let run = program.on(views);
+    let run = program.bind(views);
     assert_eq!((run.shape().unwrap(), program.dtype()), (expected.shape.clone(), expected.dtype));
-    check(&Data::of(&run.collect().unwrap().view()), "collect");
+    check(&Data::of(&run.compute().unwrap().view()), "collect");
     for hoisting in [Hoisting::Always, Hoisting::Never] {
-        let made = run.hoisting(hoisting).collect().unwrap();
+        let made = run.hoisting(hoisting).compute().unwrap();
         check(&Data::of(&made.view()), &format!("{hoisting:?}"));
     }
     // Into an array with gaps, other orders, backwards; what lies between stays.
     let mut out = Stored::new(choices, expected.dtype, &expected.shape, false);
     let before = out.data.bytes().to_vec();
-    run.collect_into(&mut out.view_mut()).unwrap();
-    check(&Data::of(&out.view()), "collect_into");
+    run.write(&mut out.view_mut()).unwrap();
+    check(&Data::of(&out.view()), "write");
     let size = expected.dtype.size();
     let mut untouched = vec![true; before.len() / size.max(1)];
     for index in indices(&out.shape) {
@@ -677,7 +685,7 @@ fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], ex
     larger.insert(0, 2);
     if larger.iter().product::<usize>() <= MOST {
         let mut out = Stored::new(choices, expected.dtype, &larger, false);
-        run.collect_into(&mut out.view_mut()).unwrap();
+        run.write(&mut out.view_mut()).unwrap();
         let stretched = expected.shown(&larger, |index| {
             let pairs = index[1..].iter().zip(&expected.shape);
             pairs.map(|(&i, &size)| if size == 1 { 0 } else { i }).collect()
@@ -689,7 +697,7 @@ fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], ex
     if let Some(&rows) = expected.shape.get(axis) {
         let cut = choices.below(rows + 1);
         let hoisting = choices.of(&[Hoisting::WherePays, Hoisting::Always]);
-        let ready = run.hoisting(hoisting).ready().unwrap();
+        let ready = run.hoisting(hoisting).by_rows().unwrap();
         for part in [0..cut, cut..rows] {
             let mut shape = expected.shape.clone();
             shape[axis] = part.len();
@@ -701,8 +709,8 @@ fn every_way(choices: &mut Choices, program: &Program, views: &[AnyView<'_>], ex
     }
 }
 
-fn is_half(is: &Type) -> bool {
-    matches!(is, Type::Array(DType::F16 | DType::Bf16))
+fn is_half(is: &OperandType) -> bool {
+    matches!(is, OperandType::Array(DType::F16 | DType::Bf16))
 }
 
 proptest! {

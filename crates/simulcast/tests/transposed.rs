@@ -4,7 +4,9 @@
 use half::f16;
 use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayViewMut2, Axis, arr0, s};
 use num_complex::Complex;
-use simulcast::{AnyArray, AnyView, DType, Expr, Level, Promotion, copy_to, par_copy_into, zip};
+use simulcast::program::Expr;
+use simulcast::types::Promotion;
+use simulcast::{AnyArray, AnyView, DType, Level, copy_to, par_copy_into, zip};
 
 /// An array whose transpose has that shape.
 fn turned<T>(shape: (usize, usize), of: impl Fn(usize) -> T) -> Array2<T> {

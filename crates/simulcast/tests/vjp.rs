@@ -4,9 +4,11 @@ mod common;
 
 use common::indices;
 use ndarray::{Array2, ArrayD, Axis, ShapeBuilder, array};
+use simulcast::gradient::{Laying, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
+use simulcast::types::Promotion;
 use simulcast::{
-    AnyArray, AnyView, Apply as _, DType, Laying, NamedAxes, Op, ProgramError, ProgramErrorKind,
-    Promotion, Rule, dynamic, resolve, sum_to, vjp, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu,
+    AnyArray, AnyView, Apply as _, DType, NamedAxes, Op, ProgramError, ProgramErrorKind, Rule,
+    dynamic, resolve, sum_to, vjp,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

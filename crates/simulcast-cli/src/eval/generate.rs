@@ -12,7 +12,8 @@
 use std::fmt;
 
 use ndarray::{ArrayD, IxDyn};
-use simulcast::{AnyArray, Complex, DType, dispatch, promote_types};
+use simulcast::types::promote_types;
+use simulcast::{AnyArray, Complex, DType, dispatch};
 use simulcast_core::format_shape;
 
 use super::word::Word;

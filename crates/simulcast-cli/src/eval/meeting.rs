@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use simulcast::{AnyView, DType, Expr, ExprKind, Program, ProgramStrategy};
+use simulcast::program::{Expr, ExprKind, ProgramStrategy};
+use simulcast::{AnyView, DType, TypedProgram};
 use simulcast_core::{Names, Plan, Policy, Rule, format_shape, resolve};
 use simulcast_explain::{Subject, TextOptions, text};
 
@@ -41,7 +42,7 @@ pub(super) fn warn(plan: Option<&Plan>) {
 /// The table of axes, where there is one; then types, bytes and passes over memory.
 pub(super) fn explain(
     plan: Option<&Plan>,
-    program: &Program,
+    program: &TypedProgram,
     operands: &[AnyView<'_>],
     shape: &[usize],
     strategy: &ProgramStrategy,

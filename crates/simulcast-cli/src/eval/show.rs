@@ -2,7 +2,9 @@
 //! are many.
 
 use serde_json::{Value, json};
-use simulcast::{AnyArray, AnyView, Builder, Complex, DType, Fold, Kind, Promotion, dispatch};
+use simulcast::program::{Builder, Fold};
+use simulcast::types::Promotion;
+use simulcast::{AnyArray, AnyView, Complex, DType, DTypeKind, dispatch};
 use simulcast_core::format_shape;
 use simulcast_explain::width as columns;
 
@@ -137,9 +139,9 @@ fn cells(view: &AnyView<'_>) -> Vec<String> {
 /// Least, largest, mean, by the engine itself.
 fn about(view: &AnyView<'_>) -> Vec<(&'static str, AnyArray)> {
     let questions: &[(&str, Fold)] = match view.dtype().kind() {
-        Kind::String => &[],
-        Kind::Bool => &[("true", Fold::Sum), ("mean", Fold::Mean)],
-        Kind::Complex => &[("mean", Fold::Mean)],
+        DTypeKind::String => &[],
+        DTypeKind::Bool => &[("true", Fold::Sum), ("mean", Fold::Mean)],
+        DTypeKind::Complex => &[("mean", Fold::Mean)],
         _ => &[("min", Fold::Minimum), ("max", Fold::Maximum), ("mean", Fold::Mean)],
     };
     let ask = |fold: Fold| {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::*;
-use crate::dtype::Kind as Values;
+use crate::dtype::DTypeKind as Values;
 
 /// What this machine and NumPy compute alike: bit by bit. Other results may differ by so many units
 /// in the last place; NumPy's own are not always the nearest.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use simulcast::{AnyArray, Builder, Node};
+use simulcast::AnyArray;
+use simulcast::program::{Builder, Node};
 
 use super::error::NodeError;
 use super::node::{Allowed, Inputs, RunNode};

@@ -10,7 +10,7 @@
 //! otherwise than the tests that come with it, this is done: NaN has no code in `float4e2m1` and
 //! becomes 0, as in those tests; a negative number has none in `float8e8m0` and becomes NaN.
 
-use simulcast::{AnyArray, DType, Kind};
+use simulcast::{AnyArray, DType, DTypeKind};
 
 use super::code::{Results, one};
 use super::error::NodeError;
@@ -39,7 +39,8 @@ pub(crate) fn cast<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
     }
     let view = inputs.view(0)?;
     allowed.room(view.shape(), DType::F64)?;
-    let integers = matches!(view.dtype().kind(), Kind::Bool | Kind::Signed | Kind::Unsigned);
+    let integers =
+        matches!(view.dtype().kind(), DTypeKind::Bool | DTypeKind::Signed | DTypeKind::Unsigned);
     if let (None, Some(to)) = (from, to.filter(|to| bits(*to).is_some()))
         && integers
     {

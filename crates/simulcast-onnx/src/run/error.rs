@@ -114,7 +114,7 @@ pub enum NodeError {
     /// Shapes that do not broadcast.
     Broadcast(BroadcastError),
     /// Types that it is not defined on, and whatever else an element-wise program refuses.
-    Program(Box<ProgramError>),
+    TypedProgram(Box<ProgramError>),
     /// A result that is larger than was allowed, or an empty one that would be if it were none.
     Memory {
         /// Its sizes.
@@ -144,13 +144,13 @@ impl From<ProgramError> for NodeError {
     fn from(error: ProgramError) -> Self {
         match error.kind {
             simulcast::ProgramErrorKind::Broadcast(error) => Self::Broadcast(error),
-            _ => Self::Program(Box::new(error)),
+            _ => Self::TypedProgram(Box::new(error)),
         }
     }
 }
 
-impl From<simulcast::TypeError> for NodeError {
-    fn from(error: simulcast::TypeError) -> Self {
+impl From<simulcast::types::TypeError> for NodeError {
+    fn from(error: simulcast::types::TypeError) -> Self {
         ProgramError::from(error).into()
     }
 }
@@ -165,7 +165,7 @@ impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Broadcast(error) => error.fmt(f),
-            Self::Program(error) => error.fmt(f),
+            Self::TypedProgram(error) => error.fmt(f),
             Self::Memory { shape, dtype, limit } => {
                 let as_one = if shape.contains(&0) { ", with 1 for its sizes of 0" } else { "" };
                 let shape = tuple(shape);

@@ -7,7 +7,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use simulcast::{AnyView, Builder, Program, Promotion};
+use simulcast::program::Builder;
+use simulcast::types::Promotion;
+use simulcast::{AnyView, TypedProgram};
 
 use super::code::{Code, Steps, Whole};
 use super::error::{NodeError, RunError};
@@ -64,7 +66,7 @@ pub(crate) struct Chain {
     pub(crate) operands: Vec<Slot>,
     names: Vec<String>,
     pub(crate) output: Slot,
-    made: OnceLock<Program>,
+    made: OnceLock<TypedProgram>,
 }
 
 #[derive(Debug)]
@@ -90,7 +92,7 @@ impl Chain {
     pub(crate) fn with<T>(
         &self,
         operands: &[AnyView<'_>],
-        run: impl FnOnce(&Program) -> Result<T, RunError>,
+        run: impl FnOnce(&TypedProgram) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         if self.made.get().is_none() {
             let _ = self.made.set(self.program(operands)?);
@@ -101,7 +103,7 @@ impl Chain {
         }
     }
 
-    fn program(&self, operands: &[AnyView<'_>]) -> Result<Program, RunError> {
+    fn program(&self, operands: &[AnyView<'_>]) -> Result<TypedProgram, RunError> {
         let mut build = Builder::new(Promotion::Strict);
         let named = self.names.iter().zip(operands);
         let operands: Vec<_> =
@@ -135,7 +137,7 @@ impl Chain {
 }
 
 /// Whether a program was made for operands of these types.
-fn is_for(program: &Program, operands: &[AnyView<'_>]) -> bool {
+fn is_for(program: &TypedProgram, operands: &[AnyView<'_>]) -> bool {
     let own = program.operands().iter().map(|own| own.dtype);
     own.eq(operands.iter().map(AnyView::dtype))
 }

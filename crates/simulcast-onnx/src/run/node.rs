@@ -1,8 +1,8 @@
 //! A node as the code for its operator sees it: attributes with their defaults, inputs as values.
 
-use simulcast::{
-    AnyArray, AnyView, AnyViewMut, Builder, DType, Node, Program, Promotion, Run, TypeError,
-};
+use simulcast::program::{Builder, Node, Run};
+use simulcast::types::{Promotion, TypeError};
+use simulcast::{AnyArray, AnyView, AnyViewMut, DType, TypedProgram};
 use simulcast_core::{Names, Rule, resolve};
 
 use super::error::NodeError;
@@ -222,8 +222,8 @@ impl Allowed {
     }
 
     /// A run of a program.
-    pub(crate) fn on<'r>(&self, program: &'r Program, operands: &'r [AnyView<'r>]) -> Run<'r> {
-        let run = program.on(operands);
+    pub(crate) fn on<'r>(&self, program: &'r TypedProgram, operands: &'r [AnyView<'r>]) -> Run<'r> {
+        let run = program.bind(operands);
         match self.threads {
             Some(threads) => run.threads(threads),
             None => run,
@@ -241,7 +241,7 @@ impl Allowed {
         if !self.surely_has_room(program.dtype(), operands) {
             self.room(&run.shape()?, program.dtype())?;
         }
-        Ok(run.collect()?)
+        Ok(run.compute()?)
     }
 
     /// Copies an array to a place of its type and shape.
@@ -252,7 +252,7 @@ impl Allowed {
     ) -> Result<(), NodeError> {
         let operands = std::slice::from_ref(array);
         let program = program(operands, |_, args| Ok(args[0]))?;
-        Ok(self.on(&program, operands).collect_into(to)?)
+        Ok(self.on(&program, operands).write(to)?)
     }
 }
 
@@ -260,7 +260,7 @@ impl Allowed {
 fn program(
     operands: &[AnyView<'_>],
     steps: impl FnOnce(&mut Builder, &[Node]) -> Result<Node, TypeError>,
-) -> Result<Program, NodeError> {
+) -> Result<TypedProgram, NodeError> {
     let mut build = Builder::new(Promotion::Strict);
     let args: Vec<Node> = operands
         .iter()

@@ -2,7 +2,8 @@
 //!
 //! ```
 //! use ndarray::array;
-//! use simulcast::{AnyArray, AnyView, Apply, Op, Promotion, Rule};
+//! use simulcast::{AnyArray, AnyView, Apply, Op, Rule};
+//! use simulcast::types::Promotion;
 //!
 //! let (x, y) = (array![[1_i32, 2, 3], [4, 5, 6]], array![0.5_f32, 1.0, 1.5]);
 //! let operands = [AnyView::from(&x), AnyView::from(&y)];
@@ -27,14 +28,14 @@ use std::sync::OnceLock;
 use simulcast_core::{BroadcastError, Plan, Rule, resolve};
 
 use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
-use crate::by_name::program::{Builder, Program, ProgramError, ProgramErrorKind};
-use crate::by_name::types::{Promotion, Type, TypeError, TypeErrorKind};
+use crate::by_name::program::{Builder, ProgramError, ProgramErrorKind, TypedProgram};
+use crate::by_name::types::{OperandType, Promotion, TypeError, TypeErrorKind};
 use crate::layout::broadcast::{checked_len, strides_under};
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 
 /// Programs of one operation under one promotion, by the types of its operands.
-type Cells = Box<[OnceLock<Box<Program>>]>;
+type Cells = Box<[OnceLock<Box<TypedProgram>>]>;
 
 const OPS: usize = Op::ALL.len();
 
@@ -103,7 +104,7 @@ pub trait Apply: sealed::Sealed + Sized {
         self,
         promotion: Promotion,
         dtypes: &[DType],
-    ) -> Result<&'static Program, ProgramError>;
+    ) -> Result<&'static TypedProgram, ProgramError>;
 }
 
 /// Closes [`Apply`] to [`Op`].
@@ -157,7 +158,7 @@ impl Apply for Op {
         self,
         promotion: Promotion,
         dtypes: &[DType],
-    ) -> Result<&'static Program, ProgramError> {
+    ) -> Result<&'static TypedProgram, ProgramError> {
         if dtypes.len() != self.arity() {
             return Err(miscounted(self, dtypes));
         }
@@ -185,7 +186,7 @@ fn for_views(
     op: Op,
     promotion: Promotion,
     operands: &[AnyView<'_>],
-) -> Result<&'static Program, ProgramError> {
+) -> Result<&'static TypedProgram, ProgramError> {
     let mut dtypes = [DType::Bool; LETTERS.len()];
     match dtypes.get_mut(..operands.len()) {
         Some(dtypes) => {
@@ -198,13 +199,13 @@ fn for_views(
 
 #[cold]
 fn miscounted(op: Op, dtypes: &[DType]) -> ProgramError {
-    let types: Vec<Type> = dtypes.iter().map(|&dtype| dtype.into()).collect();
+    let types: Vec<OperandType> = dtypes.iter().map(|&dtype| dtype.into()).collect();
     let kind = TypeErrorKind::Arity { expected: op.arity() };
     TypeError::new(Some(op), &types, kind).into()
 }
 
 #[cold]
-fn made(op: Op, promotion: Promotion, dtypes: &[DType]) -> Result<Program, ProgramError> {
+fn made(op: Op, promotion: Promotion, dtypes: &[DType]) -> Result<TypedProgram, ProgramError> {
     let mut build = Builder::new(promotion);
     let named = LETTERS.iter().zip(dtypes);
     let args: Vec<_> = named.map(|(name, &dtype)| build.operand(name, dtype)).collect();

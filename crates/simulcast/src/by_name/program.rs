@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use ndarray::array;
-//! use simulcast::{AnyView, DType, Program};
+//! use simulcast::{AnyView, DType, TypedProgram};
 //!
 //! let f32 = DType::F32;
 //! let operands = [("x", f32), ("mean", f32), ("std", f32)];
-//! let program = Program::parse("(x - mean) / std", &operands)?;
+//! let program = TypedProgram::parse("(x - mean) / std", &operands)?;
 //! let (x, mean, std) = (array![[1_f32, 2.0], [3.0, 6.0]], array![2_f32, 4.0], array![[1_f32], [2.0]]);
 //! let y = program.run(&[(&x).into(), (&mean).into(), AnyView::from(&std)])?;
 //! assert_eq!(y.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
@@ -38,9 +38,9 @@
 //! together, as NumPy's.
 //!
 //! A program is made once, for the types of its operands, and run on arrays of any shapes. It
-//! writes an intermediate result to memory only between two stages ([`Program::stages`]), and where a
+//! writes an intermediate result to memory only between two stages ([`TypedProgram::stages`]), and where a
 //! sub-expression is smaller than the result: that is computed first, at its own shape
-//! ([`Run::hoisting`]). [`Program::strategy`] shows both.
+//! ([`Run::hoisting`]). [`TypedProgram::strategy`] shows both.
 
 mod build;
 mod front;
@@ -59,11 +59,11 @@ pub use build::graph::Node;
 use build::stages::{Origin, Stage, Work, stages};
 pub use front::axes::{AxisPattern, Fold};
 pub use front::diagnostic::Diagnostic;
-pub use front::error::{Argument, ProgramError, ProgramErrorKind};
+pub use front::error::{ErrorOperand, ProgramError, ProgramErrorKind};
 pub use front::expr::{Expr, ExprId, ExprKind, ExprNode};
-pub use front::parse_error::{ParseError, ParseErrorKind};
+pub use front::syntax_error::{SyntaxError, SyntaxErrorKind};
 use run::bind::Leaves;
-pub use run::chunked::{Ready, row_axis};
+pub use run::chunked::{RunByRows, row_axis};
 use run::hoist::{Hoisted, Splits};
 use run::interpreter::Interpreter;
 pub use run::strategy::{ProgramStrategy, StageStrategy};
@@ -72,7 +72,7 @@ use simulcast_kernels::dtype::DType;
 
 /// An operand of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct ProgramOperand {
     /// Its name.
     pub name: String,
     /// The type of its elements.
@@ -81,9 +81,9 @@ pub struct Input {
 
 /// A compiled expression; see [the module's page](self).
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct TypedProgram {
     graph: Graph,
-    operands: Vec<Input>,
+    operands: Vec<ProgramOperand>,
     root: Node,
     stages: Vec<Stage>,
     level: Level,
@@ -91,10 +91,10 @@ pub struct Program {
     splits: Splits,
 }
 
-impl Program {
+impl TypedProgram {
     fn new(
         graph: Graph,
-        operands: Vec<Input>,
+        operands: Vec<ProgramOperand>,
         root: Node,
         level: Level,
     ) -> Result<Self, ProgramError> {
@@ -107,10 +107,10 @@ impl Program {
     ///
     /// ```
     /// use ndarray::array;
-    /// use simulcast::{AnyView, DType, Program};
+    /// use simulcast::{AnyView, DType, TypedProgram};
     ///
     /// let f32 = DType::F32;
-    /// let program = Program::parse("(x - m) / s", &[("x", f32), ("m", f32), ("s", f32)])?;
+    /// let program = TypedProgram::parse("(x - m) / s", &[("x", f32), ("m", f32), ("s", f32)])?;
     /// let (x, m, s) = (array![[1_f32, 2.0], [3.0, 6.0]], array![2_f32, 4.0], array![[1_f32], [2.0]]);
     /// let y = program.run(&[(&x).into(), (&m).into(), AnyView::from(&s)])?;
     /// assert_eq!(y.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
@@ -134,9 +134,9 @@ impl Program {
         Self::new(self.graph.clone(), self.operands.clone(), self.root, level)
     }
 
-    /// Its operands, in the order in which [`Program::run`] takes them.
+    /// Its operands, in the order in which [`TypedProgram::run`] takes them.
     #[must_use]
-    pub fn operands(&self) -> &[Input] {
+    pub fn operands(&self) -> &[ProgramOperand] {
         &self.operands
     }
 
@@ -160,20 +160,20 @@ impl Program {
     ///
     /// Where the arrays are not those that the program was made for, or do not broadcast.
     pub fn run(&self, operands: &[AnyView<'_>]) -> Result<AnyArray, ProgramError> {
-        self.on(operands).collect()
+        self.bind(operands).compute()
     }
 
     /// The result for some arrays into `out`, to whose shape it stretches.
     ///
     /// # Errors
     ///
-    /// As [`Program::run`], and where the result does not fit `out`.
+    /// As [`TypedProgram::run`], and where the result does not fit `out`.
     pub fn run_into(
         &self,
         operands: &[AnyView<'_>],
         out: &mut AnyViewMut<'_>,
     ) -> Result<(), ProgramError> {
-        self.on(operands).collect_into(out)
+        self.bind(operands).write(out)
     }
 
     /// Results from operands whose elements lie side by side: the short way for small arrays.
@@ -222,7 +222,7 @@ impl Program {
 
     /// The program with its operands, to be run under another rule, on fewer threads, or in parts.
     #[inline]
-    pub const fn on<'r>(&'r self, operands: &'r [AnyView<'r>]) -> Run<'r> {
+    pub const fn bind<'r>(&'r self, operands: &'r [AnyView<'r>]) -> Run<'r> {
         Run {
             program: self,
             operands,
@@ -233,11 +233,11 @@ impl Program {
     }
 }
 
-/// A program with its operands; see [`Program::on`].
+/// A program with its operands; see [`TypedProgram::bind`].
 #[derive(Clone, Copy, Debug)]
 #[must_use = "nothing runs until the result is collected"]
 pub struct Run<'r> {
-    program: &'r Program,
+    program: &'r TypedProgram,
     operands: &'r [AnyView<'r>],
     rule: Rule<'r>,
     threads: Option<usize>,
@@ -299,7 +299,7 @@ impl<'r> Run<'r> {
     /// # Errors
     ///
     /// Where the arrays are not those that the program was made for, or do not broadcast.
-    pub fn collect(&self) -> Result<AnyArray, ProgramError> {
+    pub fn compute(&self) -> Result<AnyArray, ProgramError> {
         let made = self.whole(&mut Target::Fresh)?;
         // Never `None`: a fresh target gives an array.
         made.ok_or_else(|| self.program.unsupported("a result without a place"))
@@ -309,8 +309,8 @@ impl<'r> Run<'r> {
     ///
     /// # Errors
     ///
-    /// As [`Run::collect`], and where the result does not fit `out`.
-    pub fn collect_into(&self, out: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
+    /// As [`Run::compute`], and where the result does not fit `out`.
+    pub fn write(&self, out: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
         self.check_out(out)?;
         self.whole(&mut Target::Into(out)).map(|_| ())
     }
@@ -401,7 +401,7 @@ impl<'r> Run<'r> {
     }
 }
 
-impl Program {
+impl TypedProgram {
     fn unsupported(&self, what: &str) -> ProgramError {
         ProgramError::new(ProgramErrorKind::Unsupported(what.into()), 0..0)
     }

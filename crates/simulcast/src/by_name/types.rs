@@ -5,16 +5,17 @@
 //! types, as ONNX does; literals still adopt the arrays' type.
 //!
 //! ```
-//! use simulcast::{DType, Literal, Op, Promotion, Type, promote_types, signature};
+//! use simulcast::{DType, Op};
+//! use simulcast::types::{Literal, Promotion, OperandType, promote_types, signature};
 //!
 //! assert_eq!(promote_types(DType::I64, DType::F32), Some(DType::F64));
-//! let args = [Type::Array(DType::F32), Type::Literal(Literal::Float(0.5))];
+//! let args = [OperandType::Array(DType::F32), OperandType::Literal(Literal::Float(0.5))];
 //! let product = signature(Op::Multiply, &args, Promotion::Numpy)?;
 //! assert_eq!(product.result, DType::F32);
-//! let args = [Type::Array(DType::I8), Type::Literal(Literal::Int(200))];
+//! let args = [OperandType::Array(DType::I8), OperandType::Literal(Literal::Int(200))];
 //! let error = signature(Op::Add, &args, Promotion::Numpy).unwrap_err();
 //! assert_eq!(error.to_string(), "200 does not fit in int8");
-//! # Ok::<(), simulcast::TypeError>(())
+//! # Ok::<(), simulcast::types::TypeError>(())
 //! ```
 //!
 //! | operands | types |
@@ -38,7 +39,7 @@ pub use error::{TypeError, TypeErrorKind};
 pub use literal::{Literal, literal_as, literal_operand};
 
 use cast::{BY_SIZE, Family};
-use simulcast_kernels::dtype::{DType, Kind};
+use simulcast_kernels::dtype::{DType, DTypeKind};
 use simulcast_kernels::op::Op;
 
 /// How operands of different types meet.
@@ -53,14 +54,14 @@ pub enum Promotion {
 
 /// The type of an operand: an array's, or a literal that adopts the type of what it meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Type {
+pub enum OperandType {
     /// An array of that type.
     Array(DType),
     /// A number in the text.
     Literal(Literal),
 }
 
-impl From<DType> for Type {
+impl From<DType> for OperandType {
     fn from(dtype: DType) -> Self {
         Self::Array(dtype)
     }
@@ -97,7 +98,11 @@ impl Signature {
 /// A number of operands that the operation does not take, types that it is not defined on, types
 /// that have nothing in common (or, under [`Promotion::Strict`], differ), and literals that do not
 /// fit.
-pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signature, TypeError> {
+pub fn signature(
+    op: Op,
+    args: &[OperandType],
+    promotion: Promotion,
+) -> Result<Signature, TypeError> {
     let error = |kind| TypeError::new(Some(op), args, kind);
     if args.len() != op.arity() {
         return Err(error(TypeErrorKind::Arity { expected: op.arity() }));
@@ -105,7 +110,7 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
     let domain = op.row().domain;
     let operands = match (op, args) {
         (Op::Where, [condition, operands @ ..]) => {
-            if let Type::Array(dtype) = *condition {
+            if let OperandType::Array(dtype) = *condition {
                 let strict = promotion == Promotion::Strict && dtype != DType::Bool;
                 if strict || dtype == DType::String {
                     return Err(error(TypeErrorKind::Condition(dtype)));
@@ -152,7 +157,7 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
     let first = if op == Op::Where { DType::Bool } else { dtype };
     let targets = [first, dtype, dtype];
     for (place, (own, target)) in args.iter().zip(targets).enumerate() {
-        if let Type::Literal(literal) = *own {
+        if let OperandType::Literal(literal) = *own {
             literal_operand(op, args, place, literal, target)
                 .map_err(|failed| error(failed.kind))?;
         }
@@ -165,14 +170,14 @@ pub fn signature(op: Op, args: &[Type], promotion: Promotion) -> Result<Signatur
 /// # Errors
 ///
 /// Types without a common one, literals that do not fit; no type at all.
-pub fn result_type(types: &[Type], promotion: Promotion) -> Result<DType, TypeError> {
+pub fn result_type(types: &[OperandType], promotion: Promotion) -> Result<DType, TypeError> {
     let found = match promotion {
         Promotion::Numpy => common(types),
         Promotion::Strict => strict(types),
     };
     let dtype = found.map_err(|kind| TypeError::new(None, types, kind))?;
     for one in types {
-        if let Type::Literal(literal) = *one {
+        if let OperandType::Literal(literal) = *one {
             literal_as(literal, dtype)
                 .map_err(|failed| TypeError::new(None, types, failed.kind))?;
         }
@@ -182,10 +187,10 @@ pub fn result_type(types: &[Type], promotion: Promotion) -> Result<DType, TypeEr
 
 /// Whether it is an integer or a boolean.
 const fn is_whole(dtype: DType) -> bool {
-    dtype.is_integer() || matches!(dtype.kind(), Kind::Bool)
+    dtype.is_integer() || matches!(dtype.kind(), DTypeKind::Bool)
 }
 
-fn common(types: &[Type]) -> Result<DType, TypeErrorKind> {
+fn common(types: &[OperandType]) -> Result<DType, TypeErrorKind> {
     let mut types = stand_ins(types, false, DType::F64);
     let first = types.next().ok_or(TypeErrorKind::NothingCommon)?;
     let join = |own, next| promote_types(own, next).ok_or(TypeErrorKind::NothingCommon);
@@ -198,11 +203,15 @@ fn common(types: &[Type]) -> Result<DType, TypeErrorKind> {
 ///
 /// `beside_bf16` is what a float literal is next to `bfloat16`, which NumPy does not know as a float:
 /// its loops see the smallest float, its `result_type` the usual one.
-fn stand_ins(types: &[Type], comparing: bool, beside_bf16: DType) -> impl Iterator<Item = DType> {
+fn stand_ins(
+    types: &[OperandType],
+    comparing: bool,
+    beside_bf16: DType,
+) -> impl Iterator<Item = DType> {
     let arrays = types.iter().filter_map(|one| match *one {
-        Type::Array(dtype) => Some(dtype),
-        Type::Literal(Literal::Bool(_)) => Some(DType::Bool),
-        Type::Literal(_) => None,
+        OperandType::Array(dtype) => Some(dtype),
+        OperandType::Literal(Literal::Bool(_)) => Some(DType::Bool),
+        OperandType::Literal(_) => None,
     });
     let family = arrays.clone().map(Family::of).max();
     let foreign = arrays.clone().any(|dtype| dtype == DType::Bf16)
@@ -222,16 +231,16 @@ fn stand_ins(types: &[Type], comparing: bool, beside_bf16: DType) -> impl Iterat
         Literal::Complex(_) => (family < Some(Family::Float)).then_some(DType::C128),
     };
     types.iter().filter_map(move |one| match *one {
-        Type::Array(dtype) => Some(dtype),
-        Type::Literal(own) => literal(own),
+        OperandType::Array(dtype) => Some(dtype),
+        OperandType::Literal(own) => literal(own),
     })
 }
 
 /// The one type of the arrays, or what the literals are on their own.
-fn strict(types: &[Type]) -> Result<DType, TypeErrorKind> {
+fn strict(types: &[OperandType]) -> Result<DType, TypeErrorKind> {
     let mut arrays = types.iter().filter_map(|one| match one {
-        Type::Array(dtype) => Some(*dtype),
-        Type::Literal(_) => None,
+        OperandType::Array(dtype) => Some(*dtype),
+        OperandType::Literal(_) => None,
     });
     let Some(first) = arrays.next() else { return common(types) };
     match arrays.all(|other| other == first) {
@@ -243,7 +252,7 @@ fn strict(types: &[Type]) -> Result<DType, TypeErrorKind> {
 /// The comparison of a signed operand with an unsigned one that no signed type holds.
 fn mixed(first: DType, second: DType) -> Signature {
     let wide = |dtype: DType| match dtype.kind() {
-        Kind::Unsigned => DType::U64,
+        DTypeKind::Unsigned => DType::U64,
         _ => DType::I64,
     };
     let args = [wide(first), wide(second), wide(second)];

@@ -3,7 +3,9 @@
 //! What a node adds is decided by its operator, its attributes and the types of what it meets; how
 //! shapes meet is the program's business (and, before opset 7, that of [`crate::run::lay`]).
 
-use simulcast::{Builder, DType, Literal, Node, Op, Type, compose, promote_types};
+use simulcast::program::{Builder, Node};
+use simulcast::types::{Literal, OperandType, promote_types};
+use simulcast::{DType, Op, compose};
 
 use crate::run::error::NodeError;
 use crate::run::node::RunNode;
@@ -22,8 +24,8 @@ fn all(args: &[Option<Node>]) -> Result<Vec<Node>, NodeError> {
 
 fn dtype_of(build: &Builder, node: Node) -> Result<DType, NodeError> {
     match build.type_of(node) {
-        Type::Array(dtype) => Ok(dtype),
-        Type::Literal(_) => Err("a number without a type".into()),
+        OperandType::Array(dtype) => Ok(dtype),
+        OperandType::Literal(_) => Err("a number without a type".into()),
     }
 }
 

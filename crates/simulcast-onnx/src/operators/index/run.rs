@@ -506,8 +506,8 @@ pub(crate) fn trilu<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'
     let mask = AnyArray::from(array(&[rows, columns], mask)?);
     one(allowed.evaluate(&[mask.view(), view.clone()], |build, args| {
         let zero = build.literal(match view.dtype() {
-            simulcast::DType::Bool => simulcast::Literal::Bool(false),
-            _ => simulcast::Literal::Int(0),
+            simulcast::DType::Bool => simulcast::types::Literal::Bool(false),
+            _ => simulcast::types::Literal::Int(0),
         });
         build.apply(simulcast::Op::Where, &[args[0], args[1], zero])
     })?)

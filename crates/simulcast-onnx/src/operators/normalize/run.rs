@@ -1,6 +1,8 @@
 //! Softmax and normalizations: reductions and what is computed with them, as programs.
 
-use simulcast::{AnyArray, AnyView, Builder, DType, Fold, Literal, Node, Op, TypeError};
+use simulcast::program::{Builder, Fold, Node};
+use simulcast::types::{Literal, TypeError};
+use simulcast::{AnyArray, AnyView, DType, Op};
 use simulcast_core::Rule;
 
 use crate::ElementType;

@@ -4,7 +4,8 @@
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, Dimension, IxDyn};
-use simulcast::{AnyArray, AnyView, Complex, DType, Element, Literal, Op};
+use simulcast::types::Literal;
+use simulcast::{AnyArray, AnyView, Complex, DType, Element, Op};
 use simulcast_core::{Rule, broadcast_shapes, resolve, tuple};
 
 use crate::run::code::{Results, one, reshaped};
@@ -53,13 +54,15 @@ pub(crate) fn product(
     if b.dtype() != dtype {
         return Err(format!("{dtype} and {} differ", b.dtype()).into());
     }
-    use simulcast::Kind;
+    use simulcast::DTypeKind;
     let wide = match dtype.kind() {
-        Kind::Signed => DType::I64,
-        Kind::Unsigned => DType::U64,
-        Kind::Float if dtype != DType::F64 => DType::F32,
-        Kind::Float | Kind::Complex => dtype,
-        Kind::Bool | Kind::String => return Err(format!("there is no product of {dtype}").into()),
+        DTypeKind::Signed => DType::I64,
+        DTypeKind::Unsigned => DType::U64,
+        DTypeKind::Float if dtype != DType::F64 => DType::F32,
+        DTypeKind::Float | DTypeKind::Complex => dtype,
+        DTypeKind::Bool | DTypeKind::String => {
+            return Err(format!("there is no product of {dtype}").into());
+        }
     };
     let cast = |view: &AnyView<'_>, to: DType| {
         allowed.evaluate(std::slice::from_ref(view), |build, args| build.cast(args[0], to))
@@ -189,7 +192,7 @@ pub(crate) fn gemm<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
     let parts = dtype.is_integer() && (alpha.fract() != 0.0 || beta.fract() != 0.0);
     let wide = if parts { DType::F64 } else { wide };
     one(allowed.evaluate(&views, |build, args| {
-        let scaled = |build: &mut simulcast::Builder, x, by: f64| match by == 1.0 {
+        let scaled = |build: &mut simulcast::program::Builder, x, by: f64| match by == 1.0 {
             true => Ok(x),
             false if dtype.is_integer() && !parts => {
                 let x = build.cast(x, DType::F64)?;
@@ -292,7 +295,7 @@ pub(crate) fn einsum<'a>(
             product = build.apply(Op::Multiply, &[product, next])?;
         }
         if !over.is_empty() {
-            product = build.reduce(simulcast::Fold::Sum, product, Some(&over), false)?;
+            product = build.reduce(simulcast::program::Fold::Sum, product, Some(&over), false)?;
         }
         build.cast(product, dtype)
     })?)

@@ -1,7 +1,9 @@
 //! Reductions over axes, and the places of largest and smallest elements.
 
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
-use simulcast::{AnyArray, AnyView, Builder, DType, Element, Fold, Literal, Node, Op, TypeError};
+use simulcast::program::{Builder, Fold, Node};
+use simulcast::types::{Literal, TypeError};
+use simulcast::{AnyArray, AnyView, DType, Element, Op};
 use simulcast_core::elements;
 
 use crate::run::code::{Results, one};
@@ -124,7 +126,7 @@ fn of_nothing<'a>(
     if dtype.is_integer() {
         // The end of the type's own range.
         let bits = 8 * dtype.size() as u32;
-        let unsigned = dtype.kind() == simulcast::Kind::Unsigned;
+        let unsigned = dtype.kind() == simulcast::DTypeKind::Unsigned;
         let (lo, hi) = match unsigned {
             true => (0, (1_i128 << bits) - 1),
             false => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
@@ -157,12 +159,14 @@ enum Ordered {
 }
 
 fn ordered(view: &AnyView<'_>, allowed: &Allowed) -> Result<Ordered, NodeError> {
-    use simulcast::Kind;
+    use simulcast::DTypeKind;
     let to = match view.dtype().kind() {
-        Kind::Float => DType::F64,
-        Kind::Unsigned | Kind::Bool => DType::U64,
-        Kind::Signed => DType::I64,
-        Kind::Complex | Kind::String => return Err(format!("{} has no order", view.dtype()).into()),
+        DTypeKind::Float => DType::F64,
+        DTypeKind::Unsigned | DTypeKind::Bool => DType::U64,
+        DTypeKind::Signed => DType::I64,
+        DTypeKind::Complex | DTypeKind::String => {
+            return Err(format!("{} has no order", view.dtype()).into());
+        }
     };
     allowed.room(view.shape(), to)?;
     let wide =

@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use ndarray::array;
-//! use simulcast::{AnyView, Promotion, compose};
+//! use simulcast::{AnyView, compose};
+//! use simulcast::types::Promotion;
 //!
 //! let x = array![-1000_f32, 0.0, 1000.0];
 //! let y = compose::evaluate(Promotion::Strict, &[AnyView::from(&x)], |build, args| {

@@ -7,7 +7,7 @@ pub(super) mod display;
 pub(super) mod error;
 pub(super) mod expr;
 pub(super) mod parse;
-pub(super) mod parse_error;
 pub(super) mod python_literals;
 pub(super) mod shapes;
+pub(super) mod syntax_error;
 pub(super) mod token;

@@ -1,7 +1,7 @@
 //! Casts between types: which lose nothing, which stay in their family, and the smallest type that
 //! holds two.
 
-use simulcast_kernels::dtype::{DType, Kind};
+use simulcast_kernels::dtype::{DType, DTypeKind};
 
 /// What a cast may do, as in NumPy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,11 +51,11 @@ pub(super) enum Family {
 impl Family {
     pub(super) const fn of(dtype: DType) -> Self {
         match dtype.kind() {
-            Kind::Bool => Self::Bool,
-            Kind::Unsigned | Kind::Signed => Self::Integer,
-            Kind::Float => Self::Float,
-            Kind::Complex => Self::Complex,
-            Kind::String => Self::String,
+            DTypeKind::Bool => Self::Bool,
+            DTypeKind::Unsigned | DTypeKind::Signed => Self::Integer,
+            DTypeKind::Float => Self::Float,
+            DTypeKind::Complex => Self::Complex,
+            DTypeKind::String => Self::String,
         }
     }
 }
@@ -63,7 +63,8 @@ impl Family {
 /// Whether values of `from` may be cast to `to`: NumPy's `can_cast`.
 ///
 /// ```
-/// use simulcast::{Casting, DType, can_cast};
+/// use simulcast::DType;
+/// use simulcast::types::{Casting, can_cast};
 ///
 /// assert!(can_cast(DType::U8, DType::I16, Casting::Safe));
 /// assert!(!can_cast(DType::I64, DType::F32, Casting::Safe));
@@ -75,7 +76,7 @@ pub const fn can_cast(from: DType, to: DType, casting: Casting) -> bool {
     let same = from as u8 == to as u8;
     match casting {
         _ if same => true,
-        _ if matches!(a, Kind::String) || matches!(b, Kind::String) => false,
+        _ if matches!(a, DTypeKind::String) || matches!(b, DTypeKind::String) => false,
         Casting::No | Casting::Equiv => false,
         Casting::Unsafe => true,
         Casting::Safe => is_safe(from, to),
@@ -84,11 +85,14 @@ pub const fn can_cast(from: DType, to: DType, casting: Casting) -> bool {
             (DType::Bf16, DType::F16) => false,
             (DType::C64 | DType::C128, DType::Bf16) => true,
             _ => match (a, b) {
-                (Kind::Signed, Kind::Signed)
-                | (Kind::Unsigned, Kind::Unsigned | Kind::Signed)
-                | (Kind::Signed | Kind::Unsigned, Kind::Float | Kind::Complex)
-                | (Kind::Float, Kind::Float | Kind::Complex)
-                | (Kind::Complex, Kind::Complex) => true,
+                (DTypeKind::Signed, DTypeKind::Signed)
+                | (DTypeKind::Unsigned, DTypeKind::Unsigned | DTypeKind::Signed)
+                | (
+                    DTypeKind::Signed | DTypeKind::Unsigned,
+                    DTypeKind::Float | DTypeKind::Complex,
+                )
+                | (DTypeKind::Float, DTypeKind::Float | DTypeKind::Complex)
+                | (DTypeKind::Complex, DTypeKind::Complex) => true,
                 _ => is_safe(from, to),
             },
         },
@@ -99,14 +103,18 @@ pub const fn can_cast(from: DType, to: DType, casting: Casting) -> bool {
 const fn is_safe(from: DType, to: DType) -> bool {
     let (wide, own) = (to.size(), from.size());
     match (from.kind(), to.kind()) {
-        (Kind::Bool, _) => true,
-        (Kind::Unsigned, Kind::Unsigned) | (Kind::Signed, Kind::Signed) => own <= wide,
-        (Kind::Unsigned, Kind::Signed) => own < wide,
-        (Kind::Signed | Kind::Unsigned, Kind::Float) => own < wide || wide == 8,
-        (Kind::Signed | Kind::Unsigned, Kind::Complex) => own < wide / 2 || wide == 16,
-        (Kind::Float, Kind::Float) => own < wide,
-        (Kind::Float, Kind::Complex) => own <= wide / 2,
-        (Kind::Complex, Kind::Complex) => own <= wide,
+        (DTypeKind::Bool, _) => true,
+        (DTypeKind::Unsigned, DTypeKind::Unsigned) | (DTypeKind::Signed, DTypeKind::Signed) => {
+            own <= wide
+        }
+        (DTypeKind::Unsigned, DTypeKind::Signed) => own < wide,
+        (DTypeKind::Signed | DTypeKind::Unsigned, DTypeKind::Float) => own < wide || wide == 8,
+        (DTypeKind::Signed | DTypeKind::Unsigned, DTypeKind::Complex) => {
+            own < wide / 2 || wide == 16
+        }
+        (DTypeKind::Float, DTypeKind::Float) => own < wide,
+        (DTypeKind::Float, DTypeKind::Complex) => own <= wide / 2,
+        (DTypeKind::Complex, DTypeKind::Complex) => own <= wide,
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Literal, Type};
+use super::{Literal, OperandType};
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 
@@ -12,7 +12,7 @@ pub struct TypeError {
     /// The operation, where there is one.
     pub op: Option<Op>,
     /// The types of its operands.
-    pub types: Vec<Type>,
+    pub types: Vec<OperandType>,
     /// What is wrong.
     pub kind: TypeErrorKind,
 }
@@ -50,7 +50,7 @@ pub enum TypeErrorKind {
 }
 
 impl TypeError {
-    pub(crate) fn new(op: Option<Op>, types: &[Type], kind: TypeErrorKind) -> Self {
+    pub(crate) fn new(op: Option<Op>, types: &[OperandType], kind: TypeErrorKind) -> Self {
         Self { op, types: types.to_vec(), kind }
     }
 
@@ -60,7 +60,7 @@ impl TypeError {
     }
 }
 
-impl fmt::Display for Type {
+impl fmt::Display for OperandType {
     /// The name of the type, or the literal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

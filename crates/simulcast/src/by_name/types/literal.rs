@@ -4,7 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 
-use super::Type;
+use super::OperandType;
 use crate::by_name::types::cast::{BY_SIZE, Family};
 use crate::by_name::types::error::{TypeError, TypeErrorKind};
 use simulcast_kernels::dtype::{Complex, DType, Scalar};
@@ -80,7 +80,8 @@ fn write_float(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
 /// The value of a literal as `dtype`.
 ///
 /// ```
-/// use simulcast::{DType, Literal, Scalar, literal_as};
+/// use simulcast::{DType, Scalar};
+/// use simulcast::types::{Literal, literal_as};
 ///
 /// assert_eq!(literal_as(Literal::Int(-3), DType::I8), Ok(Scalar::Int(DType::I8, -3)));
 /// assert!(literal_as(Literal::Int(-3), DType::U8).is_err());
@@ -93,7 +94,7 @@ fn write_float(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
 /// no integer. Floats are rounded, to infinity where they are too large, as NumPy does it.
 pub fn literal_as(literal: Literal, dtype: DType) -> Result<Scalar, TypeError> {
     let refused = || {
-        let types = [Type::Literal(literal)];
+        let types = [OperandType::Literal(literal)];
         TypeError::new(None, &types, TypeErrorKind::Literal { literal, dtype })
     };
     if literal.family() > Family::of(dtype) || dtype == DType::String {
@@ -139,14 +140,14 @@ pub fn literal_as(literal: Literal, dtype: DType) -> Result<Scalar, TypeError> {
 /// As [`literal_as`].
 pub fn literal_operand(
     op: Op,
-    args: &[Type],
+    args: &[OperandType],
     place: usize,
     literal: Literal,
     dtype: DType,
 ) -> Result<Scalar, TypeError> {
-    let whole = |own: &Type| match own {
-        Type::Array(dtype) => Family::of(*dtype) <= Family::Integer,
-        Type::Literal(own) => own.family() <= Family::Integer,
+    let whole = |own: &OperandType| match own {
+        OperandType::Array(dtype) => Family::of(*dtype) <= Family::Integer,
+        OperandType::Literal(own) => own.family() <= Family::Integer,
     };
     let literal = match (op, literal) {
         (Op::Where, _) if place == 0 => Literal::Bool(literal.truth()),

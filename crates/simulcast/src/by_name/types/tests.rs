@@ -10,7 +10,7 @@ use simulcast_kernels::dtype::{Complex, Scalar};
 const RECORDED: &str = include_str!("../../../../../conformance/promotion.jsonl");
 
 struct Recorded {
-    operands: Vec<Type>,
+    operands: Vec<OperandType>,
     edges: Vec<i128>,
     lines: Vec<Value>,
 }
@@ -28,11 +28,11 @@ fn recorded() -> Recorded {
         words.map(|word| word.as_str().unwrap().to_string()).collect::<Vec<_>>()
     };
     let operand = |word: &String| match word.as_str() {
-        "True" => Type::Literal(Literal::Bool(true)),
-        "1" => Type::Literal(Literal::Int(1)),
-        "1.5" => Type::Literal(Literal::Float(1.5)),
-        "1j" => Type::Literal(Literal::Complex(Complex::new(0.0, 1.0))),
-        name => Type::Array(name.parse().unwrap()),
+        "True" => OperandType::Literal(Literal::Bool(true)),
+        "1" => OperandType::Literal(Literal::Int(1)),
+        "1.5" => OperandType::Literal(Literal::Float(1.5)),
+        "1j" => OperandType::Literal(Literal::Complex(Complex::new(0.0, 1.0))),
+        name => OperandType::Array(name.parse().unwrap()),
     };
     Recorded {
         operands: text("operands").iter().map(operand).collect(),
@@ -45,12 +45,16 @@ fn named(found: Option<DType>) -> &'static str {
     found.map_or("-", DType::name)
 }
 
-fn result(op: Op, args: &[Type]) -> Option<DType> {
+fn result(op: Op, args: &[OperandType]) -> Option<DType> {
     signature(op, args, Promotion::Numpy).ok().map(|signature| signature.result)
 }
 
 /// Compares a recorded table with ours.
-fn check(line: &Value, operands: &[Type], ours: impl Fn(Type, Type) -> Option<DType>) -> usize {
+fn check(
+    line: &Value,
+    operands: &[OperandType],
+    ours: impl Fn(OperandType, OperandType) -> Option<DType>,
+) -> usize {
     let rows = line["out"].as_array().unwrap();
     let mut count = 0;
     for (row, &a) in rows.iter().zip(operands) {
@@ -72,15 +76,15 @@ fn types_promote_as_in_numpy() {
         let ask = line["ask"].as_str().unwrap();
         count += match ask {
             "promote_types" => check(line, &operands, |a, b| match (a, b) {
-                (Type::Array(a), Type::Array(b)) => promote_types(a, b),
+                (OperandType::Array(a), OperandType::Array(b)) => promote_types(a, b),
                 _ => None,
             }),
             "result_type" => {
                 check(line, &operands, |a, b| result_type(&[a, b], Promotion::Numpy).ok())
             }
-            "where" => {
-                check(line, &operands, |a, b| result(Op::Where, &[Type::Array(DType::Bool), a, b]))
-            }
+            "where" => check(line, &operands, |a, b| {
+                result(Op::Where, &[OperandType::Array(DType::Bool), a, b])
+            }),
             "can_cast" | "literal" | "compare" | "mixed" => 0,
             _ => {
                 let op: Op = ask.parse().unwrap();
@@ -107,7 +111,7 @@ fn casts_are_allowed_as_in_numpy() {
     let Recorded { operands, lines, .. } = recorded();
     let types: Vec<DType> = operands
         .iter()
-        .filter_map(|one| if let Type::Array(dtype) = one { Some(*dtype) } else { None })
+        .filter_map(|one| if let OperandType::Array(dtype) = one { Some(*dtype) } else { None })
         .collect();
     let tables: Vec<&Value> = lines.iter().filter(|line| line["ask"] == "can_cast").collect();
     assert_eq!(tables.len(), 5);
@@ -138,7 +142,7 @@ fn literals_fit_where_numpy_takes_them() {
             // NumPy reads the literal as 64 bits there; here it is any float, and any truth.
             let narrow = own == DType::Bf16 || op == Op::LogicalAnd;
             let unread = narrow && i64::try_from(value).is_err() && *theirs == "-";
-            let args = [Type::Array(own), Type::Literal(Literal::Int(value))];
+            let args = [OperandType::Array(own), OperandType::Literal(Literal::Int(value))];
             let ours = named(result(op, &args));
             assert!(ours == *theirs || unread, "{op} of {own} and {value}: {ours}, not {theirs}");
             count += 1;
@@ -193,7 +197,7 @@ fn comparisons_are_exact_at_the_ends_of_the_integers() {
             let op: Op = line["op"].as_str().unwrap().parse().unwrap();
             let own: DType = line["type"].as_str().unwrap().parse().unwrap();
             for (theirs, &edge) in words(&line["literals"]).iter().zip(&edges) {
-                let args = [Type::Array(own), Type::Literal(Literal::Int(edge))];
+                let args = [OperandType::Array(own), OperandType::Literal(Literal::Int(edge))];
                 let signature = signature(op, &args, Promotion::Numpy).unwrap();
                 assert_eq!(signature.result, DType::Bool);
                 let literal = || {
@@ -212,8 +216,11 @@ fn comparisons_are_exact_at_the_ends_of_the_integers() {
         } else if line["ask"] == "mixed" {
             let op: Op = line["op"].as_str().unwrap().parse().unwrap();
             let [own, other] = [0, 1].map(|k| line["types"][k].as_str().unwrap().parse().unwrap());
-            let signature =
-                signature(op, &[Type::Array(own), Type::Array(other)], Promotion::Numpy);
+            let signature = signature(
+                op,
+                &[OperandType::Array(own), OperandType::Array(other)],
+                Promotion::Numpy,
+            );
             let signature = signature.unwrap();
             assert!(signature.is_mixed());
             for (theirs, &a) in words(&line["out"]).iter().zip(&ends(own)) {
@@ -235,7 +242,7 @@ fn comparisons_are_exact_at_the_ends_of_the_integers() {
 
 #[test]
 fn what_numpy_lacks_follows_its_neighbours() {
-    let array = Type::Array;
+    let array = OperandType::Array;
     assert_eq!(result(Op::Erf, &[array(DType::I8)]), Some(DType::F16));
     assert_eq!(result(Op::Sigmoid, &[array(DType::F32)]), Some(DType::F32));
     assert_eq!(result(Op::Sigmoid, &[array(DType::C64)]), None);
@@ -247,14 +254,15 @@ fn what_numpy_lacks_follows_its_neighbours() {
     assert_eq!(result(Op::Equal, &[text, text]), Some(DType::Bool));
     assert_eq!(result(Op::Less, &[text, text]), None);
     assert_eq!(result(Op::Where, &[array(DType::Bool), text, text]), Some(DType::String));
-    let fused = [array(DType::F32), Type::Literal(Literal::Int(2)), array(DType::I64)];
+    let fused = [array(DType::F32), OperandType::Literal(Literal::Int(2)), array(DType::I64)];
     assert_eq!(result(Op::MultiplyAdd, &fused), Some(DType::F64));
 }
 
 #[test]
 fn a_literal_is_rounded_to_the_type_that_it_meets() {
-    let half = Type::Array(DType::F16);
-    let sum = signature(Op::Add, &[half, Type::Literal(Literal::Float(0.1))], Promotion::Numpy);
+    let half = OperandType::Array(DType::F16);
+    let sum =
+        signature(Op::Add, &[half, OperandType::Literal(Literal::Float(0.1))], Promotion::Numpy);
     assert_eq!(sum.map(|sum| sum.args[1]), Ok(DType::F16));
     assert_eq!(
         literal_as(Literal::Float(0.1), DType::F16),
@@ -264,12 +272,13 @@ fn a_literal_is_rounded_to_the_type_that_it_meets() {
 
 #[test]
 fn strict_types_are_equal_and_literals_adopt_them() {
-    let strict = |op, args: &[Type]| signature(op, args, Promotion::Strict);
-    let (f32, i32) = (Type::Array(DType::F32), Type::Array(DType::I32));
-    let (two, half) = (Type::Literal(Literal::Int(2)), Type::Literal(Literal::Float(0.5)));
+    let strict = |op, args: &[OperandType]| signature(op, args, Promotion::Strict);
+    let (f32, i32) = (OperandType::Array(DType::F32), OperandType::Array(DType::I32));
+    let (two, half) =
+        (OperandType::Literal(Literal::Int(2)), OperandType::Literal(Literal::Float(0.5)));
     assert_eq!(strict(Op::Add, &[f32, two]).unwrap().result, DType::F32);
     assert_eq!(strict(Op::Add, &[i32, two]).unwrap().result, DType::I32);
-    let message = |op, args: &[Type]| strict(op, args).unwrap_err().to_string();
+    let message = |op, args: &[OperandType]| strict(op, args).unwrap_err().to_string();
     assert_eq!(
         message(Op::Add, &[f32, i32]),
         "float32 and int32 differ, and `add` takes equal types here; cast one of them"
@@ -302,7 +311,7 @@ fn literals_are_written_as_python_writes_them() {
 fn floats_see_the_value_of_an_integer_beyond_64_bits() {
     let large = Literal::Int(1 << 70);
     let compared = |own: DType| {
-        let args = [Type::Array(own), Type::Literal(large)];
+        let args = [OperandType::Array(own), OperandType::Literal(large)];
         let signature = signature(Op::Less, &args, Promotion::Numpy).unwrap();
         literal_operand(Op::Less, &args, 1, large, signature.args[1]).unwrap()
     };

@@ -2,7 +2,9 @@
 //!
 //! ```
 //! use ndarray::array;
-//! use simulcast::{AnyView, Builder, DType, Literal, Op, Promotion};
+//! use simulcast::{AnyView, DType, Op};
+//! use simulcast::program::Builder;
+//! use simulcast::types::{Literal, Promotion};
 //!
 //! let mut build = Builder::new(Promotion::Numpy);
 //! let (x, mean) = (build.operand("x", DType::F32), build.operand("mean", DType::F32));
@@ -23,10 +25,10 @@ use crate::by_name::program::build::graph::{Bytes, Graph, Kind, Node, Over, Step
 use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::front::python_literals::literally;
-use crate::by_name::program::{Input, Program};
+use crate::by_name::program::{ProgramOperand, TypedProgram};
 use crate::by_name::types::{
-    Literal, Promotion, Signature, Type, TypeError, TypeErrorKind, literal_as, literal_operand,
-    signature,
+    Literal, OperandType, Promotion, Signature, TypeError, TypeErrorKind, literal_as,
+    literal_operand, signature,
 };
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::{DType, Scalar};
@@ -42,7 +44,7 @@ use simulcast_kernels::ops;
 #[derive(Clone, Debug)]
 pub struct Builder {
     graph: Graph,
-    operands: Vec<Input>,
+    operands: Vec<ProgramOperand>,
     /// The place of each among them, by its name.
     places: HashMap<String, usize>,
     promotion: Promotion,
@@ -75,7 +77,7 @@ impl Builder {
         let known = self.places.get(name).copied();
         let index = known.unwrap_or_else(|| {
             self.places.insert(name.into(), self.operands.len());
-            self.operands.push(Input { name: name.into(), dtype });
+            self.operands.push(ProgramOperand { name: name.into(), dtype });
             self.operands.len() - 1
         });
         let dtype = self.operands.get(index).map_or(dtype, |input| input.dtype);
@@ -97,7 +99,7 @@ impl Builder {
     /// The type of a value so far.
     #[must_use]
     #[track_caller]
-    pub fn type_of(&self, node: Node) -> Type {
+    pub fn type_of(&self, node: Node) -> OperandType {
         self.own(node).is
     }
 
@@ -117,7 +119,7 @@ impl Builder {
     /// Where it is not defined on their types, or takes another number of them.
     #[track_caller]
     pub fn apply(&mut self, op: Op, args: &[Node]) -> Result<Node, TypeError> {
-        let types: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
+        let types: Vec<OperandType> = args.iter().map(|&arg| self.type_of(arg)).collect();
         let literal = literally(op, &types);
         if let Some(literal) = literal.map_err(|kind| TypeError::new(Some(op), &types, kind))? {
             return Ok(self.literal(literal));
@@ -126,13 +128,13 @@ impl Builder {
         let mut own = [Node(0); 3];
         for (place, (own, &arg)) in own.iter_mut().zip(args).enumerate() {
             *own = match self.type_of(arg) {
-                Type::Literal(literal) => {
+                OperandType::Literal(literal) => {
                     let scalar =
                         literal_operand(op, &types, place, literal, signature.args[place])?;
                     let span = self.graph.step(arg).span.clone();
                     self.graph.push(Kind::Constant(Value::new(&scalar)), scalar.dtype(), span)
                 }
-                Type::Array(_) => self.converted(arg, signature.args[place])?,
+                OperandType::Array(_) => self.converted(arg, signature.args[place])?,
             };
         }
         if signature.is_mixed() {
@@ -142,7 +144,7 @@ impl Builder {
         // Python has these operators on its own complex numbers, and what they give is one again.
         let weak = matches!(op, Op::Divide | Op::Power)
             && signature.result == DType::C128
-            && types.iter().all(|own| matches!(own, Type::Literal(_)));
+            && types.iter().all(|own| matches!(own, OperandType::Literal(_)));
         let number = self.graph.constant(made).filter(|_| weak).map(Bytes::complex);
         Ok(number.map_or(made, |number| self.literal(Literal::Complex(number))))
     }
@@ -157,7 +159,7 @@ impl Builder {
         };
         let mut made = args;
         for arg in &mut made {
-            if let Type::Array(_) = self.type_of(*arg) {
+            if let OperandType::Array(_) = self.type_of(*arg) {
                 *arg = self.converted(*arg, common.compute)?;
             }
         }
@@ -207,11 +209,13 @@ impl Builder {
     #[track_caller]
     pub fn cast(&mut self, node: Node, dtype: DType) -> Result<Node, TypeError> {
         let node = match self.type_of(node) {
-            Type::Literal(literal) if dtype == DType::Bool => {
+            OperandType::Literal(literal) if dtype == DType::Bool => {
                 self.literal(Literal::Bool(literal.truth()))
             }
             #[expect(clippy::cast_possible_truncation, reason = "no type holds the largest either")]
-            Type::Literal(Literal::Float(value)) if dtype.is_integer() && value.is_finite() => {
+            OperandType::Literal(Literal::Float(value))
+                if dtype.is_integer() && value.is_finite() =>
+            {
                 self.literal(Literal::Int(value as i128))
             }
             _ => node,
@@ -257,12 +261,12 @@ impl Builder {
     ) -> Result<Node, TypeError> {
         let node = self.strong(node)?;
         let dtype = self.graph.step(node).dtype();
-        use simulcast_kernels::dtype::Kind as Of;
+        use simulcast_kernels::dtype::DTypeKind as Of;
         let wide = match (fold, dtype.kind()) {
             (_, Of::String) => {
                 return Err(TypeError::new(
                     None,
-                    &[Type::Array(dtype)],
+                    &[OperandType::Array(dtype)],
                     TypeErrorKind::Reduction(fold.name()),
                 ));
             }
@@ -282,9 +286,9 @@ impl Builder {
     ///
     /// Where it is more than the engine takes.
     #[track_caller]
-    pub fn finish(mut self, root: Node) -> Result<Program, ProgramError> {
+    pub fn finish(mut self, root: Node) -> Result<TypedProgram, ProgramError> {
         let root = self.strong(root)?;
-        Program::new(self.graph, self.operands, root, Level::widest())
+        TypedProgram::new(self.graph, self.operands, root, Level::widest())
     }
 
     /// A literal gets the type that it has alone.
@@ -300,15 +304,15 @@ impl Builder {
         let step = self.own(node);
         let (is, span) = (step.is, step.span.clone());
         match is {
-            Type::Array(own) if own == dtype => Ok(node),
-            Type::Literal(literal) => {
+            OperandType::Array(own) if own == dtype => Ok(node),
+            OperandType::Literal(literal) => {
                 let kind = Kind::Constant(Value::new(&literal_as(literal, dtype)?));
                 Ok(self.graph.push(kind, dtype, span))
             }
-            Type::Array(own) if own == DType::String || dtype == DType::String => {
+            OperandType::Array(own) if own == DType::String || dtype == DType::String => {
                 Err(TypeError::new(None, &[is], TypeErrorKind::Cast(dtype)))
             }
-            Type::Array(own) => {
+            OperandType::Array(own) => {
                 let bytes = self.graph.constant(node).and_then(|bytes| cast(bytes, own, dtype));
                 let kind = bytes.map_or(Kind::Cast(node), |b| Kind::Constant(Value::Plain(b)));
                 Ok(self.graph.push(kind, dtype, span))

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::by_name::program::front::axes::{AxisPattern, Fold};
-use crate::by_name::types::{Literal, Type};
+use crate::by_name::types::{Literal, OperandType};
 use simulcast_kernels::dtype::{Complex, DType, Scalar};
 use simulcast_kernels::op::Op;
 
@@ -127,7 +127,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) kind: Kind,
-    pub(crate) is: Type,
+    pub(crate) is: OperandType,
     pub(crate) span: Range<usize>,
 }
 
@@ -135,11 +135,11 @@ impl Step {
     /// Its element type, where it is no literal.
     pub(crate) fn dtype(&self) -> DType {
         match self.is {
-            Type::Array(dtype) => dtype,
-            Type::Literal(Literal::Bool(_)) => DType::Bool,
-            Type::Literal(Literal::Int(_)) => DType::I64,
-            Type::Literal(Literal::Float(_)) => DType::F64,
-            Type::Literal(Literal::Complex(..)) => DType::C128,
+            OperandType::Array(dtype) => dtype,
+            OperandType::Literal(Literal::Bool(_)) => DType::Bool,
+            OperandType::Literal(Literal::Int(_)) => DType::I64,
+            OperandType::Literal(Literal::Float(_)) => DType::F64,
+            OperandType::Literal(Literal::Complex(..)) => DType::C128,
         }
     }
 }
@@ -171,7 +171,7 @@ impl Graph {
             std::collections::hash_map::Entry::Vacant(place) => {
                 let kind = place.key().0.clone();
                 place.insert(next);
-                self.steps.push(Step { kind, is: Type::Array(dtype), span });
+                self.steps.push(Step { kind, is: OperandType::Array(dtype), span });
                 next
             }
         }
@@ -179,7 +179,7 @@ impl Graph {
 
     pub(crate) fn literal(&mut self, literal: Literal, span: Range<usize>) -> Node {
         let node = self.next();
-        self.steps.push(Step { kind: Kind::Literal, is: Type::Literal(literal), span });
+        self.steps.push(Step { kind: Kind::Literal, is: OperandType::Literal(literal), span });
         node
     }
 

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use crate::by_name::compose;
-use crate::by_name::program::Program;
+use crate::by_name::program::TypedProgram;
 use crate::by_name::program::build::builder::Builder;
 use crate::by_name::program::build::graph::Node;
 use crate::by_name::program::front::builtins::nearest;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
 use crate::by_name::program::front::expr::{Expr, ExprKind, constant};
-use crate::by_name::types::{Literal, Promotion, Type, TypeError, literal_as};
+use crate::by_name::types::{Literal, OperandType, Promotion, TypeError, literal_as};
 use simulcast_kernels::dtype::{DType, Scalar};
 use simulcast_kernels::op::Op;
 
@@ -24,7 +24,7 @@ impl Expr {
         &self,
         operands: &[(&str, DType)],
         promotion: Promotion,
-    ) -> Result<Program, ProgramError> {
+    ) -> Result<TypedProgram, ProgramError> {
         let mut builder = Builder::new(promotion);
         let root = self.lower(&mut builder, operands)?;
         builder.finish(root)
@@ -97,7 +97,7 @@ fn one(
             }
         },
         (ExprKind::Apply(op, _), [first, second, rest @ ..]) if op.arity() == 2 => {
-            let text = Type::Array(DType::String);
+            let text = OperandType::Array(DType::String);
             let texts = [first, second].into_iter().any(|own| builder.type_of(*own) == text);
             // As in Python, `+` joins text; with a number it is refused as that.
             let op = if *op == Op::Add && texts { Op::Concat } else { *op };
@@ -111,9 +111,11 @@ fn one(
         (ExprKind::If(..), &[yes, condition, no]) => {
             match [condition, yes, no].map(|own| builder.type_of(own)) {
                 // Of numbers Python takes one as it is.
-                [Type::Literal(condition), Type::Literal(_), Type::Literal(_)] => {
-                    Ok(if condition.truth() { yes } else { no })
-                }
+                [
+                    OperandType::Literal(condition),
+                    OperandType::Literal(_),
+                    OperandType::Literal(_),
+                ] => Ok(if condition.truth() { yes } else { no }),
                 _ => builder.apply(Op::Where, &[condition, yes, no]),
             }
         }
@@ -133,11 +135,11 @@ fn one(
 /// A value within bounds. As in NumPy, integers that the value's type does not reach bind nothing.
 fn clipped(of: Node, low: Node, high: Node, builder: &mut Builder) -> Result<Node, TypeError> {
     let dtype = match builder.type_of(of) {
-        Type::Array(dtype) if dtype.is_integer() => Some(dtype),
+        OperandType::Array(dtype) if dtype.is_integer() => Some(dtype),
         _ => None,
     };
     let binds = |bound: Node, outwards: i128| match (builder.type_of(bound), dtype) {
-        (Type::Literal(literal @ Literal::Int(value)), Some(dtype)) => {
+        (OperandType::Literal(literal @ Literal::Int(value)), Some(dtype)) => {
             value.signum() != outwards || literal_as(literal, dtype).is_ok()
         }
         _ => true,

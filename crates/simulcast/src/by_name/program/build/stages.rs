@@ -15,8 +15,8 @@ use crate::by_name::program::build::graph::{Graph, Kind, Node, Over, Value, View
 use crate::by_name::program::build::hoist::Candidates;
 use crate::by_name::program::front::axes::{AxisPattern, axis_of};
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
-use crate::by_name::program::front::parse_error::ParseErrorKind;
-use crate::by_name::types::Type;
+use crate::by_name::program::front::syntax_error::SyntaxErrorKind;
+use crate::by_name::types::OperandType;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
@@ -160,7 +160,7 @@ impl Staging<'_> {
             Kind::View(_, View::Insert(pattern))
                 if pattern.iter().filter(|one| **one == AxisPattern::Rest).count() > 1 =>
             {
-                let kind = ProgramErrorKind::Parse(ParseErrorKind::Index);
+                let kind = ProgramErrorKind::Parse(SyntaxErrorKind::Index);
                 return Err(ProgramError::new(kind, step.span.clone()));
             }
             Kind::Operand(_) | Kind::Literal | Kind::Constant(_) | Kind::View(..) => {}
@@ -326,8 +326,8 @@ fn unsupported(graph: &Graph, node: Node) -> ProgramError {
     let step = graph.step(node);
     let what = match (&step.kind, &step.is) {
         (Kind::Apply(op, dtype, _), _) => format!("{op} of {dtype}"),
-        (_, Type::Array(dtype)) => format!("this on {dtype}"),
-        (_, Type::Literal(literal)) => format!("{literal} here"),
+        (_, OperandType::Array(dtype)) => format!("this on {dtype}"),
+        (_, OperandType::Literal(literal)) => format!("{literal} here"),
     };
     ProgramError::new(ProgramErrorKind::Unsupported(what), step.span.clone())
 }

@@ -5,7 +5,9 @@
 //! from its operands to its result.
 //!
 //! ```
-//! use simulcast::{DType, Diagnostic, Expr, Promotion, Rule, broadcast_shapes};
+//! use simulcast::{DType, Rule, broadcast_shapes};
+//! use simulcast::program::{Diagnostic, Expr};
+//! use simulcast::types::Promotion;
 //!
 //! let expr = Expr::parse("image - mean")?;
 //! let operands = [("image", DType::F32, &[32, 64, 56, 56][..]), ("mean", DType::F32, &[64])];
@@ -27,11 +29,11 @@ use simulcast_core::{BroadcastError, Names, Refusal, Rule, tuple};
 
 use crate::by_name::program::build::builder::Builder;
 use crate::by_name::program::build::lower::lowered;
-use crate::by_name::program::front::error::{Argument, ProgramError, ProgramErrorKind};
+use crate::by_name::program::front::error::{ErrorOperand, ProgramError, ProgramErrorKind};
 use crate::by_name::program::front::expr::{Expr, ExprId, ExprKind};
-use crate::by_name::program::front::parse_error::{ParseError, ParseErrorKind};
 use crate::by_name::program::front::shapes::shapes;
-use crate::by_name::types::{Casting, Promotion, Type, TypeErrorKind, can_cast};
+use crate::by_name::program::front::syntax_error::{SyntaxError, SyntaxErrorKind};
+use crate::by_name::types::{Casting, OperandType, Promotion, TypeErrorKind, can_cast};
 use simulcast_kernels::dtype::DType;
 
 /// An error together with the text that it is about.
@@ -73,11 +75,11 @@ impl Diagnostic {
             let shape = known.get(id.index()).cloned().flatten();
             let text = match (value, shape) {
                 // A literal says itself.
-                (Type::Literal(_), _) => return None,
-                (Type::Array(dtype), Some(shape)) if is_shaped(&error.kind) => {
+                (OperandType::Literal(_), _) => return None,
+                (OperandType::Array(dtype), Some(shape)) if is_shaped(&error.kind) => {
                     format!("{dtype} {}", tuple(&shape))
                 }
-                (Type::Array(dtype), _) => dtype.to_string(),
+                (OperandType::Array(dtype), _) => dtype.to_string(),
             };
             Some((expr.node(*id)?.span.clone(), text))
         };
@@ -121,8 +123,8 @@ impl Diagnostic {
                 };
                 let typed = children.iter().filter_map(|id| {
                     match builder.type_of(*values.get(id.index())?) {
-                        Type::Array(dtype) => Some((*id, dtype)),
-                        Type::Literal(_) => None,
+                        OperandType::Array(dtype) => Some((*id, dtype)),
+                        OperandType::Literal(_) => None,
                     }
                 });
                 casts(expr, &typed.collect::<Vec<_>>(), fits)
@@ -135,11 +137,11 @@ impl Diagnostic {
         let error = match error.kind {
             ProgramErrorKind::Broadcast(broadcast) => {
                 // What met there, in the order of the shapes; nothing did where the error is about the result.
-                let written = |arg: &Argument| {
+                let written = |arg: &ErrorOperand| {
                     let node = expr.nodes().iter().rev().find(|node| node.span == arg.span)?;
                     Some(expr.written(node))
                 };
-                let names: Option<Vec<String>> = error.args.iter().map(written).collect();
+                let names: Option<Vec<String>> = error.operands.iter().map(written).collect();
                 let broadcast = match names.filter(|names| !names.is_empty()) {
                     Some(names) => broadcast.with_names(Names::of(names)),
                     None => broadcast,
@@ -154,13 +156,13 @@ impl Diagnostic {
 
     /// The error of a text that is no expression.
     #[must_use]
-    pub fn of_text(text: &str, error: ParseError) -> Self {
+    pub fn of_text(text: &str, error: SyntaxError) -> Self {
         let help = match &error.kind {
-            ParseErrorKind::UnknownFunction { near: Some(near), .. } => {
+            SyntaxErrorKind::UnknownFunction { near: Some(near), .. } => {
                 let what = "a function has a similar name".into();
                 vec![(what, error.span.clone(), (*near).to_string())]
             }
-            ParseErrorKind::Module(_) if Expr::parse(&edited(text, &error.span, "")).is_ok() => {
+            SyntaxErrorKind::Module(_) if Expr::parse(&edited(text, &error.span, "")).is_ok() => {
                 vec![(
                     "without it, this is an expression".into(),
                     error.span.clone(),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use simulcast_core::BroadcastError;
 
 use crate::by_name::program::front::axes::Fold;
-use crate::by_name::program::front::parse_error::{ParseError, ParseErrorKind};
+use crate::by_name::program::front::syntax_error::{SyntaxError, SyntaxErrorKind};
 use crate::by_name::types::TypeError;
 use simulcast_kernels::dtype::DType;
 
@@ -18,12 +18,12 @@ pub struct ProgramError {
     /// Which part of the text it is about; empty where there is no text.
     pub span: Range<usize>,
     /// The values that met there.
-    pub args: Box<[Argument]>,
+    pub operands: Box<[ErrorOperand]>,
 }
 
 /// A value that took part in what went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Argument {
+pub struct ErrorOperand {
     /// Which part of the text it is.
     pub span: Range<usize>,
     /// The type of its elements.
@@ -37,7 +37,7 @@ pub struct Argument {
 #[non_exhaustive]
 pub enum ProgramErrorKind {
     /// A text that is no expression.
-    Parse(ParseErrorKind),
+    Parse(SyntaxErrorKind),
     /// A name that no operand has.
     Unknown {
         /// The name.
@@ -106,7 +106,7 @@ pub enum ProgramErrorKind {
 
 impl ProgramError {
     pub(crate) fn new(kind: ProgramErrorKind, span: Range<usize>) -> Self {
-        Self { kind, span, args: Box::default() }
+        Self { kind, span, operands: Box::default() }
     }
 }
 
@@ -178,8 +178,8 @@ impl From<TypeError> for ProgramError {
     }
 }
 
-impl From<ParseError> for ProgramError {
-    fn from(error: ParseError) -> Self {
+impl From<SyntaxError> for ProgramError {
+    fn from(error: SyntaxError) -> Self {
         Self::new(ProgramErrorKind::Parse(error.kind), error.span)
     }
 }

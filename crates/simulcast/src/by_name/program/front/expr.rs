@@ -5,12 +5,12 @@
 //! text makes no difference.
 //!
 //! ```
-//! use simulcast::Expr;
+//! use simulcast::program::Expr;
 //!
 //! let expr: Expr = "(x-mean)/ std*gain + bias".parse()?;
 //! assert_eq!(expr.operands().collect::<Vec<_>>(), ["x", "mean", "std", "gain", "bias"]);
 //! assert_eq!(expr.to_string(), "(x - mean) / std * gain + bias");
-//! # Ok::<(), simulcast::ParseError>(())
+//! # Ok::<(), simulcast::program::SyntaxError>(())
 //! ```
 
 use std::ops::Range;
@@ -20,8 +20,8 @@ use simulcast_core::Rule;
 
 use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::program::front::parse;
-use crate::by_name::program::front::parse_error::ParseError;
 use crate::by_name::program::front::shapes::shapes;
+use crate::by_name::program::front::syntax_error::SyntaxError;
 use crate::by_name::types::Literal;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
@@ -122,7 +122,7 @@ impl ExprNode {
     /// operand.
     ///
     /// ```
-    /// use simulcast::Expr;
+    /// use simulcast::program::Expr;
     ///
     /// let whole = |text| Expr::parse(text).map(|expr| expr.nodes().last().unwrap().is_tight());
     /// assert_eq!(whole("(a + b)"), Ok(true));
@@ -148,12 +148,12 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Reads an expression: Python's syntax and precedence, see [the language](crate::Program).
+    /// Reads an expression: Python's syntax and precedence, see [the language](crate::TypedProgram).
     ///
     /// # Errors
     ///
     /// What was expected, and where.
-    pub fn parse(text: &str) -> Result<Self, ParseError> {
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         parse::parse(text)
     }
 
@@ -185,7 +185,9 @@ impl Expr {
     /// The expression in which these names stand for numbers, which adopt the type of what they meet.
     ///
     /// ```
-    /// use simulcast::{DType, Expr, Literal, Promotion};
+    /// use simulcast::DType;
+    /// use simulcast::program::Expr;
+    /// use simulcast::types::{Literal, Promotion};
     ///
     /// let halved = Expr::parse("x * by")?.with_numbers(&[("by", Literal::Float(0.5))]);
     /// let program = halved.compile(&[("x", DType::F32)], Promotion::Numpy)?;
@@ -218,12 +220,12 @@ impl Expr {
     /// A node as it is written, on one line, so that an index or a method can follow.
     ///
     /// ```
-    /// use simulcast::Expr;
+    /// use simulcast::program::Expr;
     ///
     /// let expr = Expr::parse("(a -\n b) * c")?;
     /// let written: Vec<String> = expr.nodes().iter().map(|node| expr.written(node)).collect();
     /// assert_eq!(written, ["a", "b", "(a - b)", "c", "((a - b) * c)"]);
-    /// # Ok::<(), simulcast::ParseError>(())
+    /// # Ok::<(), simulcast::program::SyntaxError>(())
     /// ```
     #[must_use]
     pub fn written(&self, node: &ExprNode) -> String {
@@ -260,9 +262,9 @@ impl PartialEq for Expr {
 }
 
 impl FromStr for Expr {
-    type Err = ParseError;
+    type Err = SyntaxError;
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    fn from_str(text: &str) -> Result<Self, SyntaxError> {
         Self::parse(text)
     }
 }

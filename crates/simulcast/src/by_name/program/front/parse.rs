@@ -21,7 +21,7 @@ mod call;
 use std::ops::Range;
 
 use crate::by_name::program::front::expr::{Expr, ExprId, ExprKind, ExprNode, Form};
-use crate::by_name::program::front::parse_error::{ParseError, ParseErrorKind};
+use crate::by_name::program::front::syntax_error::{SyntaxError, SyntaxErrorKind};
 use crate::by_name::program::front::token::{Spanned, Token, tokens};
 use crate::by_name::types::Literal;
 use simulcast_kernels::op::Op;
@@ -79,7 +79,7 @@ const MODULES: [&str; 7] = ["np", "numpy", "jnp", "math", "torch", "cp", "simulc
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "if", "else", "is", "in", "lambda"];
 
 /// Reads an expression.
-pub(in crate::by_name::program) fn parse(text: &str) -> Result<Expr, ParseError> {
+pub(in crate::by_name::program) fn parse(text: &str) -> Result<Expr, SyntaxError> {
     let mut parser = Parser { tokens: tokens(text)?, at: 0, nodes: Vec::new(), depth: 0 };
     parser.conditional()?;
     match parser.token() {
@@ -95,7 +95,7 @@ struct Parser {
     depth: usize,
 }
 
-type Parsed<T = ExprId> = Result<T, ParseError>;
+type Parsed<T = ExprId> = Result<T, SyntaxError>;
 
 impl Parser {
     fn token(&self) -> &Token {
@@ -137,24 +137,24 @@ impl Parser {
     }
 
     /// The error for the token that stands here.
-    fn unexpected(&self, wanted: &'static str) -> ParseError {
+    fn unexpected(&self, wanted: &'static str) -> SyntaxError {
         let found = match self.token() {
             Token::Number(literal) => format!("`{literal}`"),
             Token::Text(_) => "a text".into(),
             Token::Name(name) => format!("`{name}`"),
             Token::Sign(sign) => match FOREIGN.iter().find(|(foreign, _)| foreign == sign) {
                 Some(&(operator, instead)) => {
-                    return self.error(ParseErrorKind::Operator { operator, instead });
+                    return self.error(SyntaxErrorKind::Operator { operator, instead });
                 }
                 None => format!("`{sign}`"),
             },
             Token::End => "the end".into(),
         };
-        self.error(ParseErrorKind::Expected { wanted, found })
+        self.error(SyntaxErrorKind::Expected { wanted, found })
     }
 
-    fn error(&self, kind: ParseErrorKind) -> ParseError {
-        ParseError::new(self.span(), kind)
+    fn error(&self, kind: SyntaxErrorKind) -> SyntaxError {
+        SyntaxError::new(self.span(), kind)
     }
 
     fn push(&mut self, kind: ExprKind, start: usize, head: Range<usize>) -> ExprId {
@@ -174,7 +174,7 @@ impl Parser {
     /// One level deeper.
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == DEPTH {
-            return Err(self.error(ParseErrorKind::Deep));
+            return Err(self.error(SyntaxErrorKind::Deep));
         }
         self.depth += 1;
         let parsed = parse(self);
@@ -293,11 +293,11 @@ impl Parser {
     }
 
     /// The error of a module before a dot that ends there.
-    fn of_module(&self, of: ExprId, end: usize) -> Option<ParseError> {
+    fn of_module(&self, of: ExprId, end: usize) -> Option<SyntaxError> {
         let node = self.nodes.get(of.index())?;
         match &node.kind {
             ExprKind::Name(name) if MODULES.contains(&name.as_str()) => {
-                Some(ParseError::new(node.span.start..end, ParseErrorKind::Module(name.clone())))
+                Some(SyntaxError::new(node.span.start..end, SyntaxErrorKind::Module(name.clone())))
             }
             _ => None,
         }

@@ -4,7 +4,7 @@
 //! Python would refuse (a division by 0), and powers that it makes complex, are left to the engine,
 //! with a type. An integer beyond 128 bits is refused: in 64 bits it would be another number.
 
-use crate::by_name::types::{Literal, Type, TypeErrorKind};
+use crate::by_name::types::{Literal, OperandType, TypeErrorKind};
 use simulcast_kernels::op::Op;
 
 use Literal::{Bool, Complex, Float, Int};
@@ -12,10 +12,10 @@ use Literal::{Bool, Complex, Float, Int};
 /// What Python makes of an operator on numbers, where it is one.
 pub(in crate::by_name::program) fn literally(
     op: Op,
-    types: &[Type],
+    types: &[OperandType],
 ) -> Result<Option<Literal>, TypeErrorKind> {
     let number = |at: usize| match types.get(at) {
-        Some(Type::Literal(literal)) => Some(*literal),
+        Some(OperandType::Literal(literal)) => Some(*literal),
         _ => None,
     };
     if types.len() != op.arity() {
@@ -209,8 +209,9 @@ mod tests {
     /// Python's own answers, as far as 128 bits hold them.
     #[test]
     fn integers_are_pythons_or_refused() {
-        let of =
-            |op, a: i128, b: i128| literally(op, &[Type::Literal(Int(a)), Type::Literal(Int(b))]);
+        let of = |op, a: i128, b: i128| {
+            literally(op, &[OperandType::Literal(Int(a)), OperandType::Literal(Int(b))])
+        };
         let far = 100_000_000_000_000_000_001;
         for (op, a, b, answer) in [
             (Op::Power, 10, 38, 100_000_000_000_000_000_000_000_000_000_000_000_000),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::by_name::program::front::parse_error::{ParseError, ParseErrorKind};
+use crate::by_name::program::front::syntax_error::{SyntaxError, SyntaxErrorKind};
 use crate::by_name::types::Literal;
 use simulcast_kernels::dtype::Complex;
 
@@ -32,7 +32,7 @@ const SIGNS: [&str; 35] = [
 ];
 
 /// The tokens of a text, the last one being its end.
-pub(in crate::by_name::program) fn tokens(text: &str) -> Result<Vec<Spanned>, ParseError> {
+pub(in crate::by_name::program) fn tokens(text: &str) -> Result<Vec<Spanned>, SyntaxError> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..) {
@@ -44,18 +44,18 @@ pub(in crate::by_name::program) fn tokens(text: &str) -> Result<Vec<Spanned>, Pa
         let digit = |c: char| c.is_ascii_digit();
         let dotted = first == '.' && rest.get(1..).is_some_and(|rest| rest.starts_with(digit));
         let (token, len) = if digit(first) || dotted {
-            number(rest).map_err(|(kind, len)| ParseError::new(at..at + len, kind))?
+            number(rest).map_err(|(kind, len)| SyntaxError::new(at..at + len, kind))?
         } else if first == '_' || first.is_alphabetic() {
             let word = |c: char| !(c == '_' || c.is_alphanumeric());
             let len = rest.find(word).unwrap_or(rest.len());
             (Token::Name(rest.get(..len).unwrap_or_default().into()), len)
         } else if first == '\'' || first == '"' {
-            quoted(rest, first).map_err(|kind| ParseError::new(at..text.len(), kind))?
+            quoted(rest, first).map_err(|kind| SyntaxError::new(at..text.len(), kind))?
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             (Token::Sign(sign), sign.len())
         } else {
             let span = at..at + first.len_utf8();
-            return Err(ParseError::new(span, ParseErrorKind::Character(first)));
+            return Err(SyntaxError::new(span, SyntaxErrorKind::Character(first)));
         };
         found.push(Spanned { token, span: at..at + len });
         at += len;
@@ -65,7 +65,7 @@ pub(in crate::by_name::program) fn tokens(text: &str) -> Result<Vec<Spanned>, Pa
 }
 
 /// A number at the start of the text, as Python writes it; what is wrong otherwise, and how far.
-fn number(text: &str) -> Result<(Token, usize), (ParseErrorKind, usize)> {
+fn number(text: &str) -> Result<(Token, usize), (SyntaxErrorKind, usize)> {
     let bytes = text.as_bytes();
     let is = |at: usize, test: fn(&u8) -> bool| bytes.get(at).is_some_and(test);
     let digits = |mut at: usize, test: fn(&u8) -> bool| {
@@ -107,37 +107,37 @@ fn number(text: &str) -> Result<(Token, usize), (ParseErrorKind, usize)> {
     // A number runs into a name: `2x`.
     let rest = text.get(len..).and_then(|rest| rest.chars().next());
     if let Some(c) = rest.filter(|&c| c == '_' || c.is_alphanumeric()) {
-        return Err((ParseErrorKind::Number, len + c.len_utf8()));
+        return Err((SyntaxErrorKind::Number, len + c.len_utf8()));
     }
     let literal = if whole && !imaginary {
         let digits = plain.get(if radix == 10 { 0 } else { 2 }..).unwrap_or_default();
         match i128::from_str_radix(digits, radix) {
             // Not an octal number either: `007`.
             Ok(1..) if radix == 10 && digits.starts_with('0') => {
-                return Err((ParseErrorKind::Number, len));
+                return Err((SyntaxErrorKind::Number, len));
             }
             Ok(value) => Literal::Int(value),
             Err(_)
                 if digits.chars().any(|c| c.is_digit(radix))
                     && digits.chars().all(|c| c.is_digit(radix)) =>
             {
-                return Err((ParseErrorKind::TooLarge, len));
+                return Err((SyntaxErrorKind::TooLarge, len));
             }
-            Err(_) => return Err((ParseErrorKind::Number, len.max(1))),
+            Err(_) => return Err((SyntaxErrorKind::Number, len.max(1))),
         }
     } else {
         match plain.parse::<f64>() {
-            Ok(value) if !value.is_finite() => return Err((ParseErrorKind::TooLarge, len)),
+            Ok(value) if !value.is_finite() => return Err((SyntaxErrorKind::TooLarge, len)),
             Ok(value) if imaginary => Literal::Complex(Complex::new(0.0, value)),
             Ok(value) => Literal::Float(value),
-            Err(_) => return Err((ParseErrorKind::Number, len)),
+            Err(_) => return Err((SyntaxErrorKind::Number, len)),
         }
     };
     Ok((Token::Number(literal), len))
 }
 
 /// A text in quotes at the start of `text`.
-fn quoted(text: &str, quote: char) -> Result<(Token, usize), ParseErrorKind> {
+fn quoted(text: &str, quote: char) -> Result<(Token, usize), SyntaxErrorKind> {
     let mut value = String::new();
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
@@ -147,12 +147,12 @@ fn quoted(text: &str, quote: char) -> Result<(Token, usize), ParseErrorKind> {
                 Some((_, 't')) => '\t',
                 Some((_, 'r')) => '\r',
                 Some((_, c @ ('\\' | '\'' | '"'))) => c,
-                Some((_, c)) => return Err(ParseErrorKind::Escape(c)),
-                None => return Err(ParseErrorKind::Unclosed),
+                Some((_, c)) => return Err(SyntaxErrorKind::Escape(c)),
+                None => return Err(SyntaxErrorKind::Unclosed),
             }),
             _ if c == quote => return Ok((Token::Text(value), at + 1)),
             _ => value.push(c),
         }
     }
-    Err(ParseErrorKind::Unclosed)
+    Err(SyntaxErrorKind::Unclosed)
 }

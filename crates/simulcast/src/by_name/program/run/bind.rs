@@ -16,9 +16,9 @@ use crate::by_name::program::build::graph::{Kind, Node};
 use crate::by_name::program::build::hoist::Split;
 use crate::by_name::program::build::stages::{Leaf, Origin, Stage, Work, seen};
 use crate::by_name::program::front::axes::axis_of;
-use crate::by_name::program::front::error::{Argument, ProgramError, ProgramErrorKind};
+use crate::by_name::program::front::error::{ErrorOperand, ProgramError, ProgramErrorKind};
 use crate::by_name::program::run::hoist;
-use crate::by_name::program::{Program, Run};
+use crate::by_name::program::{Run, TypedProgram};
 use simulcast_kernels::dtype::DType;
 
 /// The arrays that a stage reads, with the axes that it sees.
@@ -132,7 +132,11 @@ impl<'a> Leaves<'a> {
     }
 }
 
-fn viewed<'a>(program: &Program, leaf: &Leaf, base: &Seen<'a>) -> Result<Seen<'a>, ProgramError> {
+fn viewed<'a>(
+    program: &TypedProgram,
+    leaf: &Leaf,
+    base: &Seen<'a>,
+) -> Result<Seen<'a>, ProgramError> {
     let base = base.view();
     let (mut shape, mut strides) = (base.shape().to_vec(), base.strides().to_vec());
     for &node in &leaf.views {
@@ -142,7 +146,11 @@ fn viewed<'a>(program: &Program, leaf: &Leaf, base: &Seen<'a>) -> Result<Seen<'a
         let error = |kind| ProgramError {
             kind,
             span: step.span.clone(),
-            args: Box::new([Argument { span: step.span.clone(), dtype, shape: shape.clone() }]),
+            operands: Box::new([ErrorOperand {
+                span: step.span.clone(),
+                dtype,
+                shape: shape.clone(),
+            }]),
         };
         (shape, strides) = seen(view, &shape, &strides).map_err(error)?;
     }
@@ -201,7 +209,7 @@ fn leaf_shapes(
 
 /// The shape and the strides of a leaf, from those of the array that it is a view of.
 pub(crate) fn seen_through(
-    program: &Program,
+    program: &TypedProgram,
     leaf: &Leaf,
     mut shape: Vec<usize>,
     mut strides: Vec<isize>,
@@ -242,7 +250,7 @@ pub(crate) fn left(shape: &[usize], kept: &[bool], keepdims: bool) -> Vec<usize>
 
 /// The element-wise shape of a stage.
 fn mapped(
-    program: &Program,
+    program: &TypedProgram,
     stage: &Stage,
     rule: Rule<'_>,
     shapes: &[&[usize]],
@@ -257,7 +265,7 @@ fn mapped(
 
 /// Which axes a reduction keeps.
 pub(crate) fn reduced(
-    program: &Program,
+    program: &TypedProgram,
     node: Node,
     shape: &[usize],
     axes: Option<&[isize]>,
@@ -278,7 +286,7 @@ pub(crate) fn reduced(
 }
 
 /// The element-wise root of a stage: what it folds, or what it makes.
-pub(crate) fn root(program: &Program, stage: &Stage) -> Node {
+pub(crate) fn root(program: &TypedProgram, stage: &Stage) -> Node {
     match (&stage.work, &program.graph.step(stage.node).kind) {
         (Work::Fold(..), Kind::Fold(of, _)) => *of,
         _ => stage.node,
@@ -305,7 +313,7 @@ type Axes = Vec<(usize, Option<usize>)>;
 
 /// Shapes of every step of a stage, operation by operation.
 pub(crate) struct Stepwise<'p> {
-    program: &'p Program,
+    program: &'p TypedProgram,
     /// Steps in order, the root last.
     nodes: Vec<Node>,
     shapes: Vec<Vec<usize>>,
@@ -325,7 +333,7 @@ pub(crate) struct Relaid {
 
 impl<'p> Stepwise<'p> {
     pub(crate) fn new(
-        program: &'p Program,
+        program: &'p TypedProgram,
         stage: &Stage,
         rule: Rule<'_>,
         shapes: &[&[usize]],
@@ -431,14 +439,14 @@ impl<'p> Stepwise<'p> {
                 _ => "",
             }
         };
-        let args = arrays.iter().map(|&node| {
+        let operands = arrays.iter().map(|&node| {
             let (step, shape) = (graph.step(node), self.shapes[self.place(node)].clone());
-            Argument { span: step.span.clone(), dtype: step.dtype(), shape }
+            ErrorOperand { span: step.span.clone(), dtype: step.dtype(), shape }
         });
         ProgramError {
             kind: ProgramErrorKind::Broadcast(error.with_names(Names::of(arrays.iter().map(name)))),
             span: span.clone(),
-            args: args.collect(),
+            operands: operands.collect(),
         }
     }
 

@@ -21,9 +21,9 @@ pub fn row_axis(shape: &[usize]) -> usize {
     shape.iter().position(|&size| size != 1).unwrap_or(0)
 }
 
-/// A program of which all but the last stage has run; see [`Run::ready`].
+/// A program of which all but the last stage has run; see [`Run::by_rows`].
 #[derive(Debug)]
-pub struct Ready<'r> {
+pub struct RunByRows<'r> {
     run: Run<'r>,
     made: Vec<Option<AnyArray>>,
     /// What is hoisted from the last stage.
@@ -37,13 +37,15 @@ impl<'r> Run<'r> {
     ///
     /// ```
     /// use ndarray::{Array2, array};
-    /// use simulcast::{AnyView, DType, Expr, Promotion};
+    /// use simulcast::{AnyView, DType};
+    /// use simulcast::program::Expr;
+    /// use simulcast::types::Promotion;
     ///
     /// let program = Expr::parse("x - x.mean(axis=0)")?;
     /// let program = program.compile(&[("x", DType::F64)], Promotion::Numpy)?;
     /// let x = array![[1.0, 2.0], [3.0, 6.0]];
     /// let operands = [AnyView::from(&x)];
-    /// let ready = program.on(&operands).ready()?; // the means
+    /// let ready = program.bind(&operands).by_rows()?; // the means
     /// let mut row = Array2::<f64>::zeros((1, 2));
     /// ready.rows_into(0..1, &mut (&mut *row).into())?;
     /// assert_eq!(row, array![[-1.0, -2.0]]);
@@ -54,8 +56,8 @@ impl<'r> Run<'r> {
     ///
     /// # Errors
     ///
-    /// As [`Run::collect`].
-    pub fn ready(&self) -> Result<Ready<'r>, ProgramError> {
+    /// As [`Run::compute`].
+    pub fn by_rows(&self) -> Result<RunByRows<'r>, ProgramError> {
         let made = self.earlier()?;
         let (hoisted, whole) = match self.program.stages.last() {
             Some(stage @ Stage { work: Work::Text(_), .. }) => {
@@ -64,7 +66,7 @@ impl<'r> Run<'r> {
             Some(stage) => (Hoisted::new(self, stage, &made)?, None),
             None => (None, None),
         };
-        Ok(Ready { run: *self, made, hoisted, whole })
+        Ok(RunByRows { run: *self, made, hoisted, whole })
     }
 
     /// The most bytes that a run takes at once, beside its operands and its output: the results of
@@ -119,7 +121,7 @@ fn bytes(size: usize, shape: &[usize]) -> u64 {
     shape.iter().fold(size as u64, |bytes, &size| bytes.saturating_mul(size as u64))
 }
 
-impl Ready<'_> {
+impl RunByRows<'_> {
     /// Some rows of the result, steps of its [`row_axis`], into `out`, of their shape; the same bits
     /// as in the whole result.
     ///

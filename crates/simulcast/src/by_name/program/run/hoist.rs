@@ -14,7 +14,7 @@ use crate::by_name::program::build::hoist::{Candidates, Split, split};
 use crate::by_name::program::build::stages::{Leaf, Origin, Stage, Work};
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::run::bind::{Leaves, Stepwise};
-use crate::by_name::program::{Hoisting, Program, Run, Target};
+use crate::by_name::program::{Hoisting, Run, Target, TypedProgram};
 use simulcast_kernels::tuning::{HOIST_CHOICES_KEPT, HOIST_MOST_BYTES, HOIST_STAGE_PS};
 
 /// Runs of axes along which the same leaves have more than one element, at most.
@@ -223,7 +223,7 @@ impl Axes {
 
 impl Splits {
     /// The stages of a choice, which may be there already.
-    fn get(&self, program: &Program, stage: &Stage, hoisted: Vec<Node>) -> Option<Arc<Split>> {
+    fn get(&self, program: &TypedProgram, stage: &Stage, hoisted: Vec<Node>) -> Option<Arc<Split>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().find(|kept| kept.node == stage.node && kept.hoisted == hoisted);
         if let Some(known) = known {

@@ -13,7 +13,7 @@ use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::front::parse::{BINARY, COMPARISON, COMPARISONS, POSTFIX};
 use crate::by_name::program::run::bind::{Stepwise, seen_through, shapes};
 use crate::by_name::program::run::interpreter::Interpreter;
-use crate::by_name::program::{Program, Run};
+use crate::by_name::program::{Run, TypedProgram};
 use crate::exec::inner_loop::InnerLoop as _;
 use crate::exec::launch::explain;
 use crate::exec::strategy::Strategy;
@@ -24,7 +24,7 @@ use simulcast_kernels::op::Op;
 /// The most steps of an expression that are shown.
 const SHOWN: usize = 32;
 
-/// How a program runs on operands of some shapes; see [`Program::strategy`].
+/// How a program runs on operands of some shapes; see [`TypedProgram::strategy`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramStrategy {
@@ -49,13 +49,13 @@ pub struct StageStrategy {
     pub execution: Option<Strategy>,
 }
 
-impl Program {
+impl TypedProgram {
     /// How it runs on row-major operands of these shapes, under NumPy's rule.
     ///
     /// ```
-    /// use simulcast::{DType, Program};
+    /// use simulcast::{DType, TypedProgram};
     ///
-    /// let program = Program::parse("x + exp(sin(row))", &[("x", DType::F32), ("row", DType::F32)])?;
+    /// let program = TypedProgram::parse("x + exp(sin(row))", &[("x", DType::F32), ("row", DType::F32)])?;
     /// let large = program.strategy(&[&[4000, 4000], &[4000]])?;
     /// let hoisted = &large.stages[0];
     /// assert_eq!((&*hoisted.expression, hoisted.is_hoisted), ("exp(sin(row))", true));
@@ -83,7 +83,7 @@ impl Program {
             unsafe { AnyView::from_raw(dtype, element, shape, &vec![0; shape.len()]) }
         });
         let views: Vec<AnyView<'_>> = views.collect();
-        self.on(&views).planned(true)
+        self.bind(&views).planned(true)
     }
 }
 
@@ -183,7 +183,7 @@ impl Given<'_> {
 
 /// Writes the expressions of stages.
 struct Text<'t> {
-    program: &'t Program,
+    program: &'t TypedProgram,
     /// The number of each stage's pass.
     stages: &'t [usize],
     /// The number of the first pass that is hoisted from the stage.

@@ -6,7 +6,7 @@ use super::{COMPARISONS, Parsed, Parser};
 use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::program::front::builtins::{Function, near_dtype};
 use crate::by_name::program::front::expr::{ExprId, ExprKind, Form};
-use crate::by_name::program::front::parse_error::{ParseError, ParseErrorKind};
+use crate::by_name::program::front::syntax_error::{SyntaxError, SyntaxErrorKind};
 use crate::by_name::program::front::token::Token;
 use crate::by_name::types::Literal;
 use simulcast_kernels::dtype::DType;
@@ -21,7 +21,7 @@ impl Parser {
                 Token::Sign(":") => AxisPattern::Keep,
                 Token::Sign("...") if !pattern.contains(&AxisPattern::Rest) => AxisPattern::Rest,
                 Token::Name(name) if name == "None" || name == "newaxis" => AxisPattern::New,
-                _ => return Err(self.error(ParseErrorKind::Index)),
+                _ => return Err(self.error(SyntaxErrorKind::Index)),
             };
             self.advance();
             pattern.push(part);
@@ -29,7 +29,7 @@ impl Parser {
                 return Ok(pattern);
             }
             if !self.take(",") {
-                return Err(self.error(ParseErrorKind::Index));
+                return Err(self.error(SyntaxErrorKind::Index));
             }
             if self.take("]") {
                 return Ok(pattern);
@@ -66,7 +66,7 @@ impl Parser {
                 self.want(")", "`)`")?;
                 Ok(self.push(ExprKind::Apply(op, vec![of]), start, head))
             }
-            _ => Err(ParseError::new(head, ParseErrorKind::UnknownMethod(name))),
+            _ => Err(SyntaxError::new(head, SyntaxErrorKind::UnknownMethod(name))),
         }
     }
 
@@ -74,14 +74,17 @@ impl Parser {
     pub(super) fn call(&mut self, name: &str, head: &Range<usize>) -> Parsed {
         let Some(function) = Function::named(name) else {
             let near = Function::near(name);
-            let kind = ParseErrorKind::UnknownFunction { name: name.into(), near };
-            return Err(ParseError::new(head.clone(), kind));
+            let kind = SyntaxErrorKind::UnknownFunction { name: name.into(), near };
+            return Err(SyntaxError::new(head.clone(), kind));
         };
         self.advance();
         let (start, head) = (head.start, head.clone());
         let arity = |expected: String, given: usize| {
             let function = name.to_string();
-            Err(ParseError::new(head.clone(), ParseErrorKind::Arity { function, expected, given }))
+            Err(SyntaxError::new(
+                head.clone(),
+                SyntaxErrorKind::Arity { function, expected, given },
+            ))
         };
         let operands = |op: Op| {
             let s = if op.arity() == 1 { "" } else { "s" };
@@ -187,7 +190,7 @@ impl Parser {
         match self.token().clone() {
             Token::Name(keyword) if self.names(1) => {
                 let function = function.into();
-                Err(self.error(ParseErrorKind::Keyword { function, keyword }))
+                Err(self.error(SyntaxErrorKind::Keyword { function, keyword }))
             }
             _ => self.conditional(),
         }
@@ -207,8 +210,8 @@ impl Parser {
         };
         let function = function.into();
         match known.iter().position(|own| *own == keyword) {
-            None => Err(self.error(ParseErrorKind::Keyword { function, keyword })),
-            Some(at) if given[at] => Err(self.error(ParseErrorKind::Twice { function, keyword })),
+            None => Err(self.error(SyntaxErrorKind::Keyword { function, keyword })),
+            Some(at) if given[at] => Err(self.error(SyntaxErrorKind::Twice { function, keyword })),
             at => {
                 self.at += 2;
                 Ok(at)
@@ -241,8 +244,8 @@ impl Parser {
         }
         if count != 2 && !(named && count == 1) {
             let (function, expected) = ("clip".into(), "an operand and two bounds".into());
-            let kind = ParseErrorKind::Arity { function, expected, given: count + 1 };
-            return Err(ParseError::new(head, kind));
+            let kind = SyntaxErrorKind::Arity { function, expected, given: count + 1 };
+            return Err(SyntaxError::new(head, kind));
         }
         let kind = match bounds.map(Option::flatten) {
             [Some(low), Some(high)] => ExprKind::Clip(of, low, high),
@@ -356,7 +359,7 @@ impl Parser {
         let dtype = name.parse();
         let dtype = dtype.map_err(|_| {
             let near = near_dtype(&name);
-            self.error(ParseErrorKind::UnknownType { name, near })
+            self.error(SyntaxErrorKind::UnknownType { name, near })
         })?;
         self.advance();
         Ok(dtype)

@@ -1,6 +1,6 @@
 //! What a stage computes before it reduces, where there is a loop that does both.
 
-use crate::by_name::program::Program;
+use crate::by_name::program::TypedProgram;
 use crate::by_name::program::build::graph::{Bytes, Kind, Node};
 use crate::by_name::program::build::stages::Stage;
 use crate::by_name::program::run::bind::root;
@@ -31,7 +31,7 @@ pub(super) struct Operation {
 impl Operation {
     /// What a stage computes, where there is a loop for it. Everything is of one type.
     pub(super) fn new(
-        program: &Program,
+        program: &TypedProgram,
         stage: &Stage,
         (join, reducer): (JoinOp, &Reducer),
         dtype: DType,

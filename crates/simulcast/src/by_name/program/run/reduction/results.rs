@@ -5,7 +5,7 @@ use crate::by_name::program::build::graph::{Bytes, Value};
 use crate::by_name::program::front::axes::Fold;
 use crate::reduce::run::Results;
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::dtype::{DType, Kind, Scalar};
+use simulcast_kernels::dtype::{DType, DTypeKind, Scalar};
 use simulcast_kernels::op::Op;
 use simulcast_kernels::ops::{self, Conversion, Kernel};
 use simulcast_kernels::pack::pack;
@@ -43,9 +43,9 @@ impl Finish {
         };
         let number = |number: i128| {
             let number = match dtype.kind() {
-                Kind::Bool => Scalar::Bool(number == 1),
-                Kind::Signed | Kind::Unsigned => Scalar::Int(dtype, number),
-                Kind::Float => Scalar::Float(dtype, number as f64),
+                DTypeKind::Bool => Scalar::Bool(number == 1),
+                DTypeKind::Signed | DTypeKind::Unsigned => Scalar::Int(dtype, number),
+                DTypeKind::Float => Scalar::Float(dtype, number as f64),
                 _ => Scalar::Complex(dtype, num_complex::Complex::new(number as f64, 0.0)),
             };
             match Value::new(&number) {

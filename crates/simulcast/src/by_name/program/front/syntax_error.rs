@@ -5,17 +5,17 @@ use std::ops::Range;
 
 /// A text that is no expression.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ParseError {
+pub struct SyntaxError {
     /// Where, in bytes.
     pub span: Range<usize>,
     /// What.
-    pub kind: ParseErrorKind,
+    pub kind: SyntaxErrorKind,
 }
 
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum ParseErrorKind {
+pub enum SyntaxErrorKind {
     /// Something else has to stand here.
     Expected {
         /// What.
@@ -87,13 +87,13 @@ pub enum ParseErrorKind {
     },
 }
 
-impl ParseError {
-    pub(crate) const fn new(span: Range<usize>, kind: ParseErrorKind) -> Self {
+impl SyntaxError {
+    pub(crate) const fn new(span: Range<usize>, kind: SyntaxErrorKind) -> Self {
         Self { span, kind }
     }
 }
 
-impl fmt::Display for ParseErrorKind {
+impl fmt::Display for SyntaxErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expected { wanted, found } => write!(f, "expected {wanted}, found {found}"),
@@ -134,10 +134,10 @@ impl fmt::Display for ParseErrorKind {
     }
 }
 
-impl fmt::Display for ParseError {
+impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (at byte {})", self.kind, self.span.start)
     }
 }
 
-impl std::error::Error for ParseError {}
+impl std::error::Error for SyntaxError {}
