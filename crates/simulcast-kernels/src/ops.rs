@@ -49,12 +49,12 @@ use table::{kernel_of, kernels_of};
 
 /// The loop of an operation: `out[i] = op(a[i], b[i], c[i])`. Bit k of `repeated` is set if operand k is one element,
 /// read for every `i`. It is called under the invariant of this module.
-pub type Kernel = unsafe fn(out: *mut u8, ins: [*const u8; 3], repeated: usize, len: usize);
+pub type Kernel = unsafe fn(out: *mut u8, ins: &[*const u8; 3], repeated: usize, len: usize);
 
 /// The same with non-temporal stores: a [`Fence`](crate::cpu::nontemporal::Fence) must follow before anything reads the
 /// results. It prefetches the operand with number `far`, which comes from memory, if that pays.
 pub type NonTemporalKernel =
-    unsafe fn(out: *mut u8, ins: [*const u8; 3], repeated: usize, len: usize, far: Option<usize>);
+    unsafe fn(out: *mut u8, ins: &[*const u8; 3], repeated: usize, len: usize, far: Option<usize>);
 
 /// The kernels of an operation on a type, at a level.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl Kernels {
         &self,
         nontemporal: bool,
         out: *mut u8,
-        ins: [*const u8; 3],
+        ins: &[*const u8; 3],
         repeated: usize,
         len: usize,
     ) {

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! launch      a Source (shape, strides, pointers) and the work ──▶ nest, strategy, parts
+//! results     a new array, or the caller's
 //! strategy    everything that is decided, once a call: a value with a table
-//! contiguous, tiled, blocked, strided     the executors: they obey the strategy
+//! contiguous, tiled, blocked, strided, tiny     the executors: they obey the strategy
 //! emit        one run: ordinary or non-temporal stores
 //! cursor      pointers that move through loops
 //! inner_loop  the waist: what is done to a run of elements
@@ -19,6 +20,8 @@ pub(crate) mod emit;
 pub(crate) mod inner_loop;
 pub(crate) mod launch;
 pub(crate) mod parallelism;
+pub(crate) mod results;
 pub(crate) mod strategy;
 pub(crate) mod strided;
 pub(crate) mod tiled;
+pub(crate) mod tiny;

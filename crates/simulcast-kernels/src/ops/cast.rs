@@ -42,14 +42,14 @@ impl Conversion {
         // SAFETY: the caller keeps the invariant; a tile fits in the hub.
         unsafe {
             match self {
-                Self::Direct(kernel) => kernel(out, [from; 3], 0, len),
+                Self::Direct(kernel) => kernel(out, &[from; 3], 0, len),
                 Self::Via { first, second, .. } => {
                     let mut tile = [MaybeUninit::<u64>::uninit(); TILE];
                     let hub: *mut u8 = tile.as_mut_ptr().cast();
                     for done in (0..len).step_by(TILE) {
                         let count = TILE.min(len - done);
-                        first(hub, [from.add(done * sizes[0]); 3], 0, count);
-                        second(out.add(done * sizes[1]), [hub.cast_const(); 3], 0, count);
+                        first(hub, &[from.add(done * sizes[0]); 3], 0, count);
+                        second(out.add(done * sizes[1]), &[hub.cast_const(); 3], 0, count);
                     }
                 }
             }
@@ -123,7 +123,7 @@ macro_rules! by_slices {
         /// # Safety
         ///
         /// The invariant of kernels.
-        unsafe fn $name(out: *mut u8, ins: [*const u8; 3], _repeated: usize, len: usize) {
+        unsafe fn $name(out: *mut u8, ins: &[*const u8; 3], _repeated: usize, len: usize) {
             // SAFETY: both have `len` elements; the result takes any bits, and is written alone.
             unsafe {
                 let out = std::slice::from_raw_parts_mut(out.cast::<$to>(), len);

@@ -37,7 +37,7 @@ const fn is_repeated(repeated: usize, number: usize) -> bool {
 #[inline(never)]
 pub(crate) unsafe fn stepped<O: ElementOp>(
     out: *mut u8,
-    ins: [*const u8; 3],
+    ins: &[*const u8; 3],
     repeated: usize,
     len: usize,
 ) {
@@ -106,7 +106,7 @@ fn chunk<O: ElementOp>(out: &mut [MaybeUninit<O::Out>], a: &[O::A], b: &[O::B], 
 #[inline(always)]
 pub(crate) unsafe fn chunked<O: ElementOp>(
     out: *mut u8,
-    ins: [*const u8; 3],
+    ins: &[*const u8; 3],
     repeated: usize,
     len: usize,
 ) {
@@ -159,7 +159,7 @@ pub(crate) unsafe fn chunked<O: ElementOp>(
 #[inline(always)]
 pub(crate) unsafe fn nontemporal<O: ElementOp>(
     out: *mut u8,
-    ins: [*const u8; 3],
+    ins: &[*const u8; 3],
     repeated: usize,
     len: usize,
     far: Option<usize>,
@@ -262,7 +262,7 @@ impl<T: Copy> Tile<T> {
 #[inline(always)]
 pub(crate) unsafe fn tiled<O: ElementOp, const FMA: bool>(
     out: *mut u8,
-    ins: [*const u8; 3],
+    ins: &[*const u8; 3],
     repeated: usize,
     len: usize,
 ) {

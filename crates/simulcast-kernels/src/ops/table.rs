@@ -83,7 +83,7 @@ compiled_for_levels! {
     /// As there, and the machine has the features.
     unsafe fn chunked_avx2<O: ElementOp>(
         out: *mut u8,
-        ins: [*const u8; 3],
+        ins: &[*const u8; 3],
         repeated: usize,
         len: usize,
     ) {
@@ -100,7 +100,7 @@ compiled_for_levels! {
     /// As there, and the machine has the features.
     unsafe fn nontemporal_avx2<O: ElementOp>(
         out: *mut u8,
-        ins: [*const u8; 3],
+        ins: &[*const u8; 3],
         repeated: usize,
         len: usize,
         far: Option<usize>,
@@ -118,7 +118,7 @@ compiled_for_levels! {
     /// As there, and the machine has the features.
     unsafe fn tiled_avx2, tiled_avx512<O: ElementOp>(
         out: *mut u8,
-        ins: [*const u8; 3],
+        ins: &[*const u8; 3],
         repeated: usize,
         len: usize,
     ) {

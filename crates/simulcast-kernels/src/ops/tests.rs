@@ -187,7 +187,7 @@ fn operations_that_nobody_recorded_are_their_formulas() {
             let mut out = Bytes::new(len * size);
             let kernels = kernels(*op, dtype, level).unwrap();
             // SAFETY: an operand of `len` elements, and a result of as many.
-            unsafe { (kernels.cached)(out.slice_mut().as_mut_ptr(), ins(operand), 0, len) };
+            unsafe { (kernels.cached)(out.slice_mut().as_mut_ptr(), &ins(operand), 0, len) };
             for (ours, x) in out.slice().chunks(size).zip(operand[0].slice().chunks(size)) {
                 let x = parts(x, dtype)[0];
                 let theirs = formula(x);
@@ -237,7 +237,7 @@ fn every_operation_gives_what_numpy_gives() {
             };
             let mut out = Bytes::new(len * result.size());
             // SAFETY: operands of `len` elements each, and a result of as many.
-            unsafe { (loops.cached)(out.slice_mut().as_mut_ptr(), ins(&operands), 0, len) };
+            unsafe { (loops.cached)(out.slice_mut().as_mut_ptr(), &ins(&operands), 0, len) };
             let size = result.size();
             for at in 0..len {
                 let one = |bytes: &Bytes| {
@@ -338,7 +338,7 @@ fn both_stores(kernels: Kernels) -> Vec<Call> {
 /// As [`Kernels::run`].
 unsafe fn run_all((kernels, nontemporal): Call, out: *mut u8, ins: [*const u8; 3], len: usize) {
     // SAFETY: the caller keeps the conditions.
-    unsafe { kernels.run(nontemporal, out, ins, 0, len) };
+    unsafe { kernels.run(nontemporal, out, &ins, 0, len) };
     drop(crate::cpu::nontemporal::Fence);
 }
 
@@ -469,10 +469,10 @@ fn choices_by_a_comparison_are_what_it_says() {
                 };
                 let [compare, choose] =
                     [less, Op::Where].map(|op| kernels(op, dtype, level).unwrap().cached);
-                compare(choice.slice_mut().as_mut_ptr(), operands, 0, count);
-                choose(apart.slice_mut().as_mut_ptr(), [choice.slice().as_ptr(), a, b], 0, count);
+                compare(choice.slice_mut().as_mut_ptr(), &operands, 0, count);
+                choose(apart.slice_mut().as_mut_ptr(), &[choice.slice().as_ptr(), a, b], 0, count);
                 let both = choice_by(op, dtype, level).unwrap().cached;
-                both(joined.slice_mut().as_mut_ptr(), [a, b, std::ptr::null()], 0, count);
+                both(joined.slice_mut().as_mut_ptr(), &[a, b, std::ptr::null()], 0, count);
             }
             assert!(joined.slice() == apart.slice(), "{op} of {dtype} at {level:?}");
         }
@@ -507,7 +507,7 @@ fn agree(
             .collect();
         let mut out = Bytes::new(result.size());
         // SAFETY: one element of each.
-        unsafe { kernels.run(nontemporal, out.slice_mut().as_mut_ptr(), ins(&ones), 0, 1) };
+        unsafe { kernels.run(nontemporal, out.slice_mut().as_mut_ptr(), &ins(&ones), 0, 1) };
         out.slice().to_vec()
     };
     for pattern in 0..(1 << op.arity()) - 1 {
@@ -540,7 +540,7 @@ fn agree(
             // SAFETY: the stretches begin one element late and have `len` elements, or one.
             unsafe {
                 let to = out.slice_mut().as_mut_ptr().add(size);
-                kernels.run(nontemporal, to, starts, pattern, len);
+                kernels.run(nontemporal, to, &starts, pattern, len);
             }
             check(&out.slice()[size..], "apart");
             assert!(out.slice()[..size].iter().all(|&byte| byte == 0));

@@ -40,10 +40,12 @@ use crate::api::view::or_panic;
 use crate::array::operand::{CommonDim, Operand, Operands};
 use crate::exec::closure::{Closure, Update};
 use crate::exec::inner_loop::InnerLoop;
-use crate::exec::launch::{Source, Unlaid, Work};
+use crate::exec::launch::{Source, Work};
 use crate::exec::strategy::Strategy;
+use crate::exec::tiny::Tiny;
 use crate::layout::broadcast::Laid;
 use simulcast_kernels::cpu::level::Level;
+use simulcast_kernels::tuning::TINY_ELEMENTS;
 
 /// Operands in one shape, ready for a closure; see [`zip`].
 #[must_use = "a zip does nothing until it is mapped, folded or visited"]
@@ -245,22 +247,25 @@ macro_rules! zips {
             }
 
             /// Runs a closure into a tiny output, to whose shape all operands stretch; says whether it was one.
-            #[inline]
+            #[inline(always)]
             fn assigned_tiny<R, E: Dimension>(
                 &self,
-                inner: &mut dyn InnerLoop,
+                inner: &mut impl InnerLoop,
                 out: &mut ArrayRef<R, E>,
             ) -> bool {
-                if self.laid.get().is_some() {
+                if out.len() > TINY_ELEMENTS || self.laid.get().is_some() {
                     return false;
                 }
-                let unlaid = Unlaid {
-                    shapes: &[$(self.operands.$index.sizes()),*],
-                    strides: &[$(self.operands.$index.steps()),*],
-                    ins: &[$(self.operands.$index.pointer().cast()),*],
-                };
-                // SAFETY: the operands' own pointers, shapes and strides, and a closure for their element types.
-                unsafe { unlaid.assign_tiny(inner, out) }
+                let to = out.as_mut_ptr().cast();
+                let arrays = [
+                    (out.shape(), out.strides()),
+                    $((self.operands.$index.sizes(), self.operands.$index.steps())),*
+                ];
+                let Some(tiny) = Tiny::<{ $count + 1 }>::new(&inner.facts(), &arrays) else { return false };
+                // SAFETY: the output is borrowed for writing, and holds values of its type; these are the operands' own
+                // pointers, shapes and strides, and a closure for their element types.
+                unsafe { tiny.run(inner, to, &[$(self.operands.$index.pointer().cast()),*]) };
+                true
             }
 
             /// How [`par_map`](Self::par_map) with results of that type would run: which loops, stores and threads.

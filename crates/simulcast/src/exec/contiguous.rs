@@ -29,7 +29,8 @@ pub(crate) unsafe fn contiguous(inner: &mut dyn InnerLoop, job: &Job<'_>, repeat
     let len = nest.len(last);
     let mut cursor = Cursor::new(nest, 0..last, Pointers::start(nest, job.out, job.ins));
     loop {
-        let mut at = cursor.at;
+        // Blocks take the places of their operands for a run: a copy of all pointers would take as long as 100 elements.
+        let at = &mut cursor.at;
         for block in &mut *blocks {
             let (n, size) = (block.operand, emitter.sizes()[block.operand + 1]);
             // SAFETY: the nest stays within the operand, whose elements are plain data.
@@ -38,6 +39,9 @@ pub(crate) unsafe fn contiguous(inner: &mut dyn InnerLoop, job: &Job<'_>, repeat
         // SAFETY: the nest stays within the arrays, along whose innermost loop the strategy saw operands that are
         // contiguous or repeat, under a contiguous result.
         unsafe { emitter.run(at.out(), at.ins(), repeated, len) };
+        for block in &*blocks {
+            at.set_operand(block.operand, block.element());
+        }
         if !cursor.step() {
             return;
         }

@@ -32,8 +32,12 @@ impl Pointers {
     /// The same, moved by so many steps.
     #[inline(always)]
     pub(crate) fn moved(&self, steps: &[isize], count: isize) -> Self {
-        let mut moved = *self;
-        moved.advance(steps, count);
+        // One by one: a copy of all of them, whole vectors at a time, waits until the pointers that were just written one by
+        // one have reached the cache.
+        let mut moved = Self { all: [std::ptr::null(); MAX_OPERANDS + 1], count: self.count };
+        for ((to, from), step) in moved.all.iter_mut().zip(&self.all[..self.count]).zip(steps) {
+            *to = from.wrapping_offset(step.wrapping_mul(count));
+        }
         moved
     }
 

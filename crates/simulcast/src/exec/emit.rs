@@ -161,21 +161,27 @@ impl<'e> Emitter<'e> {
                 return self.inner.contiguous(run);
             }
             self.inner.contiguous(&Run { len: head, ..*run });
-            let ins = self.ins_at(run, head);
+            let mut places = [std::ptr::null(); MAX_OPERANDS];
+            let ins = self.ins_at(run, head, &mut places);
             let (out, len) = (run.out.add(head * size), run.len - head);
-            self.inner.contiguous(&Run { out, ins: &ins[..run.ins.len()], len, ..*run });
+            self.inner.contiguous(&Run { out, ins, len, ..*run });
         }
     }
 
-    /// The operands' pointers `done` elements on.
+    /// The operands' pointers `done` elements on, in places of the caller's: an array that is returned is copied by vectors,
+    /// and a vector that is read right after its parts were written waits until all stores before them are done.
     #[inline(always)]
-    fn ins_at(&self, run: &Run<'_>, done: usize) -> [*const u8; MAX_OPERANDS] {
-        let mut at = [std::ptr::null(); MAX_OPERANDS];
-        for (n, (place, &pointer)) in at.iter_mut().zip(run.ins).enumerate() {
+    fn ins_at<'p>(
+        &self,
+        run: &Run<'_>,
+        done: usize,
+        places: &'p mut [*const u8; MAX_OPERANDS],
+    ) -> &'p [*const u8] {
+        for (n, (place, &pointer)) in places.iter_mut().zip(run.ins).enumerate() {
             let moves = run.repeated >> n & 1 == 0;
             *place = pointer.wrapping_add(if moves { done * self.sizes[n + 1] } else { 0 });
         }
-        at
+        &places[..run.ins.len()]
     }
 
     /// A run with non-temporal stores.
@@ -197,16 +203,15 @@ impl<'e> Emitter<'e> {
             let whole = NONTEMPORAL_TILE_BYTES / size;
             // The first tile ends at a cache line.
             let mut count = (whole - run.out.addr() % CACHE_LINE_BYTES / size).min(run.len);
-            let mut done = 0;
+            let (mut done, mut places) = (0, [std::ptr::null(); MAX_OPERANDS]);
             while done < run.len {
-                let ins = self.ins_at(run, done);
+                let ins = self.ins_at(run, done, &mut places);
                 let mut left = run.prefetch;
                 while left != 0 {
                     let operand = left.trailing_zeros() as usize;
                     left &= left - 1;
                     prefetch_ahead(ins[operand], count * self.sizes[operand + 1]);
                 }
-                let ins = &ins[..run.ins.len()];
                 self.inner.contiguous(&Run {
                     out: self.tile,
                     ins,
@@ -239,6 +244,12 @@ pub(crate) struct RepeatedBlock {
 impl RepeatedBlock {
     pub(crate) fn new(operand: usize, block: *mut u8) -> Self {
         Self { operand, block, held: (std::ptr::null(), 0) }
+    }
+
+    /// The element that it was last filled with.
+    #[inline(always)]
+    pub(crate) fn element(&self) -> *const u8 {
+        self.held.0
     }
 
     /// The block with copies of an element, at least as many as a run of `len` reads.

@@ -11,31 +11,31 @@
 //! **Invariant of a [`Source`].** Its pointers reach every element that its strides name along its shape, because they are
 //! those of the operands that were laid; the operands stay borrowed while it lives.
 
-use std::mem::needs_drop;
-
-use ndarray::{Array, ArrayRef, Dimension};
-use simulcast_core::{BroadcastError, Names, Refusal, Rule, elements, row_major_into};
+use simulcast_core::{elements, row_major_into};
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::nontemporal::Fence;
 use simulcast_kernels::tuning::CACHE_LINE_BYTES;
 use simulcast_threads::{SendPtr, for_each_part};
 
-use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
-use super::strategy::{Question, Shape, Stores, Strategy, is_tiny};
+use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS};
+use super::strategy::{Question, Shape, Stores, Strategy};
+use super::tiny::{Tiny, is_tiny};
 use super::{blocked, contiguous, parallelism, strided, tiled};
-use crate::array::output::{Fresh, Ledger};
-use crate::layout::broadcast::{Laid, same};
+use crate::array::output::Ledger;
 use crate::layout::nest::Nest;
 use crate::layout::small_vec::Inline;
+
+/// The arrays of a tiny call, at most: with more, the call has a nest as all others.
+const TINY_ARRAYS: usize = 6;
 
 /// Operands that were laid, and the level to run at.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'s> {
-    shape: &'s [usize],
-    strides: &'s [&'s [isize]],
-    ins: &'s [*const u8],
-    len: usize,
-    level: Level,
+    pub(super) shape: &'s [usize],
+    pub(super) strides: &'s [&'s [isize]],
+    pub(super) ins: &'s [*const u8],
+    pub(super) len: usize,
+    pub(super) level: Level,
 }
 
 /// A function that makes an inner loop for each part, and passes it on.
@@ -123,51 +123,6 @@ pub(crate) fn explain(
     Source { shape, strides, ins, len, level }.explain(facts, threads)
 }
 
-/// Operands with shapes of their own, which broadcast under NumPy's rule.
-#[derive(Clone, Copy)]
-pub(crate) struct Unlaid<'u> {
-    pub(crate) shapes: &'u [&'u [usize]],
-    pub(crate) strides: &'u [&'u [isize]],
-    pub(crate) ins: &'u [*const u8],
-}
-
-impl Unlaid<'_> {
-    /// Results into a tiny array of the caller's, to whose shape all operands stretch; says whether it was one.
-    ///
-    /// # Safety
-    ///
-    /// As [`Source::new`] for the operands.
-    pub(crate) unsafe fn assign_tiny<R, D: Dimension>(
-        &self,
-        inner: &mut dyn InnerLoop,
-        out: &mut ArrayRef<R, D>,
-    ) -> bool {
-        let pointer = out.as_mut_ptr().cast();
-        // SAFETY: the array is borrowed for writing, and holds values of its type.
-        unsafe { self.tiny(inner, pointer, out.shape(), out.strides()) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Source::run`], for an output of that shape.
-    unsafe fn tiny(
-        &self,
-        inner: &mut dyn InnerLoop,
-        out: *mut u8,
-        shape: &[usize],
-        strides: &[isize],
-    ) -> bool {
-        let operands = self.shapes.iter().zip(self.strides).map(|(&shape, &own)| (shape, own));
-        let tiny = Tiny::new(&inner.facts(), (shape, strides), operands);
-        let Some(tiny) = tiny.filter(|tiny| tiny.rows > 0 && tiny.columns > 0) else {
-            return false;
-        };
-        // SAFETY: the caller vouches for all arrays.
-        unsafe { tiny.run(inner, out, self.ins) };
-        true
-    }
-}
-
 impl<'s> Source<'s> {
     /// # Safety
     ///
@@ -191,116 +146,6 @@ impl<'s> Source<'s> {
         self.len
     }
 
-    /// An error of the result itself.
-    pub(crate) fn refused(&self, refusal: Refusal) -> BroadcastError {
-        BroadcastError::new(Rule::Exact, &[self.shape], refusal).with_names(Names::of(["result"]))
-    }
-
-    /// A new row-major array of results.
-    pub(crate) fn collect<R, D: Dimension>(
-        &self,
-        work: Work<'_>,
-    ) -> Result<Array<R, D>, BroadcastError> {
-        let mut fresh = Fresh::<R>::new(self.len).map_err(|refusal| self.refused(refusal))?;
-        let (out, drops) = (fresh.pointer().cast(), needs_drop::<R>());
-        // SAFETY: the memory has room for every element of the row-major result.
-        unsafe { self.run_row_major(work, out, drops.then_some(&fresh.ledger))? };
-        let rank = self.shape.len();
-        let dim = D::NDIM.is_none_or(|own| own == rank).then(|| {
-            let mut dim = D::zeros(rank);
-            dim.slice_mut().copy_from_slice(self.shape);
-            dim
-        });
-        // SAFETY: every element was written.
-        let array = dim.and_then(|dim| unsafe { fresh.finish(dim, self.len) });
-        // Never `None`: the dimension has the result's rank and sizes.
-        array.ok_or_else(|| self.refused(Refusal::Overflow))
-    }
-
-    /// Runs into a row-major output.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::run`].
-    pub(crate) unsafe fn run_row_major(
-        &self,
-        work: Work<'_>,
-        out: *mut u8,
-        ledger: Option<&Ledger>,
-    ) -> Result<(), BroadcastError> {
-        let mut strides = Inline::of_len(self.shape.len());
-        row_major_into(self.shape, &mut strides).map_err(|refusal| self.refused(refusal))?;
-        // SAFETY: the caller keeps the conditions.
-        unsafe { self.run(work, out, &strides, ledger, ledger.is_none()) };
-        Ok(())
-    }
-
-    /// Results into the caller's array, to whose shape the result stretches.
-    pub(crate) fn assign<R, D: Dimension>(
-        &self,
-        work: Work<'_>,
-        out: &mut ArrayRef<R, D>,
-    ) -> Result<(), BroadcastError> {
-        let pointer = out.as_mut_ptr().cast();
-        // SAFETY: the array is borrowed for writing, and holds values of its type.
-        unsafe { self.assign_to(work, out.shape(), pointer, out.strides(), !needs_drop::<R>()) }
-    }
-
-    /// [`Self::assign`] for an output by its parts.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::run`], with an output of that shape.
-    pub(crate) unsafe fn assign_to(
-        &self,
-        work: Work<'_>,
-        shape: &[usize],
-        out: *mut u8,
-        strides: &[isize],
-        any_order: bool,
-    ) -> Result<(), BroadcastError> {
-        if same(shape, self.shape) {
-            // SAFETY: the caller keeps the conditions.
-            unsafe { self.run(work, out, strides, None, any_order) };
-            return Ok(());
-        }
-        let mut relaid = [const { Inline::new() }; MAX_OPERANDS];
-        self.onto(shape, &mut relaid)?;
-        let onto: [&[isize]; MAX_OPERANDS] = std::array::from_fn(|n| &relaid[n][..]);
-        let (strides_onto, len) = (&onto[..self.ins.len()], elements(shape).unwrap_or(0));
-        let source = Source { shape, strides: strides_onto, len, ..*self };
-        // SAFETY: the operands are the same, laid onto the output's shape.
-        unsafe { source.run(work, out, strides, None, any_order) };
-        Ok(())
-    }
-
-    // Implements E_BROADCAST_ANY_ERR_3020.
-    /// The strides of the operands along the shape of an output, through that of the result.
-    #[cold]
-    fn onto(
-        &self,
-        out: &[usize],
-        strides: &mut [Inline<isize>; MAX_OPERANDS],
-    ) -> Result<(), BroadcastError> {
-        for (to, from) in strides.iter_mut().zip(self.strides) {
-            let [own] = Laid::new(Rule::To { target: out }, [self.shape], [from])
-                .map_err(|error| error.with_names(Names::of(["result"])).without_fixes())?
-                .strides;
-            *to = own;
-        }
-        Ok(())
-    }
-
-    /// Runs an inner loop that writes nothing: in row-major order, or in any.
-    pub(crate) fn effects(&self, work: Work<'_>, any_order: bool) {
-        let mut strides = Inline::of_len(self.shape.len());
-        // Never an error: whoever laid the operands bounded the sizes.
-        if row_major_into(self.shape, &mut strides).is_ok() {
-            // SAFETY: values without a size are written nowhere.
-            unsafe { self.run(work, std::ptr::dangling_mut(), &strides, None, any_order) };
-        }
-    }
-
     /// The nest of a call, for inner loops with these facts.
     fn nest(&self, facts: &Facts<'_>, out: &[isize]) -> Nest {
         let mut strides = [out; MAX_OPERANDS + 1];
@@ -311,8 +156,15 @@ impl<'s> Source<'s> {
     }
 
     /// The rows of a tiny result.
-    fn tiny(&self, facts: &Facts<'_>, out: &[isize]) -> Option<Tiny> {
-        Tiny::new(facts, (self.shape, out), self.strides.iter().map(|&own| (self.shape, own)))
+    fn tiny(&self, facts: &Facts<'_>, out: &[isize]) -> Option<Tiny<TINY_ARRAYS>> {
+        if !is_tiny(self.len) || self.strides.len() >= TINY_ARRAYS {
+            return None;
+        }
+        let mut arrays = [(self.shape, out); TINY_ARRAYS];
+        for (array, own) in arrays[1..].iter_mut().zip(self.strides) {
+            array.1 = own;
+        }
+        Tiny::new(facts, &arrays[..=self.strides.len()])
     }
 
     /// The strategy of a call, on about so many parts, with an output that begins at an address.
@@ -416,105 +268,6 @@ impl<'s> Source<'s> {
     }
 }
 
-/// A tiny result: rows and columns, and how far each array moves along a row and from row to row, in bytes.
-struct Tiny {
-    rows: usize,
-    columns: usize,
-    arrays: usize,
-    along: [isize; Tiny::ARRAYS],
-    down: [isize; Tiny::ARRAYS],
-    repeated: Operands,
-    is_contiguous: bool,
-}
-
-impl Tiny {
-    /// Few operands have a place: calls with more take the way of all others.
-    const ARRAYS: usize = 6;
-
-    /// The rows of a result of that shape and these strides, for operands of their own shapes and strides, where those
-    /// stretch to it under NumPy's rule and that needs no nest.
-    #[inline]
-    fn new<'a>(
-        facts: &Facts<'_>,
-        (shape, out): (&'a [usize], &'a [isize]),
-        operands: impl ExactSizeIterator<Item = (&'a [usize], &'a [isize])>,
-    ) -> Option<Self> {
-        let (rows, columns) = match *shape {
-            [columns] => (1, columns),
-            [rows, columns] => (rows, columns),
-            _ => return None,
-        };
-        let len = rows.saturating_mul(columns);
-        let arrays = operands.len() + 1;
-        if !is_tiny(len) || arrays > Self::ARRAYS {
-            return None;
-        }
-        let (along, down) = ([0; Self::ARRAYS], [0; Self::ARRAYS]);
-        let mut tiny =
-            Self { rows, columns, arrays, along, down, repeated: 0, is_contiguous: true };
-        let mut follows = true;
-        for (array, (own, strides)) in std::iter::once((shape, out)).chain(operands).enumerate() {
-            let step = |result: usize, size: usize, stride: isize| match size {
-                _ if size == result => Some(stride),
-                1 => Some(0),
-                _ => None,
-            };
-            let (down, along) = match (own, strides) {
-                ([], []) => (0, 0),
-                (&[width], &[along]) => (0, step(columns, width, along)?),
-                (&[height, width], &[down, along]) if shape.len() == 2 => {
-                    (step(rows, height, down)?, step(columns, width, along)?)
-                }
-                _ => return None,
-            };
-            let size = facts.sizes[array].cast_signed();
-            let (down, along) = (down * size, along * size);
-            (tiny.down[array], tiny.along[array]) = (down, along);
-            follows &= down == along * columns.cast_signed();
-            if along == 0 && array > 0 && size > 0 {
-                tiny.repeated |= 1 << (array - 1);
-                tiny.is_contiguous &= facts.repeated == Repeated::Element;
-            } else {
-                tiny.is_contiguous &= along == size;
-            }
-        }
-        // Programs gather what is not contiguous; a nest does that better.
-        if !tiny.is_contiguous && facts.repeated == Repeated::Element {
-            return None;
-        }
-        if follows {
-            (tiny.rows, tiny.columns) = (1, len);
-        }
-        Some(tiny)
-    }
-}
-
-impl Tiny {
-    /// # Safety
-    ///
-    /// As [`Source::run`].
-    unsafe fn run(&self, inner: &mut dyn InnerLoop, mut out: *mut u8, ins: &[*const u8]) {
-        let mut places = [std::ptr::null(); Self::ARRAYS];
-        let operands = self.arrays - 1;
-        places[..operands].copy_from_slice(&ins[..operands]);
-        for _ in 0..self.rows {
-            let (ins, len) = (&places[..operands], self.columns);
-            // SAFETY: the rows lie within the arrays; their steps were compared with the sizes of elements.
-            unsafe {
-                if self.is_contiguous {
-                    inner.contiguous(&Run { out, ins, repeated: self.repeated, prefetch: 0, len });
-                } else {
-                    inner.strided(out, ins, &self.along[..self.arrays], len);
-                }
-            }
-            out = out.wrapping_offset(self.down[0]);
-            for (place, down) in places[..operands].iter_mut().zip(&self.down[1..]) {
-                *place = place.wrapping_offset(*down);
-            }
-        }
-    }
-}
-
 /// How many results would fit before the first one of every row, in its cache line, where those are as many.
 fn before(nest: &Nest, out: *mut u8) -> Option<usize> {
     let last = nest.rank().checked_sub(1)?;
@@ -529,6 +282,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::closure::Closure;
+    use super::super::inner_loop::{Operands, Repeated};
     use super::super::strategy::Strategy;
     use super::*;
     use crate::layout::partition::Partition;

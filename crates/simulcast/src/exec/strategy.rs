@@ -5,7 +5,7 @@
 //!
 //! | shape | chosen where | executor |
 //! |---|---|---|
-//! | [`Tiny`](Shape::Tiny) | at most 64 results on at most two axes, rows contiguous | [`super::launch`], no nest, no tile |
+//! | [`Tiny`](Shape::Tiny) | at most 64 results on at most two axes, rows contiguous | [`super::tiny`], no nest, no tile |
 //! | [`Contiguous`](Shape::Contiguous) | along the innermost loop the result is contiguous, and each operand contiguous or repeated | [`super::contiguous`]: run after run, straight on the arrays |
 //! | [`Tiled`](Shape::Tiled) | some operand is neither, or the innermost loop is short | [`super::tiled`]: stretches of the result over several loops, awkward operands packed beside them |
 //! | [`Blocked`](Shape::Blocked) | an operand is transposed: it runs along another loop than the result | [`super::blocked`]: blocks over both loops, so that every cache line that is read is used |
@@ -27,7 +27,7 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::prefetch::pays_in_light_loops;
 use simulcast_kernels::tuning::{
     BAND_TILE_COLUMNS_MIN, CACHE_LINE_BYTES, NONTEMPORAL_RESULT_BYTES, NONTEMPORAL_ROW_BYTES,
-    ROW_WITHOUT_PACKING_BYTES, SHORT_LOOP_ELEMENTS, TILE_BYTES, TINY_ELEMENTS,
+    ROW_WITHOUT_PACKING_BYTES, SHORT_LOOP_ELEMENTS, TILE_BYTES,
 };
 
 use super::inner_loop::{Facts, Operands};
@@ -374,12 +374,6 @@ impl Strategy {
         let (stores, partition) = (Stores::Cached, Partition::whole(0));
         Self { shape, stores, prefetch: 0, partition, level }
     }
-}
-
-/// Whether so few results are computed without a nest, where they have one or two axes.
-#[inline]
-pub(crate) fn is_tiny(len: usize) -> bool {
-    len <= TINY_ELEMENTS
 }
 
 /// The operands of a set by number: `0, 2`.

@@ -142,12 +142,22 @@ pub(crate) fn same(a: &[usize], b: &[usize]) -> bool {
 }
 
 /// Whether shapes broadcast under [`Rule::Numpy`], and an array of the result may exist.
+#[inline(always)]
 pub(crate) fn fit(shapes: &[&[usize]]) -> bool {
     let rank = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
-    let mut result = Inline::of_len(rank);
-    result.fill(1);
-    shapes.iter().all(|shape| join_into(&mut result, shape).is_some())
-        && checked_len(&result).is_ok()
+    let mut product = 1_isize;
+    for back in 1..=rank {
+        let mut result = 1;
+        for shape in shapes {
+            let own = shape.len().checked_sub(back).map_or(1, |at| shape[at]);
+            let Some(joined) = join(result, own) else { return false };
+            result = joined;
+        }
+        let size = isize::try_from(result.max(1)).ok();
+        let Some(all) = size.and_then(|size| product.checked_mul(size)) else { return false };
+        product = all;
+    }
+    true
 }
 
 /// The common shape under [`Rule::Numpy`], where there is one of that dimension.

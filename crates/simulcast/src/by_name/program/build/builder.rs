@@ -374,7 +374,7 @@ impl Builder {
         let mut result = Bytes::default();
         let ins = std::array::from_fn(|n| (&raw const values[n]).cast());
         // SAFETY: one element of each operand's type, and room for one of any type.
-        unsafe { kernel((&raw mut result).cast(), ins, 0, 1) };
+        unsafe { kernel((&raw mut result).cast(), &ins, 0, 1) };
         let made = ops::result_of(op, wide);
         cast(result, made, if made == wide { compute } else { made })
     }

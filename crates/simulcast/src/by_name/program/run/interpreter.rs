@@ -15,7 +15,7 @@ use crate::by_name::program::build::bytecode::{Code, From, ROOM, Slot};
 use crate::by_name::program::build::fuse;
 use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
 use simulcast_kernels::cpu::{nontemporal, prefetch};
-use simulcast_kernels::ops::{Kernels, NonTemporalKernel};
+use simulcast_kernels::ops::Kernels;
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::tuning::{
     CACHE_LINE_BYTES, CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS,
@@ -91,9 +91,12 @@ unsafe impl InnerLoop for Interpreter<'_> {
             // SAFETY: the caller keeps the invariant; the code has as many leaves as the chain.
             return unsafe { fuse::run(chain, bindings, out, ins, repeated_leaves, len, prefetch) };
         }
-        if let Some((kernel, repeated, pointers)) = lone_nontemporal(code, ins, repeated_leaves) {
+        let mut pointers = [std::ptr::null(); 3];
+        if let Some((Kernels { nontemporal: Some(kernel), .. }, repeated)) =
+            lone(code, ins, repeated_leaves, &mut pointers)
+        {
             // SAFETY: as above.
-            return unsafe { kernel(out, pointers, repeated, len, first_of(code, prefetch)) };
+            return unsafe { kernel(out, &pointers, repeated, len, first_of(code, prefetch)) };
         }
         let size = code.dtype.size();
         let whole =
@@ -348,47 +351,34 @@ impl Drop for Interpreter<'_> {
     }
 }
 
-/// Code that is one instruction on leaves and constants, not all of which are repeated: its kernels, which operands are
-/// repeated, and what they read. Such code needs no tiles at all.
-struct Lone {
-    kernels: Kernels,
-    repeated: usize,
-    pointers: [*const u8; 3],
-}
+/// Where the operands of code are that is one instruction: written in place and never moved, because a copy by vectors of
+/// pointers that were just written one by one waits until all stores before them are done.
+type Pointers = [*const u8; 3];
 
-/// [`Lone`] code with what it reads, if that is what it is.
+/// The kernels of code that is one instruction on leaves and constants, not all of which are repeated, and which of its
+/// operands are repeated; what they read is written to `pointers`. Such code needs no tiles at all.
 #[inline(always)]
-fn lone(code: &Code, ins: &[*const u8], repeated_leaves: usize) -> Option<Lone> {
+fn lone(
+    code: &Code,
+    ins: &[*const u8],
+    repeated_leaves: usize,
+    pointers: &mut Pointers,
+) -> Option<(Kernels, usize)> {
     let [one] = &code.instructions[..] else { return None };
     if matches!(code.result, From::Leaf(_)) {
         return None;
     }
-    let (mut pointers, mut repeated) = ([std::ptr::null(); 3], 0);
-    for (k, from) in one.args.iter().enumerate() {
+    let mut repeated = 0;
+    for (k, (from, place)) in one.args.iter().zip(&mut *pointers).enumerate() {
         let (pointer, repeats) = match from {
             From::Leaf(leaf) => (ins[leaf], repeated_leaves >> leaf & 1),
             From::Constant(constant) => ((&raw const code.constants[constant]).cast(), 1),
             From::Made(_) => (std::ptr::null(), 0),
         };
-        pointers[k] = pointer;
+        *place = pointer;
         repeated |= repeats << k;
     }
-    (repeated + 1 < 1 << one.args.count).then_some(Lone {
-        kernels: one.kernels,
-        repeated,
-        pointers,
-    })
-}
-
-/// The kernel of [`lone`] code with non-temporal stores, if it has one, which operands are repeated, and what it reads.
-#[inline(always)]
-fn lone_nontemporal(
-    code: &Code,
-    ins: &[*const u8],
-    repeated_leaves: usize,
-) -> Option<(NonTemporalKernel, usize, [*const u8; 3])> {
-    let lone = lone(code, ins, repeated_leaves)?;
-    Some((lone.kernels.nontemporal?, lone.repeated, lone.pointers))
+    (repeated + 1 < 1 << one.args.count).then_some((one.kernels, repeated))
 }
 
 /// The first operand of [`lone`] code that is one of some leaves, a bit for each.
@@ -430,10 +420,11 @@ unsafe fn execute(
             fuse::run_cached(chain, &mut bindings.chain, out, ins, repeated_leaves, len);
         };
     }
-    if let Some(Lone { kernels, repeated, pointers }) = lone(code, ins, repeated_leaves) {
+    let mut pointers = [std::ptr::null(); 3];
+    if let Some((kernels, repeated)) = lone(code, ins, repeated_leaves, &mut pointers) {
         prefetch::prefetch_operands(ask, ins, &code.sizes, 0..len);
         // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-        return unsafe { kernels.run(nontemporal, out, pointers, repeated, len) };
+        return unsafe { kernels.run(nontemporal, out, &pointers, repeated, len) };
     }
     if !bindings.ready
         || (bindings.repeated_leaves, bindings.nontemporal) != (repeated_leaves, nontemporal)
@@ -446,7 +437,7 @@ unsafe fn execute(
     }
     for one in &*once {
         // SAFETY: one element of each operand; a value of any type fits in its place.
-        unsafe { (one.kernels.cached)(one.out, one.ins, 0, 1) };
+        unsafe { (one.kernels.cached)(one.out, &one.ins, 0, 1) };
     }
     if let Some((from, pointer, repeats)) = bindings.whole {
         let pointer = if let From::Leaf(leaf) = from { ins[leaf] } else { pointer };
@@ -474,7 +465,7 @@ unsafe fn execute(
             }
             // SAFETY: a tile fits in its register; leaves and output advance by what is done,
             // within the run.
-            unsafe { one.kernels.run(one.nontemporal, one.out, one.ins, one.repeated, part) };
+            unsafe { one.kernels.run(one.nontemporal, one.out, &one.ins, one.repeated, part) };
             one.out = one.out.wrapping_add(one.out_step * part);
             for (pointer, step) in one.ins.iter_mut().zip(one.steps) {
                 *pointer = pointer.wrapping_add(step * part);

@@ -90,7 +90,7 @@ impl Finish {
                     let quotients = quotients.as_mut_ptr().cast();
                     let to = if self.cast.is_some() { quotients } else { to };
                     // The second operand repeats.
-                    divide(to, [from, (&raw const *by).cast(), std::ptr::null()], 0b10, count);
+                    divide(to, &[from, (&raw const *by).cast(), std::ptr::null()], 0b10, count);
                     from = to;
                 }
                 match self.cast {
