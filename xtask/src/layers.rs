@@ -65,6 +65,22 @@ const LAYERS: &[Layer] = &[
             "by_name/program/run",
         ],
     ),
+    layer("by_name/formula", &["by_name/types", "by_name/program"]),
+    layer("by_name/slope", &["by_name/formula"]),
+    layer(
+        "by_name/program/joint",
+        &[
+            "layout",
+            "by_name/types",
+            "by_name/dyn_array",
+            "by_name/program/front",
+            "by_name/program/build",
+            "by_name/program/run",
+            "by_name/program",
+            "by_name/formula",
+            "by_name/slope",
+        ],
+    ),
     layer(
         "by_name",
         &[
@@ -77,6 +93,9 @@ const LAYERS: &[Layer] = &[
             "by_name/dyn_array",
             "by_name/program/front",
             "by_name/program",
+            "by_name/formula",
+            "by_name/slope",
+            "by_name/program/joint",
         ],
     ),
 ];
@@ -123,6 +142,10 @@ const UNSAFE: &[&str] = &[
     "by_name/program/build/fuse.rs",
     "by_name/program/run/bind.rs",
     "by_name/program/run/interpreter.rs",
+    "by_name/program/run/joint.rs",
+    "by_name/program/run/joint/machine.rs",
+    "by_name/program/run/joint/sums.rs",
+    "by_name/program/run/joint/task.rs",
     "by_name/program/run/reduction.rs",
     "by_name/program/run/run_map.rs",
     "by_name/program/run/strategy.rs",

@@ -301,3 +301,27 @@ pub const REDUCE_SHARED_TILE_BYTES: usize = 16384;
 
 /// The shared rows that one transposed tile meets.
 pub const REDUCE_SHARED_ROWS: usize = 256;
+
+// ── Programs of several results ────────────────────────────────────────────────────────────────────────────────────────
+
+/// Elements from which on a value that is repeated to so many is computed before the pass that reads it. Not measured.
+pub const JOINT_HOIST_ELEMENTS: usize = 4096;
+
+/// How many times it has to be repeated for that. Not measured.
+pub const JOINT_HOIST_RATIO: usize = 8;
+
+/// Parts of a pass, at most: the sums of each are kept apart and added in pairs, so that the result does not depend on
+/// threads. Not measured.
+pub const JOINT_PARTS: usize = 64;
+
+/// Bytes of the sums of all parts together. Not measured.
+pub const JOINT_SUMS_BYTES: usize = 16 << 20;
+
+/// Elements of the innermost loop below which rows are taken together. Not measured.
+pub const JOINT_ROW_ELEMENTS: usize = 64;
+
+/// Rows whose sums are kept in the type of the elements, before they are added to wider ones: so many roundings on a way.
+pub const JOINT_GROUP_ROWS: usize = 64;
+
+/// Schedules that are kept with a program, for shapes that came before.
+pub const JOINT_SCHEDULES_KEPT: usize = 16;

@@ -7,6 +7,7 @@ mod formula;
 pub mod gradient;
 pub mod ops;
 pub mod program;
+mod slope;
 pub mod types;
 
 pub use apply::Apply;
@@ -15,5 +16,5 @@ pub use dyn_array::{AnyArray, AnyView, AnyViewMut};
 pub use gradient::vjp;
 /// The crate of `f16` and `bf16`.
 pub use half;
-pub use program::{ProgramError, ProgramErrorKind, TypedProgram};
+pub use program::{JointProgram, ProgramError, ProgramErrorKind, TypedProgram};
 pub use simulcast_kernels::op::{Op, UnknownOp};

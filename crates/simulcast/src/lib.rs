@@ -20,7 +20,8 @@
 //! | a closure over one to eight arrays | [`zip`], then `map`, `map_into`, `fold`, `par_map` … |
 //! | a function that vectorises in such a closure | [`math`] |
 //! | an operator by its name | [`ops`]; on arrays whose type is known when it runs, [`Op::apply`], [`dynamic`] |
-//! | the gradient of an operand | [`sum_to`], [`sum_to_shape`]; of an operation, [`vjp`] |
+//! | several results of expressions in one pass | [`JointProgram`] |
+//! | the gradient of an operand | [`sum_to`], [`sum_to_shape`]; of an operation, [`vjp`]; of an expression, [`TypedProgram::gradient`] |
 //! | another rule than NumPy's | the `…_by` forms, with a [`Rule`] |
 //! | an error rather than a panic | the `try_…` forms, which return a [`BroadcastError`] |
 //!

@@ -309,6 +309,15 @@ macro_rules! any {
                 match self { $(Self::$variant(array) => array.shape()),* }
             }
 
+            /// The same elements, row after row, in other sizes; none where there are more or fewer of those.
+            pub(crate) fn reshaped(self, shape: &[usize]) -> Option<Self> {
+                match self {
+                    $(Self::$variant(array) => {
+                        array.into_shape_with_order(IxDyn(shape)).ok().map(Self::$variant)
+                    })*
+                }
+            }
+
             /// The array as one of `T`, where that is its element type.
             ///
             /// # Errors

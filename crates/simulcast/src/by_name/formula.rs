@@ -61,6 +61,15 @@ impl<'m> Formula<'m> {
         })
     }
 
+    /// An operation on terms.
+    pub(crate) fn apply<'b>(&'b self, op: Op, args: &[Term<'b>]) -> Term<'b> {
+        let nodes: Option<Vec<Node>> = args.iter().map(|arg| arg.node).collect();
+        match nodes {
+            Some(nodes) => Steps::apply(self, op, &nodes),
+            None => Term { steps: self, node: None },
+        }
+    }
+
     /// A term without a value, and its error.
     pub(crate) fn fail(&self, error: TypeError) -> Term<'_> {
         self.state.borrow_mut().1.get_or_insert(error);

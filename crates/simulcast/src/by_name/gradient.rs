@@ -25,8 +25,6 @@
 //! | an operand of integers or booleans beside floats | `None` |
 //! | no float at all, complex numbers, comparisons, logic | an error |
 
-use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
-
 use ndarray::{ArrayD, IxDyn};
 use simulcast_core::{BroadcastError, Names, Plan, Rule, Source, resolve};
 
@@ -34,9 +32,9 @@ use crate::by_name::apply::{LETTERS, lay};
 use crate::by_name::dyn_array::{AnyArray, AnyView};
 use crate::by_name::formula::{Formula, Term, choose};
 use crate::by_name::program::{Builder, Fold, Node, ProgramError, ProgramErrorKind};
+use crate::by_name::slope::{Slope, slope};
 use crate::by_name::types::{Promotion, TypeError};
 use simulcast_kernels::dtype::DType;
-use simulcast_kernels::every_op;
 use simulcast_kernels::op::Op;
 
 /// The gradient of each operand, under NumPy's rule; see [the module's page](self).
@@ -194,23 +192,6 @@ pub fn vjp_clip_by<'r>(
     Ok(made)
 }
 
-/// A derivative times the gradient of the result.
-enum Slope<'b> {
-    Of(Term<'b>),
-    /// 0, whatever the gradient is.
-    Zero,
-    /// The operand decides and is not computed with: it has no gradient.
-    Decides,
-    /// There is no derivative.
-    Nothing,
-}
-
-impl<'b> From<Term<'b>> for Slope<'b> {
-    fn from(term: Term<'b>) -> Self {
-        Self::Of(term)
-    }
-}
-
 /// The operands as values of a program.
 fn named(build: &mut Builder, operands: &[AnyView<'_>]) -> Vec<Node> {
     let named = LETTERS.iter().zip(operands);
@@ -296,44 +277,6 @@ fn pulled(
     }
     Ok(gradients)
 }
-
-/// Writes the slopes of the table of operations.
-macro_rules! slopes {
-    (
-        { $grad:ident }
-        $(
-            $doc:literal
-            $variant:ident = $name:literal $function:ident($($operand:ident),+) on $types:tt -> $gives:ident,
-                typed $typed:tt, also $also:tt, text $text:tt, onnx $onnx:tt, slope [$($slope:expr),*];
-        )*
-    ) => {
-        // Constants, which `cargo check` evaluates too.
-        $(const _: () = {
-            let slopes: &[&str] = &[$(stringify!($slope)),*];
-            let operands: &[&str] = &[$(stringify!($operand)),+];
-            let complete = slopes.is_empty() || slopes.len() == operands.len();
-            assert!(complete, concat!($name, " has a slope for each operand, or none"));
-        };)*
-
-        /// The derivative of an operation by its operand `at`, times the gradient of the result.
-        #[allow(unused_variables, reason = "not every slope reads every operand")]
-        fn slope<'b>(op: Op, args: &[Term<'b>], $grad: Term<'b>, at: usize) -> Slope<'b> {
-            const ZERO: Slope<'static> = Slope::Zero;
-            const DECIDES: Slope<'static> = Slope::Decides;
-            match op {
-                $(Op::$variant => {
-                    let &[$($operand),+] = args else { return Slope::Nothing };
-                    let by_operand: &[&dyn Fn() -> Slope<'b>] = &[$(&|| ($slope).into()),*];
-                    by_operand.get(at).map_or(Slope::Nothing, |slope| slope())
-                })*
-                // Never: there is a row for each.
-                _ => Slope::Nothing,
-            }
-        }
-    };
-}
-
-every_op!(slopes);
 
 macro_rules! floats {
     ($($variant:ident)*) => {

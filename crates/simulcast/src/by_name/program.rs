@@ -44,6 +44,7 @@
 
 mod build;
 mod front;
+pub(super) mod joint;
 mod run;
 
 use std::ops::Range;
@@ -62,6 +63,7 @@ pub use front::diagnostic::Diagnostic;
 pub use front::error::{ErrorOperand, ProgramError, ProgramErrorKind};
 pub use front::expr::{Expr, ExprId, ExprKind, ExprNode};
 pub use front::syntax_error::{SyntaxError, SyntaxErrorKind};
+pub use joint::{JointProgram, JointRun};
 use run::bind::Leaves;
 pub use run::chunked::{RunByRows, row_axis};
 use run::hoist::{Hoisted, Splits};

@@ -25,7 +25,7 @@ use crate::by_name::program::build::graph::{Bytes, Graph, Kind, Node, Over, Step
 use crate::by_name::program::front::axes::{AxisPattern, Fold};
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::front::python_literals::literally;
-use crate::by_name::program::{ProgramOperand, TypedProgram};
+use crate::by_name::program::{JointProgram, ProgramOperand, TypedProgram};
 use crate::by_name::types::{
     Literal, OperandType, Promotion, Signature, TypeError, TypeErrorKind, literal_as,
     literal_operand, signature,
@@ -94,6 +94,16 @@ impl Builder {
     pub fn constant(&mut self, scalar: Scalar) -> Node {
         let kind = Kind::Constant(Value::new(&scalar));
         self.graph.push(kind, scalar.dtype(), self.span.clone())
+    }
+
+    /// A number by its bytes.
+    pub(in crate::by_name::program) fn number(&mut self, bytes: Bytes, dtype: DType) -> Node {
+        self.graph.push(Kind::Constant(Value::Plain(bytes)), dtype, self.span.clone())
+    }
+
+    /// The steps so far.
+    pub(in crate::by_name::program) const fn graph(&self) -> &Graph {
+        &self.graph
     }
 
     /// The type of a value so far.
@@ -289,6 +299,18 @@ impl Builder {
     pub fn finish(mut self, root: Node) -> Result<TypedProgram, ProgramError> {
         let root = self.strong(root)?;
         TypedProgram::new(self.graph, self.operands, root, Level::widest())
+    }
+
+    /// The finished program of several results.
+    ///
+    /// # Errors
+    ///
+    /// Where it is more than the engine takes.
+    #[track_caller]
+    pub fn finish_all(mut self, roots: &[Node]) -> Result<JointProgram, ProgramError> {
+        let strong: Result<Vec<Node>, TypeError> =
+            roots.iter().map(|&root| self.strong(root)).collect();
+        JointProgram::new(self.graph, self.operands, strong?, Level::widest())
     }
 
     /// A literal gets the type that it has alone.

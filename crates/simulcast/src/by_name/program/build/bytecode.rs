@@ -135,6 +135,68 @@ impl Making {
         Some(self.emit(kernels, Args { from: [from; 3], count: 1 }, dtype.size()))
     }
 
+    /// Code for every step; where each value is, in the type that it is computed in. The last one is rounded to its own
+    /// type if it is to be `narrow`.
+    fn places(
+        &mut self,
+        steps: &[(Flat, DType)],
+        parts: &[Part],
+        narrow: bool,
+    ) -> Option<Vec<From>> {
+        let mut places: Vec<From> = Vec::with_capacity(steps.len());
+        for (at, &(ref step, dtype)) in steps.iter().enumerate() {
+            let last = at + 1 == steps.len();
+            let place = match *step {
+                Flat::Leaf(leaf) if last && narrow => self.settled(From::Leaf(leaf), dtype)?,
+                Flat::Leaf(leaf) => self.convert(From::Leaf(leaf), dtype, widened(dtype))?,
+                Flat::Constant(bytes) => {
+                    self.constants.push(bytes);
+                    let place = From::Constant(self.constants.len() - 1);
+                    self.convert(place, dtype, widened(dtype))?
+                }
+                Flat::Cast(from) => {
+                    let own = widened(steps.get(from)?.1);
+                    let from = self.settled(*places.get(from)?, own)?;
+                    // Rounded to the type itself, then widened again.
+                    let rounded = self.convert(from, own, dtype)?;
+                    if last && narrow {
+                        rounded
+                    } else {
+                        self.convert(rounded, dtype, widened(dtype))?
+                    }
+                }
+                Flat::Apply(op, compute, args) => {
+                    let wide = widened(compute);
+                    let (op, args) = match ops::swapped(op) {
+                        Some(op) => (op, [args[1], args[0], args[2]]),
+                        None => (op, args),
+                    };
+                    let (kernels, args, count) = match parts[at] {
+                        // Never read: the step that follows reads its operands.
+                        Part::First => {
+                            places.push(From::Leaf(0));
+                            continue;
+                        }
+                        Part::Both(table, args, count) => (table, args, count),
+                        Part::Alone => (ops::kernels(op, wide, self.level)?, args, op.arity()),
+                    };
+                    let mut from = [From::Leaf(0); 3];
+                    for (place, (from, arg)) in from.iter_mut().zip(args).take(count).enumerate() {
+                        *from = *places.get(arg)?;
+                        if op == Op::Where && place > 0 {
+                            *from = self.settled(*from, wide)?;
+                        }
+                    }
+                    let made = ops::result_of(op, wide);
+                    let place = self.emit(kernels, Args { from, count }, made.size());
+                    if last && narrow { self.convert(place, made, dtype)? } else { place }
+                }
+            };
+            places.push(place);
+        }
+        Some(places)
+    }
+
     /// One operation on halves that are leaves or constants, where there are loops for it.
     fn on_halves(&mut self, steps: &[(Flat, DType)]) -> Option<From> {
         let (&(Flat::Apply(op, compute, args), dtype), before) = steps.split_last()? else {
@@ -187,9 +249,10 @@ fn choice(comparison: Op, [a, b, _]: [usize; 3], chosen: &[usize]) -> Option<(Op
     (*chosen == [b, a]).then_some((turned, [b, a, 0]))
 }
 
-/// How each step is done.
-fn parts(steps: &[(Flat, DType)], level: Level) -> Vec<Part> {
+/// How each step is done; the values of some are `kept`, whoever else reads them.
+fn parts(steps: &[(Flat, DType)], kept: &[usize], level: Level) -> Vec<Part> {
     let mut readers = vec![0_usize; steps.len()];
+    kept.iter().for_each(|&at| readers[at] += 2);
     for (step, _) in steps {
         match *step {
             Flat::Apply(op, _, args) => {
@@ -244,59 +307,7 @@ impl Code {
         if narrow && let Some(result) = making.on_halves(steps) {
             return Some(Self::of(making, result, steps.last()?.1, leaves));
         }
-        let parts = parts(steps, level);
-        // Where each step's value is, in the type that it is computed in.
-        let mut places: Vec<From> = Vec::with_capacity(steps.len());
-        for (at, &(ref step, dtype)) in steps.iter().enumerate() {
-            let last = at + 1 == steps.len();
-            let place = match *step {
-                Flat::Leaf(leaf) if last && narrow => making.settled(From::Leaf(leaf), dtype)?,
-                Flat::Leaf(leaf) => making.convert(From::Leaf(leaf), dtype, widened(dtype))?,
-                Flat::Constant(bytes) => {
-                    making.constants.push(bytes);
-                    let place = From::Constant(making.constants.len() - 1);
-                    making.convert(place, dtype, widened(dtype))?
-                }
-                Flat::Cast(from) => {
-                    let own = widened(steps.get(from)?.1);
-                    let from = making.settled(*places.get(from)?, own)?;
-                    // Rounded to the type itself, then widened again.
-                    let rounded = making.convert(from, own, dtype)?;
-                    if last && narrow {
-                        rounded
-                    } else {
-                        making.convert(rounded, dtype, widened(dtype))?
-                    }
-                }
-                Flat::Apply(op, compute, args) => {
-                    let wide = widened(compute);
-                    let (op, args) = match ops::swapped(op) {
-                        Some(op) => (op, [args[1], args[0], args[2]]),
-                        None => (op, args),
-                    };
-                    let (kernels, args, count) = match parts[at] {
-                        // Never read: the step that follows reads its operands.
-                        Part::First => {
-                            places.push(From::Leaf(0));
-                            continue;
-                        }
-                        Part::Both(table, args, count) => (table, args, count),
-                        Part::Alone => (ops::kernels(op, wide, level)?, args, op.arity()),
-                    };
-                    let mut from = [From::Leaf(0); 3];
-                    for (place, (from, arg)) in from.iter_mut().zip(args).take(count).enumerate() {
-                        *from = *places.get(arg)?;
-                        if op == Op::Where && place > 0 {
-                            *from = making.settled(*from, wide)?;
-                        }
-                    }
-                    let made = ops::result_of(op, wide);
-                    let place = making.emit(kernels, Args { from, count }, made.size());
-                    if last && narrow { making.convert(place, made, dtype)? } else { place }
-                }
-            };
-            places.push(place);
-        }
+        let places = making.places(steps, &parts(steps, &[], level), narrow)?;
         let result = *places.last()?;
         let dtype = steps.last()?.1;
         let dtype = if narrow { dtype } else { widened(dtype) };
@@ -345,41 +356,91 @@ impl Code {
 
     /// Gives every instruction a register that nobody needs any more.
     fn allocate(&mut self) {
-        let count = self.instructions.len();
-        let mut last_use: Vec<usize> = (0..count).collect();
-        for (at, one) in self.instructions.iter().enumerate() {
-            for from in one.args.iter() {
-                if let From::Made(made) = from {
-                    last_use[made] = at;
-                }
-            }
-        }
-        let mut free: Vec<usize> = Vec::new();
-        for at in 0..count {
-            let register = free.pop().unwrap_or_else(|| {
-                self.registers += 1;
-                self.registers - 1
-            });
-            self.instructions[at].register = register;
-            // Freed after the instruction wrote: a kernel never writes where it reads.
-            let args = self.instructions[at].args;
-            let mut freed: Vec<usize> = Vec::new();
-            for from in args.iter() {
-                if let From::Made(made) = from
-                    && last_use[made] == at
-                {
-                    freed.push(self.instructions[made].register);
-                }
-            }
-            freed.sort_unstable();
-            freed.dedup();
-            free.extend(freed);
-        }
+        self.registers = allocate(&mut self.instructions, &[]);
         let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
         let whole = ROOM / (self.registers.max(1) * widest);
         self.tile = (whole / 64 * 64).clamp(REGISTER_ELEMENTS.start, REGISTER_ELEMENTS.end);
         self.stride = self.tile * widest;
     }
+}
+
+/// Code with several results.
+#[derive(Clone, Debug)]
+pub(crate) struct Several {
+    pub(crate) constants: Vec<Bytes>,
+    pub(crate) instructions: Vec<Instruction>,
+    /// Where each result is, and its type.
+    pub(crate) results: Vec<(From, DType)>,
+    /// How many registers there are. That of a result is not used again.
+    pub(crate) registers: usize,
+    /// The bytes of the widest value in a register.
+    pub(crate) widest: usize,
+}
+
+impl Several {
+    /// The code of some steps, of which some are results, rounded to their own type where they are to be narrow. `None`
+    /// where there is no kernel, which typing excludes.
+    pub(crate) fn new(
+        steps: &[(Flat, DType)],
+        results: &[(usize, bool)],
+        level: Level,
+    ) -> Option<Self> {
+        let mut making = Making { level, constants: Vec::new(), instructions: Vec::new() };
+        let kept: Vec<usize> = results.iter().map(|&(at, _)| at).collect();
+        let places = making.places(steps, &parts(steps, &kept, level), false)?;
+        let mut made = Vec::with_capacity(results.len());
+        for &(at, narrow) in results {
+            let (dtype, place) = (steps.get(at)?.1, *places.get(at)?);
+            let wide = widened(dtype);
+            let place = making.settled(place, wide)?;
+            made.push(match narrow {
+                true => (making.convert(place, wide, dtype)?, dtype),
+                false => (place, wide),
+            });
+        }
+        let Making { constants, instructions, .. } = making;
+        let widest = instructions.iter().map(|one| one.size).max().unwrap_or(1);
+        let mut code = Self { constants, instructions, results: made, registers: 0, widest };
+        code.registers = allocate(&mut code.instructions, &code.results);
+        Some(code)
+    }
+}
+
+/// Gives every instruction a register that no later one needs; those of `kept` values stay. How many registers there are.
+fn allocate(instructions: &mut [Instruction], kept: &[(From, DType)]) -> usize {
+    let mut last_use: Vec<usize> = (0..instructions.len()).collect();
+    for (at, one) in instructions.iter().enumerate() {
+        for from in one.args.iter() {
+            if let From::Made(made) = from {
+                last_use[made] = at;
+            }
+        }
+    }
+    for (from, _) in kept {
+        if let From::Made(made) = *from {
+            last_use[made] = usize::MAX;
+        }
+    }
+    let (mut registers, mut free) = (0, Vec::new());
+    for at in 0..instructions.len() {
+        instructions[at].register = free.pop().unwrap_or_else(|| {
+            registers += 1;
+            registers - 1
+        });
+        // Freed after the instruction wrote: a kernel never writes where it reads.
+        let mut freed: Vec<usize> = Vec::new();
+        for from in instructions[at].args.iter() {
+            if let From::Made(made) = from
+                && last_use[made] == at
+            {
+                freed.push(instructions[made].register);
+            }
+        }
+        freed.sort_unstable();
+        freed.dedup();
+        free.extend(freed);
+    }
+    registers
 }
 
 fn leaf(step: &Flat) -> usize {

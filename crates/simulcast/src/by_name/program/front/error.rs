@@ -102,6 +102,18 @@ pub enum ProgramErrorKind {
         /// The type that came.
         given: DType,
     },
+    /// Something that is to have a gradient, or whose gradient is wanted, and is no float.
+    NotAFloat {
+        /// The operand, or `the result`.
+        name: String,
+        /// Its type.
+        given: DType,
+    },
+    /// A result that is to have a gradient, and is not one number.
+    NotOneNumber {
+        /// Its shape.
+        shape: Vec<usize>,
+    },
 }
 
 impl ProgramError {
@@ -160,6 +172,19 @@ impl fmt::Display for ProgramErrorKind {
                     .try_for_each(|(dtype, link)| write!(f, "{link} {dtype}"))
             }
             Self::Gradient { given } => write!(f, "the gradient is {given}, not a float"),
+            Self::NotAFloat { name, given } => {
+                write!(f, "`{name}` is {given}; only floats have gradients")
+            }
+            Self::NotOneNumber { shape } => {
+                let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+                let comma = if sizes.len() == 1 { "," } else { "" };
+                let shape = sizes.join(", ");
+                write!(
+                    f,
+                    "the result has shape ({shape}{comma}), and a gradient is that of one number; \
+                     reduce it, as in `sum(...)`, or give the gradient of the result"
+                )
+            }
         }
     }
 }

@@ -157,6 +157,32 @@ impl Expr {
         parse::parse(text)
     }
 
+    /// Reads expressions that are separated by `;`. Their nodes' places are those in the whole text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Expr::parse`].
+    pub fn parse_several(text: &str) -> Result<Vec<Self>, SyntaxError> {
+        let shifted = |range: &mut Range<usize>, by: usize| {
+            *range = range.start + by..range.end + by;
+        };
+        let (mut all, mut start) = (Vec::new(), 0);
+        for part in parts(text) {
+            let mut own = Self::parse(part).map_err(|mut error| {
+                shifted(&mut error.span, start);
+                error
+            })?;
+            for node in &mut own.nodes {
+                shifted(&mut node.span, start);
+                shifted(&mut node.head, start);
+            }
+            own.text = text.into();
+            all.push(own);
+            start += part.len() + 1;
+        }
+        Ok(all)
+    }
+
     /// The text that it was read from.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -241,6 +267,22 @@ impl Expr {
             _ => None,
         })
     }
+}
+
+/// The parts of a text between semicolons that are not in quotes.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let (mut quote, mut escaped) = (None, false);
+    text.split(move |letter| {
+        let ends = quote.is_none() && letter == ';';
+        match (quote, letter) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(own), letter) if own == letter => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            _ => {}
+        }
+        ends
+    })
 }
 
 /// What a name stands for where no operand has it.

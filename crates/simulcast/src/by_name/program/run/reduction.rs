@@ -4,7 +4,7 @@
 //! lie), and what becomes of its values.
 
 mod operation;
-mod results;
+pub(super) mod results;
 
 use std::ops::Range;
 

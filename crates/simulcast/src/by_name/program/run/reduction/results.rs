@@ -13,7 +13,7 @@ use simulcast_kernels::reduce::{JoinOp, Reducer, reducer};
 use simulcast_threads::SendPtr;
 
 /// How a reduction of a program joins, and what it makes of values.
-pub(super) struct Finish {
+pub(in crate::by_name::program::run) struct Finish {
     pub(super) join: JoinOp,
     pub(super) reducer: Reducer,
     /// The value of no elements.
@@ -28,7 +28,7 @@ pub(super) struct Finish {
 
 impl Finish {
     /// The reduction of `count` elements of `dtype` to results of another type.
-    pub(super) fn new(
+    pub(in crate::by_name::program::run) fn new(
         fold: Fold,
         dtype: DType,
         count: usize,
@@ -75,7 +75,12 @@ impl Finish {
     /// # Safety
     ///
     /// `values` has `count` values, `to` has room for `count` results, and the two do not overlap.
-    unsafe fn finish(&self, mut to: *mut u8, mut values: *const u8, count: usize) {
+    pub(in crate::by_name::program::run) unsafe fn finish(
+        &self,
+        mut to: *mut u8,
+        mut values: *const u8,
+        count: usize,
+    ) {
         /// Values that are divided at a time where they are cast afterwards.
         const TILE: usize = 64;
         let mut quotients = [[0_u64; 2]; TILE];
@@ -113,7 +118,7 @@ impl Finish {
     /// # Safety
     ///
     /// `out` has room for `len` results.
-    pub(super) unsafe fn nothing(&self, out: *mut u8, len: usize) {
+    pub(in crate::by_name::program::run) unsafe fn nothing(&self, out: *mut u8, len: usize) {
         let mut one = [0_u64; 2];
         let one: *mut u8 = (&raw mut one).cast();
         // SAFETY: a value of any type fits, and it is repeated.
