@@ -1,7 +1,8 @@
 //! `simulcast shape --jsonl`: one request a line, one answer a line, in order, errors included.
 //!
 //! For scripts and other languages; nothing that a line may say stops it. Answers leave out the
-//! fixes of an error, which would cost more than the answer itself.
+//! fixes of an error, which would cost more than the answer itself. For the same reason known sizes are
+//! resolved into one buffer for all lines, and not by way of a `Request` and a plan.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use simulcast_core::{
-    Action, Dim, Dims, Finding, FindingCode, Names, Outcome, Plan, Policy, RuleKind, Verdict,
+    Action, Dim, Dims, Finding, FindingCode, Names, Outcome, Plan, Policy, Verdict,
 };
 use simulcast_explain::Subject;
 
@@ -377,7 +377,8 @@ fn coincidence(checked: &Checked) -> Option<String> {
     let mut wide = slope.iter().enumerate().filter(|(_, dim)| **dim != Dim::Size(1));
     let (Some((axis, size)), None) = (wide.next(), wide.next()) else { return None };
     let axis = axis + data.len().checked_sub(slope.len())?;
-    if checked.broadcast.outcome.rule().kind() == RuleKind::Legacy
+    // Laid from an axis, it was meant to be there.
+    if checked.broadcast.outcome.rule().kind().parameters().axis
         || axis == 1
         || data.get(1)? != size
     {

@@ -31,7 +31,8 @@ pub(crate) fn lay<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>
         None => Rule::Numpy,
     };
     let plan = call.resolve(rule, &shapes)?;
-    if matches!(rule, Rule::Legacy { .. }) {
+    // The second was laid onto an axis of the first: for what follows it gets axes of size 1.
+    if rule.kind().parameters().axis {
         let mut shape = vec![1; rank];
         let axes = plan.axes(1).map_err(|refusal| NodeError::from(refusal.to_string()))?;
         for &(size, target) in axes {
