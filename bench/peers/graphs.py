@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 try:
     import simulcast.onnx
 except ImportError:
-    simulcast = None
+    simulcast = None  # type: ignore[assignment]
 
 from peer import NAMES, THREADS, TYPES, serve, stored, summed_axes
 

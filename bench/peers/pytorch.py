@@ -70,5 +70,5 @@ def compiled(case):
 
 
 torch.set_grad_enabled(False)
-engines = [(f"torch-{threads}", threads, eager) for threads in sorted({1, THREADS})]
+engines = [(f"torch-{threads}", threads, eager) for threads in sorted({1, THREADS or 1})]
 serve([*engines, ("torch-compile", THREADS, compiled)], ready=torch.set_num_threads)

@@ -25,7 +25,7 @@ CRASHED = "crashed"
 SEED = 2400
 # Values are recorded for results up to this many elements.
 SMALL = 48
-EXAMPLES = []
+EXAMPLES = []  # type: list
 
 
 class Draw:

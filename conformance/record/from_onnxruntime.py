@@ -12,7 +12,7 @@ from common import CRASHED, REFUSED, ask, elements, few_pairs, isolated, lists, 
 
 OPSET = 18
 ort.set_default_logger_severity(4)
-runners = {}
+runners: dict = {}
 
 
 def model(op, types, own=None, target=None):

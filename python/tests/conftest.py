@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, settings
 
 from simulcast import _simulcast
 
-COMMON = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("quick", max_examples=150, derandomize=True, **COMMON)
-settings.register_profile("long", max_examples=5000, **COMMON)
+COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", COMMON, max_examples=150, derandomize=True)
+settings.register_profile("long", COMMON, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 pytest_plugins = ["pytester"]

@@ -218,10 +218,10 @@ got = subprocess.run([oracle], input="\n".join(lines) + "\n", capture_output=Tru
 # which of two reasons is met first is the loop's affair
 sizes = {"E1", "overhang"}
 bad = [(q, w, g) for q, w, g in zip(lines, wanted, got) if w != g and not {w, g} <= sizes]
-kinds = {}
-for q, g in zip(lines, got):
-    k = (q.split()[1], "ok" if g.startswith("ok") else g)
-    kinds[k] = kinds.get(k, 0) + 1
+kinds: dict = {}
+for line, said in zip(lines, got):
+    kind = (line.split()[1], "ok" if said.startswith("ok") else said)
+    kinds[kind] = kinds.get(kind, 0) + 1
 for (name, k), n in sorted(kinds.items()):
     print(f"{name:15} {k:9} {n}")
 print(len(lines), "requests,", len(bad), "different")

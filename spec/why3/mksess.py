@@ -21,7 +21,7 @@ ap.add_argument("--provers", default="CVC5,1.0.3;CVC4,1.8;Z3,4.8.12")
 a = ap.parse_args()
 PROV = [tuple(p.split(",")) for p in a.provers.split(";")]
 MEM = 4000
-cache = {}
+cache: dict = {}
 
 
 def prove(theory, goal, prover, limit, split):
@@ -147,7 +147,7 @@ def pr(i, t, s):
 
 ok = bad = 0
 tot = 0.0
-hist = {}
+hist: dict = {}
 for th in theories():
     if a.only and th not in a.only.split(","):
         continue

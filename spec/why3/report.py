@@ -25,7 +25,7 @@ def closed(goal, by):
 
 goals = missing = 0
 for theory in root.iter("theory"):
-    by = collections.defaultdict(list)
+    by: dict = collections.defaultdict(list)
     bad = [g.get("name") for g in theory.findall("goal") if not closed(g, by)]
     n = len(theory.findall("goal"))
     goals, missing = goals + n, missing + len(bad)
