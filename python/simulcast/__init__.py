@@ -12,6 +12,7 @@
 | the common shape of shapes | `broadcast_shapes` |
 | an array shown in another shape, or several in their common one | `broadcast_to`, `broadcast_arrays` |
 | NumPy's functions | by their names: `add`, `where`, `clip`, `exp`, … |
+| sums, means and extremes, with masks that broadcast | `sum`, `mean`, `max`, `min`, `prod` |
 | many of them in one pass over memory | `evaluate("(x - mean) / std", x=x, ...)`, `compile` |
 | gradients | `vjp` of a function, `sum_to` of a broadcast |
 | to see why | `explain` |
@@ -25,6 +26,7 @@ Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which
 from . import rules
 from ._errors import BroadcastError, BroadcastWarning, ExpressionError, ExpressionTypeError, Fix
 from ._policy import Broadcast, check, guard, record, strict, using
+from ._reductions import max, mean, min, prod, sum
 from ._simulcast import (
     __version__,
     Explanation,
@@ -41,12 +43,14 @@ from ._simulcast import (
     compile,
     evaluate,
     explain,
+    get_num_threads,
     legacy,
     mapping,
     named,
     paddle,
     pdpd,
     release_memory,
+    set_num_threads,
     sum_to,
     to,
     unidirectional,
@@ -167,15 +171,22 @@ __all__ = [
     "compile",
     "evaluate",
     "explain",
+    "get_num_threads",
     "guard",
     "legacy",
     "mapping",
+    "max",
+    "mean",
+    "min",
     "named",
     "paddle",
     "pdpd",
+    "prod",
     "record",
     "release_memory",
+    "set_num_threads",
     "strict",
+    "sum",
     "sum_to",
     "to",
     "unidirectional",

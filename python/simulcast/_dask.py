@@ -8,8 +8,13 @@ operands of different rank.
 Only entered with a Dask array in hand, so importing Dask here costs nothing.
 """
 
+# Dask has no types of its own.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+import itertools
 import math
 import operator
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -105,8 +110,8 @@ def _laid(operands, numbers, rule, name):
         _policy.observe(name, tuple(laid), rule)
     shape, feeds = _layout(rule, *laid)
     if len(laid) < len(operands):
-        feeds = iter(feeds)
-        feeds = [[] if number else next(feeds) for number in numbers]
+        each = iter(feeds)
+        feeds = [[] if number else next(each) for number in numbers]
     return shape, feeds
 
 
@@ -233,7 +238,7 @@ def evaluate(expression, operands, *, casting, dtype, rule):
     with _policy.unasked():
         if str(rule) == "numpy":
             return _in_parts(expression, operands, settings)
-        values = []
+        values: list[Any] = []
         for kind, what, children in expression._nodes:
             values.append(_step(kind, what, [values[child] for child in children], operands, rule))
     result = values[-1]
@@ -252,67 +257,47 @@ def _in_parts(expression, operands, settings):
     if all(kind in _ELEMENTWISE for kind, _, _ in nodes):
         return _in_one_pass(expression, operands, settings)
     operands = dict(operands)
+    # Nodes whose values were computed, or are arrays of their own, and their names among the operands.
+    made = {}
 
-    def put(value):
-        """A name for what was computed."""
-        name = next(name for name in map("_{}".format, range(len(operands), 2 * len(operands) + 1)) if name not in operands)
-        operands[name] = value
-        return name
+    def put(node, value):
+        """The node is an operand from now on."""
+        made[node] = next(name for name in map("_{}".format, itertools.count()) if name not in operands)
+        operands[made[node]] = value
 
-    def value(text, casting="same_kind", dtype=None):
-        if text in operands and dtype is None:
-            return operands[text]
-        part = _simulcast.compile(text, fast_math=expression._fast_math)
+    def value(node, casting="same_kind", dtype=None):
+        kind, what, _ = nodes[node]
+        name = made.get(node, what if kind == "name" else None)
+        if name in operands and dtype is None:
+            return operands[name]
+        part = expression._part(node, list(made.items()))
         # An operand may have the name of a constant.
         names = dict.fromkeys(what for kind, what, _ in part._nodes if kind == "name" and what in operands)
         if all(_is_number(operands[name]) for name in names):
             return part(local_dict={name: operands[name] for name in names}, casting=casting, dtype=dtype)
         return _in_one_pass(part, {name: operands[name] for name in names}, {"casting": casting, "dtype": dtype})
 
-    texts, depths = [], []
-    for kind, what, children in nodes:
-        args = [texts[child] for child in children]
+    depths: list[int] = []
+    for node, (kind, what, children) in enumerate(nodes):
         depth = 1 + max((depths[child] for child in children), default=0)
         if kind == "reduce":
-            text, depth = put(_reduced(operand(value(args[0])), *what, lambda: value(args[0], dtype=np.float32))), 0
+            [child] = children
+            put(node, _reduced(operand(value(child)), what, lambda child=child: value(child, dtype=np.float32)))
         elif kind not in _ELEMENTWISE:
-            text, depth = put(_step(kind, what, [value(args[0])], operands, "numpy")), 0
+            put(node, _step(kind, what, [value(children[0])], operands, "numpy"))
         elif kind == "value" and isinstance(what, str):
-            text = put(operand(what))
-        else:
-            text = _text(kind, what, args)
-        if depth > _DEPTH:
-            made = value(text)
+            put(node, operand(what))
+        elif depth > _DEPTH:
+            whole = value(node)
             # Of numbers alone, a number, which stays weak.
-            text, depth = put(made if isinstance(made, da.Array) else made.item()), 0
-        texts.append(text)
-        depths.append(depth)
-    return operand(value(texts[-1], **settings))
-
-
-_COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
-
-
-def _text(kind, what, args):
-    """A node of an expression as text, for texts of what it is computed of."""
-    if kind == "value":
-        return repr(what)
-    if kind == "name":
-        return what
-    if kind == "compare":
-        rest = "".join(f" {_COMPARISONS[name]} {own}" for name, own in zip(what, args[1:]))
-        return f"({args[0]}{rest})"
-    if kind == "if":
-        return "({} if {} else {})".format(*args)
-    if kind == "cast":
-        what = "string" if what.kind in "OTU" else what.name
-    name = "clip" if kind == "clip" else what
-    return f"{name}({', '.join(args)})"
+            put(node, whole if isinstance(whole, da.Array) else whole.item())
+        depths.append(0 if node in made else depth)
+    return operand(value(len(nodes) - 1, **settings))
 
 
 def _words(expression, operands):
     """The dtype of a result that is text of a fixed width: as wide as the longest that there can be."""
-    widths = []
+    widths: list[int | None] = []
     for kind, what, children in expression._nodes:
         own = [widths[child] for child in children]
         if kind == "value" and isinstance(what, str):
@@ -377,11 +362,12 @@ def _step(kind, what, args, operands, rule):
         return x[tuple({"keep": slice(None), "new": None, "rest": ...}[own] for own in what)]
     if kind == "transpose":
         return x.transpose(*what or ())
-    return _reduced(x, *what, lambda: x.astype(np.float32))
+    return _reduced(x, what, lambda: x.astype(np.float32))
 
 
-def _reduced(x, name, axes, keepdims, wide):
+def _reduced(x, what, wide):
     """A reduction; sums and means of halves are those of what they are in float32, which `wide` gives."""
+    name, axes, keepdims = what
     half = _is_half(x) and name not in ("max", "min")
     reduced = getattr(da, name)(wide() if half else x, axis=None if axes is None else tuple(axes), keepdims=keepdims)
     return reduced.astype(x.dtype) if half else reduced
@@ -393,8 +379,8 @@ _CALLS = {1: "{}(a)", 2: "{}(a, b)", 3: "{}(a, b, c)"}
 @_policy.unasked()
 def _vjp_block(*blocks, called, given, place):
     """The gradient of one operand before it is summed back: of blocks that are all shown in one shape."""
-    *own, grad = np.broadcast_arrays(*blocks)
-    own = iter(own)
+    *shown, grad = np.broadcast_arrays(*blocks)
+    own = iter(shown)
     return _simulcast.vjp(called, [next(own) if there else None for there in given], grad)[place]
 
 
@@ -416,10 +402,14 @@ def vjp(name, operands, grad, rule):
     wide = [operand(x).astype(np.float32) if _is_half(x) else operand(x) for x in given]
     aligned = [align(x, own, len(shape)) for x, own in zip(wide, feeds)]
     there = tuple(x is not None for x in operands)
-    gradients, each = [], iter(zip(wide, feeds))
+    gradients: list[Any] = []
+    each = iter(zip(wide, feeds))
     for place, x in enumerate(operands):
-        like, own = (None, None) if x is None else next(each)
-        if x is None or x.dtype.kind not in "fV" or name == "where" and place == 0:
+        if x is None:
+            gradients.append(None)
+            continue
+        like, own = next(each)
+        if x.dtype.kind not in "fV" or name == "where" and place == 0:
             gradients.append(None)
             continue
         options = {"called": name, "given": there, "place": place, "dtype": like.dtype, "meta": np.empty((), like.dtype)}

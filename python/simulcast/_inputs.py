@@ -6,6 +6,7 @@ Refused are masked arrays (their mask would be lost) and classes that opt out of
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -18,12 +19,12 @@ def dask_array() -> ModuleType | None:
     return sys.modules.get("dask.array")
 
 
-def is_number(x):
+def is_number(x: object) -> bool:
     """Whether it is a number of Python's own classes, which is weak."""
     return type(x) in (bool, int, float, complex)
 
 
-def prepare(operands):
+def prepare(operands: Sequence[Any]) -> list[NDArray[Any]] | None:
     """Plain arrays for all operands; None where one is a Dask array."""
     dask = dask_array()
     if dask is not None and any(isinstance(x, dask.Array) for x in operands):
@@ -35,7 +36,8 @@ def plain(x: Any) -> NDArray[Any]:
     """An array of the class `ndarray` itself, which shares the memory of `x` where that is possible."""
     kind = type(x)
     if kind is np.ndarray:
-        return x
+        array: NDArray[Any] = x
+        return array
     if getattr(kind, "__array_ufunc__", False) is None:
         raise TypeError(f"{kind.__name__} refuses NumPy's operators (__array_ufunc__ is None)")
     if isinstance(x, np.ndarray):
@@ -61,12 +63,12 @@ def _bare(x: NDArray[Any]) -> NDArray[Any]:
     return x.view(np.ndarray)
 
 
-def sound(x):
+def sound(x: NDArray[Any]) -> NDArray[Any]:
     """A copy whose elements lie as Rust reads them: native bytes, aligned, whole strides."""
     return np.array(x, dtype=x.dtype.newbyteorder("="), order="C", copy=True)
 
 
-def text(x):
+def text(x: NDArray[Any]) -> list[str]:
     """The words of an array of text, in C's order."""
     words = x.ravel().tolist()
     for word in words:
@@ -75,7 +77,7 @@ def text(x):
     return words
 
 
-def text_array(words, shape, like, joined):
+def text_array(words: list[str], shape: Sequence[int], like: Sequence[np.dtype[Any]], joined: bool | None) -> Any:
     """An array of words, of the dtype that NumPy gives for operands of the dtypes `like`.
 
     Words of fixed width are as wide as the operands' widest, or as all of them `joined`, or just wide enough.
@@ -88,7 +90,7 @@ def text_array(words, shape, like, joined):
     return np.array(words, dtype=dtype).reshape(shape)[()]
 
 
-def store(out, result, casting):
+def store(out: NDArray[Any], result: NDArray[Any], casting: Any) -> None:
     """A result into `out`, to whose shape it stretches, where the casting allows it."""
     if not np.can_cast(result.dtype, out.dtype, casting):
         raise TypeError(f"the result is {result.dtype}, which is not cast to out's {out.dtype} under casting {casting!r}")

@@ -2,8 +2,9 @@
 
 The policy that holds, and the record that is kept, belong to the context (`contextvars`): a thread or
 a task does not disturb another. `SIMULCAST_POLICY` sets the one that holds from the start, `everywhere` the one
-that holds where no context has its own. Operations ask through `observe`; a view in a shape that was asked for by
-name is recorded, and never refused.
+that holds where no context has its own. The extension reads `_policy`, `_default` and `_record` and judges by itself;
+it calls `tell` where there is something to record, to warn of or to refuse. Operations on Dask's arrays and guarded ones
+ask through `observe`; a view in a shape that was asked for by name is recorded, and never refused.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import warnings
 from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -21,12 +22,15 @@ from ._errors import BroadcastWarning
 from ._simulcast import Policy, _activate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
+    from typing import TypeAlias
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ._simulcast import Rule
+    from ._simulcast import Finding, Rule
+
+    _Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
 _Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
@@ -34,7 +38,7 @@ _Function = TypeVar("_Function", bound="Callable[..., Any]")
 _NUMPY = "numpy"
 
 
-def _read(policy):
+def _read(policy: str | Policy) -> Policy:
     return policy if isinstance(policy, Policy) else Policy(policy)
 
 
@@ -188,7 +192,7 @@ def _current() -> Policy:
 
 
 @contextmanager
-def everywhere(policy):
+def everywhere(policy: Policy) -> Iterator[None]:
     """Within it, `policy` holds in every context that has none of its own: those of other threads too."""
     global _default
     _activate()
@@ -200,7 +204,7 @@ def everywhere(policy):
 
 
 @contextmanager
-def unasked():
+def unasked() -> Iterator[None]:
     """Within it nobody is asked: what is computed there was asked of already, as a whole."""
     policy, record = _policy.set(_ALLOWED), _record.set(None)
     try:
@@ -210,9 +214,23 @@ def unasked():
         _policy.reset(policy)
 
 
-def observe(function, shapes, rule=_NUMPY, names=None):
+def observe(
+    function: str, shapes: _Shapes, rule: str | Rule = _NUMPY, names: Sequence[str] | None = None
+) -> None:
     """A broadcast is about to happen: record it, warn of it or refuse it."""
     shape, raised, warned = _current()._judge(shapes, rule, names)
+    tell(function, shapes, shape, str(rule), raised, warned)
+
+
+def tell(
+    function: str,
+    shapes: _Shapes,
+    shape: Any,
+    rule: str,
+    raised: Any,
+    warned: Sequence[Finding],
+) -> None:
+    """What was found about a broadcast: record it, then refuse it or warn of it. The extension calls this."""
     broadcasts = _record.get()
     if broadcasts is not None and any(own != shape for own in shapes):
         codes = [finding.code for finding in warned]
@@ -220,14 +238,14 @@ def observe(function, shapes, rule=_NUMPY, names=None):
             codes.insert(0, raised.code)
         frame = _caller()
         place = (frame.f_code.co_filename, frame.f_lineno)
-        broadcasts.append(Broadcast(function, shapes, shape, str(rule), tuple(codes), *place))
+        broadcasts.append(Broadcast(function, shapes, shape, rule, tuple(codes), *place))
     if raised is not None:
         raise raised
     if warned:
         _warn(warned)
 
 
-def observe_view(function, shape, result):
+def observe_view(function: str, shape: tuple[int, ...], result: tuple[int, ...]) -> None:
     """A view in a shape that was asked for: record it."""
     broadcasts = _record.get()
     if broadcasts is not None and shape != result:
@@ -236,7 +254,7 @@ def observe_view(function, shape, result):
         broadcasts.append(Broadcast(function, (shape,), result, "to", (), *place))
 
 
-def _caller():
+def _caller() -> FrameType:
     """The innermost frame that is neither ours nor NumPy's."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
@@ -247,7 +265,7 @@ def _caller():
     return frame
 
 
-def _warn(findings):
+def _warn(findings: Sequence[Finding]) -> None:
     """Warns at the caller's line: once there, as Python's filters have it."""
     frame = _caller()
     registry = frame.f_globals.setdefault("__warningregistry__", {})
@@ -257,10 +275,12 @@ def _warn(findings):
         warnings.warn_explicit(f"{finding}{help}", BroadcastWarning, *place, registry)
 
 
-class _Guarded(np.ndarray):
+class _Guarded(np.ndarray[Any, Any]):
     """An array whose NumPy operators ask the policy."""
 
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple[Any, ...] | None = None, **options: Any
+    ) -> Any:
         asked = method == "__call__" and ufunc.signature is None
         if asked:
             operands = [*inputs, options["where"]] if "where" in options else inputs
@@ -280,7 +300,7 @@ class _Guarded(np.ndarray):
         return tuple(_guarded(own, given) for own, given in zip(results, outs))
 
 
-def _observe_out(shapes, out):
+def _observe_out(shapes: _Shapes, out: tuple[Any, ...]) -> None:
     """A result stretches to an `out`: record it, as for the functions of this package."""
     if _record.get() is None:
         return
@@ -289,11 +309,11 @@ def _observe_out(shapes, out):
             observe_view("out", np.broadcast_shapes(*shapes), np.shape(own))
 
 
-def _bare(x):
+def _bare(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, _Guarded) else x
 
 
-def _guarded(result, given):
+def _guarded(result: Any, given: Any) -> Any:
     """What an operator gives back: the `out` it was given, a guarded array, or a scalar as it is."""
     if given is not None:
         return given

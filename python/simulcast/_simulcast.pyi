@@ -6,7 +6,7 @@ Names without an underscore are exported by `simulcast`, except `OnnxSession`, `
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, final, overload, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -16,6 +16,72 @@ _Sizes: TypeAlias = SupportsIndex | Sequence[SupportsIndex | None] | NDArray[np.
 _Out: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None] | None
 _Rule: TypeAlias = str | Rule
 _Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+
+@type_check_only
+class _Lazy(Protocol):
+    """An array of Dask's: what is computed of it stays lazy."""
+
+    @property
+    def chunks(self) -> Any: ...
+    def compute(self, **options: Any) -> Any: ...
+    def rechunk(self, *args: Any, **options: Any) -> Any: ...
+
+_LazyT = TypeVar("_LazyT", bound=_Lazy)
+
+# Functions of one, two and three operands, by place; arrays of rank 0 are given as NumPy's scalars.
+@type_check_only
+class _Unary(Protocol):
+    @overload
+    def __call__(
+        self, a: _LazyT, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> _LazyT: ...
+    @overload
+    def __call__(
+        self, a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> NDArray[Any]: ...
+
+@type_check_only
+class _Binary(Protocol):
+    @overload
+    def __call__(
+        self, a: _LazyT, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> _LazyT: ...
+    @overload
+    def __call__(
+        self, a: ArrayLike, b: _LazyT, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> _LazyT: ...
+    @overload
+    def __call__(
+        self, a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> NDArray[Any]: ...
+
+@type_check_only
+class _Ternary(Protocol):
+    @overload
+    def __call__(
+        self, a: _LazyT, b: ArrayLike, c: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> _LazyT: ...
+    @overload
+    def __call__(
+        self, a: ArrayLike, b: _LazyT, c: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> _LazyT: ...
+    @overload
+    def __call__(
+        self, a: ArrayLike, b: ArrayLike, c: _LazyT, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> _LazyT: ...
+    @overload
+    def __call__(
+        self, a: ArrayLike, b: ArrayLike, c: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> NDArray[Any]: ...
 
 __version__: str
 
@@ -49,20 +115,23 @@ def sum_to(
     x: ArrayLike, /, shape: _Shape, *, rule: _Rule = "numpy", threads: int | None = None
 ) -> NDArray[Any]: ...
 def release_memory() -> int: ...
+def get_num_threads() -> int: ...
+def set_num_threads(threads: int, /) -> int: ...
 def _run_command(args: Sequence[str]) -> int: ...
 def _clean_up_command() -> None: ...
 
 @final
 class Expression:
-    def __new__(cls, expr: str, fast_math: bool = False) -> Expression: ...
+    def __new__(
+        cls, expr: str, fast_math: bool = False, _part: tuple[int, list[tuple[int, str]]] | None = None
+    ) -> Expression: ...
     @property
     def fast_math(self) -> bool: ...
     @property
     def operands(self) -> tuple[str, ...]: ...
     @property
-    def _fast_math(self) -> bool: ...
-    @property
     def _nodes(self) -> list[tuple[str, Any, list[int]]]: ...
+    def _part(self, root: int, operands: list[tuple[int, str]]) -> Expression: ...
     def _shape(self, operands: Mapping[str, ArrayLike], rule: _Rule | None = None) -> tuple[int, ...]: ...
     def strategy(
         self,
@@ -81,7 +150,7 @@ class Expression:
         threads: int | None = None,
         local_dict: Mapping[str, ArrayLike] | None = None,
         **operands: ArrayLike,
-    ) -> Any: ...
+    ) -> NDArray[Any]: ...
 
 def compile(expr: str, /, *, fast_math: bool = False) -> Expression: ...
 def evaluate(
@@ -96,10 +165,10 @@ def evaluate(
     local_dict: Mapping[str, ArrayLike] | None = None,
     fast_math: bool = False,
     **operands: ArrayLike,
-) -> Any: ...
+) -> NDArray[Any]: ...
 def vjp(
     function: str | Callable[..., Any], operands: Sequence[ArrayLike | None], grad: ArrayLike, /, *, rule: _Rule = "numpy"
-) -> tuple[Any, ...]: ...
+) -> tuple[NDArray[Any] | None, ...]: ...
 def clip(
     a: ArrayLike,
     /,
@@ -113,292 +182,79 @@ def clip(
     dtype: DTypeLike | None = None,
     rule: _Rule = "numpy",
     threads: int | None = None,
-) -> Any: ...
+) -> NDArray[Any]: ...
 # Operations: generated by `cargo xtask operations`.
-def negative(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def absolute(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def sign(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def sqrt(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def cbrt(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def square(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def reciprocal(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def exp(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def exp2(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def expm1(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def log(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def log2(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def log10(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def log1p(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def sin(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def cos(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def tan(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def arcsin(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def arccos(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def arctan(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def sinh(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def cosh(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def tanh(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def arcsinh(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def arccosh(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def arctanh(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def erf(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def sigmoid(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def softsign(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def relu(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def floor(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def ceil(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def round(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def trunc(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def logical_not(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def bitwise_not(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def isnan(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def isinf(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def isfinite(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def conjugate(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def real(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def imag(
-    a: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def add(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def subtract(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def multiply(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def divide(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def floor_divide(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def trunc_divide(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def remainder(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def fmod(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def power(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def arctan2(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def hypot(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def maximum(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def minimum(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def logical_and(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def logical_or(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def logical_xor(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def bitwise_and(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def bitwise_or(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def bitwise_xor(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def left_shift(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def right_shift(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def equal(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def not_equal(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def less(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def less_equal(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def greater(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def greater_equal(
-    a: ArrayLike, b: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def where(
-    a: ArrayLike, b: ArrayLike, c: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
-def multiply_add(
-    a: ArrayLike, b: ArrayLike, c: ArrayLike, /, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
-    rule: _Rule = "numpy", threads: int | None = None,
-) -> Any: ...
+negative: _Unary
+absolute: _Unary
+sign: _Unary
+sqrt: _Unary
+cbrt: _Unary
+square: _Unary
+reciprocal: _Unary
+exp: _Unary
+exp2: _Unary
+expm1: _Unary
+log: _Unary
+log2: _Unary
+log10: _Unary
+log1p: _Unary
+sin: _Unary
+cos: _Unary
+tan: _Unary
+arcsin: _Unary
+arccos: _Unary
+arctan: _Unary
+sinh: _Unary
+cosh: _Unary
+tanh: _Unary
+arcsinh: _Unary
+arccosh: _Unary
+arctanh: _Unary
+erf: _Unary
+sigmoid: _Unary
+softsign: _Unary
+relu: _Unary
+floor: _Unary
+ceil: _Unary
+round: _Unary
+trunc: _Unary
+logical_not: _Unary
+bitwise_not: _Unary
+isnan: _Unary
+isinf: _Unary
+isfinite: _Unary
+conjugate: _Unary
+real: _Unary
+imag: _Unary
+add: _Binary
+subtract: _Binary
+multiply: _Binary
+divide: _Binary
+floor_divide: _Binary
+trunc_divide: _Binary
+remainder: _Binary
+fmod: _Binary
+power: _Binary
+arctan2: _Binary
+hypot: _Binary
+maximum: _Binary
+minimum: _Binary
+logical_and: _Binary
+logical_or: _Binary
+logical_xor: _Binary
+bitwise_and: _Binary
+bitwise_or: _Binary
+bitwise_xor: _Binary
+left_shift: _Binary
+right_shift: _Binary
+equal: _Binary
+not_equal: _Binary
+less: _Binary
+less_equal: _Binary
+greater: _Binary
+greater_equal: _Binary
+where: _Ternary
+multiply_add: _Ternary
 # End of operations.
 
 @final

@@ -3,10 +3,20 @@
 Operations of simulcast and arrays that `simulcast.guard` made are held to it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
 
+if TYPE_CHECKING:
+    from ._simulcast import Policy
 
-def pytest_addoption(parser):
+_POLICY: pytest.StashKey[Policy] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("simulcast")
     # A flag, so that what follows it is a file.
     group.addoption(
@@ -24,7 +34,7 @@ def pytest_addoption(parser):
     )
 
 
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
     text = config.getoption("simulcast_policy")
     if text is None:
         return
@@ -37,7 +47,7 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     policy = item.config.stash.get(_POLICY, None)
     if policy is None:
         return (yield)
@@ -46,6 +56,3 @@ def pytest_runtest_protocol(item):
     # Some tests run in a context of their own, or in threads.
     with everywhere(policy):
         return (yield)
-
-
-_POLICY = pytest.StashKey()

@@ -3,11 +3,11 @@
 //! An expression is read once, and becomes a program once for the types of its operands. Numbers of
 //! Python's stand in it as if they were written there.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
-use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprKind, ExprNode};
+use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind, ExprNode};
 use simulcast::types::{Casting, Literal, Promotion};
 use simulcast::{DType, ProgramError};
 
@@ -18,7 +18,7 @@ use crate::fastcall::{call, is_option};
 use crate::functions::{Options, check_powers, text_dtypes};
 use crate::operands::{Operand, views};
 use crate::policies;
-use crate::programs::{KEPT, Part, Programs, Source};
+use crate::programs::{self, KEPT, Programs, Source};
 use crate::results::Target;
 use crate::rules::Rule;
 
@@ -44,7 +44,12 @@ pub(crate) struct Expression {
     /// Whether its products and sums may be rounded once rather than twice.
     #[pyo3(get)]
     fast_math: bool,
+    /// Which part of the expression in its text it is, where that is not all of it.
+    part: Option<Part>,
 }
+
+/// A part of an expression: one of its nodes, and those that are operands in it, with their names.
+type Part = (usize, Vec<(usize, String)>);
 
 /// A name, and the same as Python's dictionaries find it fastest.
 struct Name {
@@ -55,21 +60,11 @@ struct Name {
 #[pymethods]
 impl Expression {
     #[new]
-    #[pyo3(signature = (expr, fast_math = false))]
-    fn new(py: Python<'_>, expr: &str, fast_math: bool) -> PyResult<Self> {
+    #[pyo3(signature = (expr, fast_math = false, _part = None))]
+    fn new(py: Python<'_>, expr: &str, fast_math: bool, _part: Option<Part>) -> PyResult<Self> {
         let expr = Expr::parse(expr)
             .map_err(|error| diagnosed(py, expr, &Diagnostic::of_text(expr, error)))?;
-        let mut names: Vec<Name> = Vec::new();
-        for node in expr.nodes() {
-            if let ExprKind::Name(name) = &node.kind
-                && names.iter().all(|own| own.text != *name)
-            {
-                let key = PyString::intern(py, &normal(py, name)?).unbind();
-                names.push(Name { text: name.clone(), key });
-            }
-        }
-        let is_shadowed = names.iter().any(|name| is_option(&name.text));
-        Ok(Self { expr, names, is_shadowed, programs: Programs::default(), fast_math })
+        Self::of(py, &expr, fast_math, _part)
     }
 
     /// The names of its operands, in the order in which they first appear.
@@ -116,7 +111,14 @@ impl Expression {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        (py.get_type::<Self>(), (self.expr.text(), self.fast_math)).into_pyobject(py)
+        let (kind, text) = (py.get_type::<Self>(), self.expr.text());
+        match &self.part {
+            None => (kind, (text, self.fast_math)).into_pyobject(py),
+            Some((root, operands)) => {
+                let part = (*root, operands.clone());
+                (kind, (text, self.fast_math, part)).into_pyobject(py)
+            }
+        }
     }
 
     /// The result's shape, for arrays of which only types and sizes count; the policy is asked.
@@ -157,9 +159,12 @@ impl Expression {
         Call::of(this, &objects, rule)?.run(None, Casting::SameKind, &Wanted::Strategy)
     }
 
-    #[getter]
-    fn _fast_math(&self) -> bool {
-        self.fast_math
+    /// The expression of one of its nodes, in which some others are operands by these names.
+    fn _part(&self, py: Python<'_>, root: usize, operands: Vec<(usize, String)>) -> PyResult<Self> {
+        if self.part.is_some() {
+            return Err(PyValueError::new_err("a part of a part is a part of the whole"));
+        }
+        Self::of(py, &self.expr, self.fast_math, Some((root, operands)))
     }
 
     /// Its nodes, operands before what is computed of them: what each is, and of which it is computed.
@@ -197,6 +202,32 @@ impl Expression {
             nodes.append((kind, what, children))?;
         }
         Ok(nodes.into_any())
+    }
+}
+
+impl Expression {
+    /// An expression, or a part of it.
+    fn of(py: Python<'_>, whole: &Expr, fast_math: bool, part: Option<Part>) -> PyResult<Self> {
+        let expr = match &part {
+            None => whole.clone(),
+            Some((root, operands)) => {
+                let operands: Vec<(ExprId, &str)> =
+                    operands.iter().map(|(id, name)| (ExprId::new(*id), name.as_str())).collect();
+                let part = whole.part(ExprId::new(*root), &operands);
+                part.ok_or_else(|| PyValueError::new_err("the expression has no such part"))?
+            }
+        };
+        let mut names: Vec<Name> = Vec::new();
+        for node in expr.nodes() {
+            if let ExprKind::Name(name) = &node.kind
+                && names.iter().all(|own| own.text != *name)
+            {
+                let key = PyString::intern(py, &normal(py, name)?).unbind();
+                names.push(Name { text: name.clone(), key });
+            }
+        }
+        let is_shadowed = names.iter().any(|name| is_option(&name.text));
+        Ok(Self { expr, names, is_shadowed, programs: Programs::default(), fast_math, part })
     }
 }
 
@@ -244,7 +275,7 @@ pub(crate) fn compile<'py>(
     if let Some(known) = read.get_item(expr)? {
         return Ok(known.cast_into()?);
     }
-    let made = Bound::new(py, Expression::new(py, expr.to_str()?, fast_math)?)?;
+    let made = Bound::new(py, Expression::new(py, expr.to_str()?, fast_math, None)?)?;
     if read.len() >= KEPT {
         read.clear();
     }
@@ -416,7 +447,9 @@ impl<'a, 'py> Call<'a, 'py> {
         let (mut parts, mut operands) = (Vec::new(), Vec::new());
         for (Name { text, .. }, operand) in own.names.iter().zip(std::mem::take(&mut self.operands))
         {
-            parts.push(operand.as_ref().map_or(Part::Absent, |operand| operand.is().into()));
+            parts.push(
+                operand.as_ref().map_or(programs::Part::Absent, |operand| operand.is().into()),
+            );
             match operand {
                 Some(Operand::Number(number)) => numbers.push((text.as_str(), number)),
                 Some(operand) => {

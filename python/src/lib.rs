@@ -23,6 +23,7 @@
 //! | [`explanation`] | `explain` |
 //! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`command`] | the `simulcast` command inside the wheel |
+//! | [`threads`] | how many threads calls run on |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
 
 mod arrays;
@@ -47,6 +48,7 @@ mod results;
 mod rules;
 mod shapes;
 mod sums;
+mod threads;
 
 use pyo3::prelude::*;
 
@@ -77,6 +79,8 @@ mod _simulcast {
     };
     #[pymodule_export]
     use crate::sums::sum_to;
+    #[pymodule_export]
+    use crate::threads::{get_num_threads, set_num_threads};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,7 +10,7 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simulcast_core::{FindingCode, Policy as CorePolicy};
+use simulcast_core::{Dims, FindingCode, Names, Outcome, Policy as CorePolicy};
 
 use crate::errors::{denied, refused};
 use crate::explanation::{Finding, Request};
@@ -54,7 +54,8 @@ pub(crate) fn observe(
     observe_named(py, function, rule, shapes, None)
 }
 
-/// Tells Python of a broadcast of several operands, and what they are called.
+/// Judges a broadcast of several operands by the policy that holds here, with what they are called. Python
+/// is told where a record is kept, or there is something to say.
 pub(crate) fn observe_named(
     py: Python<'_>,
     function: &str,
@@ -62,10 +63,53 @@ pub(crate) fn observe_named(
     shapes: &[&[usize]],
     names: Option<Vec<String>>,
 ) -> PyResult<()> {
+    let holding = Holding::get(py)?;
+    let policy = holding.policy()?;
+    let mut names = Names { operands: names.unwrap_or_default(), axes: Vec::new() };
+    let owned = rule.clone().with_names(&mut names)?;
+    let dims: Vec<Dims> = shapes.iter().map(|own| Dims::from(*own)).collect();
+    let outcome = Outcome::of(&owned, &dims, &names);
+    let Verdict { shape, raised, warned } =
+        policy.get().verdict(py, &owned.to_string(), &outcome, &names)?;
+    if raised.is_none() && warned.is_empty() && !holding.records()? {
+        return Ok(());
+    }
     let shapes: Vec<_> = shapes.iter().map(|own| tuple(py, own)).collect::<PyResult<_>>()?;
-    let policy = py.import("simulcast._policy")?;
-    policy.getattr("observe")?.call1((function, PyTuple::new(py, shapes)?, rule.clone(), names))?;
-    Ok(())
+    let shapes = PyTuple::new(py, shapes)?;
+    let tell = holding.module.getattr("tell")?;
+    tell.call1((function, shapes, shape, rule.owned.to_string(), raised, warned)).map(drop)
+}
+
+/// The module in which Python keeps which policy holds where.
+struct Holding<'py> {
+    module: Bound<'py, PyModule>,
+}
+
+impl<'py> Holding<'py> {
+    fn get(py: Python<'py>) -> PyResult<Self> {
+        Ok(Self { module: py.import("simulcast._policy")? })
+    }
+
+    /// The policy of this context, or the one that holds where none has its own.
+    fn policy(&self) -> PyResult<Bound<'py, Policy>> {
+        let own = self.module.getattr("_policy")?.call_method0("get")?;
+        let policy = if own.is_none() { self.module.getattr("_default")? } else { own };
+        Ok(policy.cast_into()?)
+    }
+
+    /// Whether this context keeps a record.
+    fn records(&self) -> PyResult<bool> {
+        Ok(!self.module.getattr("_record")?.call_method0("get")?.is_none())
+    }
+}
+
+/// What a policy says of a broadcast.
+struct Verdict<'py> {
+    /// The result's shape, where its rank is known.
+    shape: Option<Bound<'py, PyTuple>>,
+    /// What is refused: an exception that is not raised yet.
+    raised: Option<Py<PyAny>>,
+    warned: Vec<Finding>,
 }
 
 /// Tells Python of a view in a shape that was asked for, where records are kept.
@@ -97,6 +141,30 @@ pub(crate) fn observe_view(
 #[pyclass(module = "simulcast", frozen, eq)]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Policy(CorePolicy);
+
+impl Policy {
+    fn verdict<'py>(
+        &self,
+        py: Python<'py>,
+        rule: &str,
+        outcome: &Outcome,
+        names: &Names,
+    ) -> PyResult<Verdict<'py>> {
+        if let Some(error) = outcome.error() {
+            return Err(refused(py, error));
+        }
+        let shape = outcome.shape().map_or(Ok(None), |shape| dims_tuple(py, &shape))?;
+        let Some(verdict) = outcome.judge(&self.0, names) else {
+            return Err(PyValueError::new_err("a policy needs shapes whose ranks are known"));
+        };
+        let raised = verdict.raised.first().map(|finding| {
+            let shapes = outcome.shapes();
+            denied(py, finding, &shapes, names, rule.to_owned()).into_value(py).into_any()
+        });
+        let warned = verdict.warned.iter().map(|own| Finding::of(own, names)).collect();
+        Ok(Verdict { shape, raised, warned })
+    }
+}
 
 #[pymethods]
 impl Policy {
@@ -149,18 +217,8 @@ impl Policy {
         names: Option<Vec<String>>,
     ) -> PyResult<(Option<Bound<'py, PyTuple>>, Option<Py<PyAny>>, Vec<Finding>)> {
         let Request { rule, names, outcome, .. } = Request::read(operands, rule, names)?;
-        if let Some(error) = outcome.error() {
-            return Err(refused(py, error));
-        }
-        let shapes = outcome.shapes();
-        let shape = outcome.shape().map_or(Ok(None), |shape| dims_tuple(py, &shape))?;
-        let Some(verdict) = outcome.judge(&self.0, &names) else {
-            return Err(PyValueError::new_err("a policy needs shapes whose ranks are known"));
-        };
-        let raised = verdict.raised.first().map(|finding| {
-            denied(py, finding, &shapes, &names, rule.to_string()).into_value(py).into_any()
-        });
-        let warned = verdict.warned.iter().map(|own| Finding::of(own, &names)).collect();
+        let rule = rule.to_string();
+        let Verdict { shape, raised, warned } = self.verdict(py, &rule, &outcome, &names)?;
         Ok((shape, raised, warned))
     }
 

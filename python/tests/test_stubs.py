@@ -7,7 +7,10 @@ from pathlib import Path
 import simulcast
 
 PROGRAM = """
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 import simulcast
 
 x = np.ones((2, 3))
@@ -24,6 +27,9 @@ names: tuple[str, ...] = expression.operands
 again = expression(x=x, out=None)
 gradients = simulcast.vjp(simulcast.clip, (x, None, 1.0), x, rule=simulcast.pdpd(axis=0))
 sums = simulcast.sum_to(x, (3,))
+totals: NDArray[Any] = simulcast.add(simulcast.exp(x), x) + simulcast.where(x > 0, x, 1)
+mean = simulcast.mean(x, axis=(0, 1), keepdims=True, where=x > 0, dtype="f8", rule="numpy")
+before: int = simulcast.set_num_threads(simulcast.get_num_threads())
 released: int = simulcast.release_memory()
 text: str = simulcast.explain(x, "N,3", names=["a", "b"]).svg()
 
@@ -77,6 +83,10 @@ WRONG = [
     "simulcast.strict(strictness=3)",
     "simulcast.check((1,), policy=3)",
     "simulcast.explain((1,)).nothing",
+    "simulcast.exp(1.0).nothing",
+    "simulcast.evaluate('x', x=1.0).nothing",
+    "simulcast.where(True, 1, 2, casting='maybe')",
+    "simulcast.sum([1], axis='rows')",
 ]
 
 

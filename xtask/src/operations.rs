@@ -68,14 +68,15 @@ fn in_python() -> impl Iterator<Item = Op> {
     Op::ALL.iter().copied().filter(|&op| op != Op::Concat)
 }
 
+/// One line a function: the protocols `_Unary`, `_Binary` and `_Ternary` say what it takes.
 fn stubs() -> String {
     let stub = |op: Op| {
-        let operands: String =
-            op.row().operands.iter().map(|name| format!("{name}: ArrayLike, ")).collect();
-        format!(
-            "def {op}(\n    {operands}/, out: _Out = None, *, casting: _Casting = \"same_kind\", \
-             dtype: DTypeLike | None = None,\n    rule: _Rule = \"numpy\", threads: int | None = None,\n) -> Any: ...\n"
-        )
+        let protocol = match op.arity() {
+            1 => "_Unary",
+            2 => "_Binary",
+            _ => "_Ternary",
+        };
+        format!("{op}: {protocol}\n")
     };
     in_python().map(stub).collect()
 }

@@ -27,10 +27,17 @@ use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 
 /// A node of an [`Expr`], by its place in the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(pub(in crate::by_name::program) u32);
 
 impl ExprId {
+    /// The node at a place in [`Expr::nodes`].
+    #[must_use]
+    pub fn new(index: usize) -> Self {
+        // No expression has more nodes.
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
     /// Its place in [`Expr::nodes`].
     #[must_use]
     pub const fn index(self) -> usize {
@@ -89,6 +96,29 @@ impl ExprKind {
             | Self::Index(of, _)
             | Self::Transpose(of, _)
             | Self::Reduce { of, .. } => vec![*of],
+        }
+    }
+}
+
+impl ExprKind {
+    /// The same of other nodes.
+    fn move_children(&mut self, to: impl Fn(ExprId) -> ExprId) {
+        match self {
+            Self::Literal(_) | Self::Text(_) | Self::Name(_) => {}
+            Self::Apply(_, args) => args.iter_mut().for_each(|id| *id = to(*id)),
+            Self::Compare(first, rest) => {
+                *first = to(*first);
+                rest.iter_mut().for_each(|(_, id)| *id = to(*id));
+            }
+            Self::If(a, b, c) | Self::Clip(a, b, c) => {
+                for id in [a, b, c] {
+                    *id = to(*id);
+                }
+            }
+            Self::Cast(_, of)
+            | Self::Index(of, _)
+            | Self::Transpose(of, _)
+            | Self::Reduce { of, .. } => *of = to(*of),
         }
     }
 }
@@ -231,6 +261,49 @@ impl Expr {
             }
         }
         bound
+    }
+
+    /// The expression of one of the nodes, in which some of the others are operands by these names. It
+    /// keeps the whole text, which its nodes point into; `None` where there is no such node.
+    ///
+    /// ```
+    /// use simulcast::program::{Expr, ExprId};
+    ///
+    /// let whole = Expr::parse("exp(a - sum(b, axis=1)) * c")?;
+    /// let id = |text: &str| {
+    ///     let at = whole.nodes().iter().position(|node| whole.written(node) == text);
+    ///     at.map(ExprId::new).unwrap_or_default()
+    /// };
+    /// let part = whole.part(id("exp(a - sum(b, axis=1))"), &[(id("sum(b, axis=1)"), "total")]);
+    /// let part = part.unwrap_or_else(|| unreachable!());
+    /// assert_eq!(part.operands().collect::<Vec<_>>(), ["a", "total"]);
+    /// assert_eq!(part, Expr::parse("exp(a - total)")?);
+    /// # Ok::<(), simulcast::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn part(&self, root: ExprId, operands: &[(ExprId, &str)]) -> Option<Self> {
+        let named = |id: usize| operands.iter().find(|(own, _)| own.index() == id).map(|own| own.1);
+        let mut needed = vec![false; self.nodes.len()];
+        *needed.get_mut(root.index())? = true;
+        // Operands come before what is computed of them.
+        for (id, node) in self.nodes.iter().enumerate().rev() {
+            if needed[id] && named(id).is_none() {
+                for child in node.kind.children() {
+                    *needed.get_mut(child.index())? = true;
+                }
+            }
+        }
+        let (mut places, mut nodes) = (vec![ExprId::default(); needed.len()], Vec::new());
+        for (id, node) in self.nodes.iter().enumerate().filter(|(id, _)| needed[*id]) {
+            places[id] = ExprId::new(nodes.len());
+            let mut node = node.clone();
+            match named(id) {
+                Some(name) => node.kind = ExprKind::Name(name.to_owned()),
+                None => node.kind.move_children(|child| places[child.index()]),
+            }
+            nodes.push(node);
+        }
+        Some(Self { text: self.text.clone(), nodes })
     }
 
     /// The shape of each node, for operands of these shapes under a rule, up to the first without one

@@ -1,0 +1,248 @@
+"""Reductions as functions: each is an expression of one pass, in which a cast and a mask are fused.
+
+A mask (`where=`) broadcasts with the array under a rule; it is read where it lies, and no masked copy is made.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import _simulcast
+from ._inputs import dask_array, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, SupportsIndex
+
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+    from ._simulcast import Rule
+
+    _Axis = SupportsIndex | Sequence[SupportsIndex] | None
+
+_NUMPY = "numpy"
+
+
+def _axes(axis: _Axis) -> str:
+    """The axes as they stand in an expression."""
+    if axis is None:
+        return "None"
+    if hasattr(axis, "__index__"):
+        return str(axis.__index__())
+    axes = [own.__index__() for own in axis]
+    return f"({', '.join(map(str, axes))}{',' if len(axes) == 1 else ''})"
+
+
+def _array(x: ArrayLike) -> Any:
+    """The array as it is; a Dask array stays one."""
+    dask = dask_array()
+    if dask is not None and isinstance(x, dask.Array):
+        return x
+    return plain(x)
+
+
+def _reduce(
+    name: str,
+    x: Any,
+    axis: _Axis,
+    keepdims: bool,
+    *,
+    dtype: DTypeLike | None = None,
+    where: Any = None,
+    otherwise: str = "",
+    out: Any = None,
+    **settings: Any,
+) -> Any:
+    """One reduction of an array, cast to `dtype` before it is reduced; where `where` is false it is `otherwise`."""
+    text = "x" if dtype is None else f"{np.dtype(dtype).name}(x)"
+    operands, settings["rule"] = _masked(x, where, settings["rule"])
+    if where is not None:
+        text = f"({text} if mask else {otherwise})"
+    text = f"{name}({text}, axis={_axes(axis)}, keepdims={bool(keepdims)})"
+    return _simulcast.compile(text)(local_dict=operands, out=out, **settings)
+
+
+def _masked(x: Any, where: Any, rule: str | Rule) -> tuple[dict[str, Any], str | Rule]:
+    """The operands, and the rule under which they meet in an expression."""
+    if where is None:
+        return {"x": x}, rule
+    mask = _array(where)
+    if mask.dtype != bool:
+        raise TypeError(f"where is an array of bool, not of {mask.dtype}")
+    if str(rule) != _NUMPY:
+        # The condition comes first in an expression; by this rule the mask is laid onto the array.
+        x, mask = _simulcast.broadcast_arrays(x, mask, rule=rule)
+    return {"x": x, "mask": mask}, _NUMPY
+
+
+def _counted(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that means are computed in."""
+    if dtype.kind in "biu":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+
+
+def sum(
+    x: ArrayLike,
+    /,
+    axis: _Axis = None,
+    *,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    out: NDArray[Any] | None = None,
+    rule: str | Rule = _NUMPY,
+    threads: int | None = None,
+) -> Any:
+    """The sum along axes, in `dtype`; of the elements where `where` is true.
+
+    >>> import numpy as np, simulcast
+    >>> x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> simulcast.sum(x, axis=0)
+    array([5., 7., 9.])
+    >>> simulcast.sum(x, axis=1, where=np.array([True, False, True]))
+    array([ 4., 10.])
+    """
+    settings = {"out": out, "rule": rule, "threads": threads}
+    return _reduce("sum", _array(x), axis, keepdims, dtype=dtype, where=where, otherwise="0", **settings)
+
+
+def prod(
+    x: ArrayLike,
+    /,
+    axis: _Axis = None,
+    *,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    out: NDArray[Any] | None = None,
+    rule: str | Rule = _NUMPY,
+    threads: int | None = None,
+) -> Any:
+    """The product along axes, in `dtype`; of the elements where `where` is true.
+
+    >>> import simulcast
+    >>> simulcast.prod([[1, 2], [3, 4]], axis=1, keepdims=True)
+    array([[ 2],
+           [12]])
+    """
+    settings = {"out": out, "rule": rule, "threads": threads}
+    return _reduce("prod", _array(x), axis, keepdims, dtype=dtype, where=where, otherwise="1", **settings)
+
+
+def mean(
+    x: ArrayLike,
+    /,
+    axis: _Axis = None,
+    *,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    out: NDArray[Any] | None = None,
+    rule: str | Rule = _NUMPY,
+    threads: int | None = None,
+) -> Any:
+    """The mean along axes, in `dtype`; of the elements where `where` is true.
+
+    >>> import numpy as np, simulcast
+    >>> x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 9.0]])
+    >>> simulcast.mean(x, axis=1)
+    array([2., 6.])
+    >>> simulcast.mean(x, axis=1, where=x > 2)
+    array([3., 6.])
+    """
+    array = _array(x)
+    if where is None:
+        return _reduce("mean", array, axis, keepdims, dtype=dtype, out=out, rule=rule, threads=threads)
+    inner = _counted(array.dtype if dtype is None else np.dtype(dtype))
+    result = array.dtype if dtype is None and array.dtype.kind not in "biu" else np.dtype(dtype or inner)
+    settings: dict[str, Any] = {"rule": rule, "threads": threads}
+    total = _reduce("sum", array, axis, keepdims, dtype=inner, where=where, otherwise="0", **settings)
+    # As many as there are in the common shape, whichever axes the mask repeats along.
+    ones: Any = np.broadcast_to(np.ones((), inner), array.shape)
+    if not isinstance(array, np.ndarray):
+        ones = sys.modules["dask.array"].ones_like(array, dtype=inner)
+    count = _reduce("sum", ones, axis, keepdims, where=where, otherwise="0", **settings)
+    value = _simulcast.divide(total, count, out=out, threads=threads)
+    return value if out is not None or value.dtype == result else value.astype(result)
+
+
+def max(
+    x: ArrayLike,
+    /,
+    axis: _Axis = None,
+    *,
+    keepdims: bool = False,
+    initial: complex | None = None,
+    where: ArrayLike | None = None,
+    out: NDArray[Any] | None = None,
+    rule: str | Rule = _NUMPY,
+    threads: int | None = None,
+) -> Any:
+    """The largest element along axes, and at least `initial`; of the elements where `where` is true.
+
+    Without `initial` no axis may be empty, and `where` has to be left out.
+
+    >>> import numpy as np, simulcast
+    >>> x = np.array([[1, 5, 3], [4, 2, 6]])
+    >>> simulcast.max(x, axis=1)
+    array([5, 6])
+    >>> simulcast.max(x, axis=1, where=np.array([True, False, True]), initial=0)
+    array([3, 6])
+    """
+    return _extreme("max", "maximum", x, axis, keepdims, initial, where, out, rule, threads)
+
+
+def min(
+    x: ArrayLike,
+    /,
+    axis: _Axis = None,
+    *,
+    keepdims: bool = False,
+    initial: complex | None = None,
+    where: ArrayLike | None = None,
+    out: NDArray[Any] | None = None,
+    rule: str | Rule = _NUMPY,
+    threads: int | None = None,
+) -> Any:
+    """The smallest element along axes, and at most `initial`; of the elements where `where` is true.
+
+    Without `initial` no axis may be empty, and `where` has to be left out.
+
+    >>> import simulcast
+    >>> simulcast.min([[1, 5, 3], [4, 2, 6]], axis=1)
+    array([1, 2])
+    """
+    return _extreme("min", "minimum", x, axis, keepdims, initial, where, out, rule, threads)
+
+
+def _extreme(
+    name: str,
+    pair: str,
+    x: ArrayLike,
+    axis: _Axis,
+    keepdims: bool,
+    initial: complex | None,
+    where: ArrayLike | None,
+    out: Any,
+    rule: str | Rule,
+    threads: int | None,
+) -> Any:
+    array = _array(x)
+    settings: dict[str, Any] = {"rule": rule, "threads": threads}
+    if initial is None:
+        if where is not None:
+            raise ValueError(f"{name} with where needs initial: where nothing is left there is no {name}")
+        return _reduce(name, array, axis, keepdims, out=out, **settings)
+    first = array.dtype.type(initial)
+    if array.size == 0:
+        # Nothing is read; NumPy says what is left, and in which shape.
+        return getattr(np, name)(array, axis=axis, keepdims=keepdims, initial=first, out=out)
+    operands, settings["rule"] = _masked(array, where, rule)
+    operands["initial"] = first
+    text = "x" if where is None else "(x if mask else initial)"
+    text = f"{pair}({name}({text}, axis={_axes(axis)}, keepdims={bool(keepdims)}), initial)"
+    return _simulcast.compile(text)(local_dict=operands, out=out, **settings)
