@@ -1,5 +1,6 @@
 """What every peer needs: reads cases, fills arrays, measures calls, answers (see ../README.md)."""
 
+import itertools
 import json
 import os
 import statistics
@@ -19,7 +20,7 @@ THREADS = os.cpu_count()
 def stored(case):
     """The arrays as they lie in memory, filled as the other engines fill theirs; bfloat16 as float32.
 
-    The engines of a process share them.
+    The engines of a process share those of a copy of the case.
     """
     if "stored" in case:
         return case["stored"]
@@ -87,8 +88,19 @@ def rest(longest=0.25):
             return
 
 
+def rotating(make, cases):
+    """A call that takes the copies of a case in turn, each with arrays of its own, so that none finds in the caches what
+    the call before left there; nothing where there is none."""
+    calls = [make(case) for case in cases]
+    if len(calls) == 1 or None in calls:
+        return calls[0]
+    turn = itertools.cycle(calls)
+    return lambda: next(turn)()
+
+
 def serve(engines, ready=lambda threads: None):
-    """Each engine, `(name, threads, make)`: `make(case)` gives a call, or nothing for what it lacks.
+    """Each engine, `(name, threads, make)`: `make(case)` gives a call, or nothing for what it lacks; it is asked for one for
+    each copy of the case, which `case["copy"]` numbers.
 
     `ready` is told the threads before an engine's turn.
     """
@@ -100,19 +112,20 @@ def serve(engines, ready=lambda threads: None):
         question = json.loads(line)
         again = "op" not in question
         if not again:
-            case, calls = question, {}  # what the case before held goes before more comes
+            cases, calls = [], {}  # what the case before held goes before more comes
+            cases = [{**question, "copy": n} for n in range(question.get("copies", 1))]
         for engine, threads, make in engines:
             try:
                 ready(threads)
                 if not again:
-                    calls[engine] = make(case)
+                    calls[engine] = rotating(make, cases)
                 if calls.get(engine) is None:
                     continue
                 best, median = measure(question["seconds"], calls[engine])
             except Exception as error:  # Libraries have classes of their own for what they lack.
                 calls[engine] = None
                 first = (str(error) or type(error).__name__).splitlines()[0]
-                print(f"{engine} does not do {case['name']}: {first}", file=sys.stderr)
+                print(f"{engine} does not do {cases[0]['name']}: {first}", file=sys.stderr)
                 continue
             finally:
                 rest()

@@ -1,16 +1,16 @@
-//! The floor: the bytes that a case must read and write, moved as fast as this machine moves them,
-//! with streaming stores, on every thread.
+//! The floor: the bytes that a case must read and write, moved as fast as this machine moves them, on every thread.
 //!
-//! A small case's floor is a plain copy on one thread. Where the output is allocated by the call,
-//! so is the floor's, in huge pages where the system gives them: the system's own work on new
-//! memory is part of what must be done. Strings are not bytes in a row: their floor is a loop over
-//! vectors of them, on every thread, that writes into strings that are there.
+//! Large cases rotate over copies of their arrays, as the engines do: several times the last-level cache, so that nothing
+//! survives there from one call to the next. Some processors read faster with software prefetch, others slower, and
+//! ordinary stores are faster than non-temporal ones where all fits a cache: the floor tries each, and keeps to the
+//! fastest. A small case's floor is a plain copy on one thread.
 //!
-//! Some processors read faster what they are asked for ahead of time, and others slower: the floor tries both, and keeps to
-//! what is faster.
+//! Where the output is allocated by the call, so is the floor's, in huge pages where the system gives them: the system's
+//! own work on new memory is part of what must be done. Strings are not bytes in a row: their floor is a loop over vectors
+//! of them, on every thread, that writes into strings that are there.
 //!
-//! NumPy asks for huge pages, Rust's allocator does not, and memory in huge pages is faster: what
-//! other processes do has a floor of its own.
+//! NumPy asks for huge pages, Rust's allocator does not, and memory in huge pages is faster: what other processes do has
+//! a floor of its own.
 
 use std::mem::MaybeUninit;
 use std::time::Instant;
@@ -19,6 +19,7 @@ use rayon::prelude::*;
 
 use simulcast_bench::case::Case;
 use simulcast_bench::measure::Task;
+use simulcast_bench::rotation::{Rotation, count};
 
 /// Which pages the floor's memory is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,8 @@ pub(crate) fn of(case: &Case, pages: Pages) -> Task {
     match case.element.as_str() {
         "string" => strings(case),
         _ if read + written < 4 << 20 => small(read, written),
-        _ if case.fresh => fresh(read, written, pages),
-        _ => large(read, written, pages),
+        _ if case.fresh => fresh(case, pages),
+        _ => large(case, pages),
     }
 }
 
@@ -65,39 +66,61 @@ fn small(read: usize, written: usize) -> Task {
     })
 }
 
-/// On every thread, past the caches.
-fn large(read: usize, written: usize, pages: Pages) -> Task {
-    let (source, mut target) = (filled(read, pages), filled(written, pages));
-    target.clear();
-    faster(move |asks| move_all(&source, target.spare_capacity_mut(), asks))
+/// How bytes are moved.
+#[derive(Clone, Copy)]
+struct Way {
+    prefetch: bool,
+    /// Whether stores bypass the caches.
+    nontemporal: bool,
+}
+
+/// On every thread. As the engines do, it takes copies of its arrays in turn, so that no call finds in the caches what the
+/// call before left there.
+fn large(case: &Case, pages: Pages) -> Task {
+    let (read, written) = case.traffic();
+    let one = |_| {
+        let (source, mut target) = (filled(read, pages), filled(written, pages));
+        target.clear();
+        (source, target)
+    };
+    let mut arrays = Rotation::new((0..count(case)).map(one));
+    fastest(move |way| {
+        let (source, target) = arrays.turn();
+        move_all(source, target.spare_capacity_mut(), way);
+    })
 }
 
 /// [`large`] into memory that is new each time.
-fn fresh(read: usize, written: usize, pages: Pages) -> Task {
-    let source = filled(read, pages);
-    faster(move |asks| {
+fn fresh(case: &Case, pages: Pages) -> Task {
+    let (read, written) = case.traffic();
+    let mut sources = Rotation::new((0..count(case)).map(|_| filled(read, pages)));
+    fastest(move |way| {
         let mut target = empty(written, Pages::Huge);
-        move_all(&source, target.spare_capacity_mut(), asks);
+        move_all(sources.turn(), target.spare_capacity_mut(), way);
         std::hint::black_box(&mut target);
     })
 }
 
-/// The faster way, of asking for memory ahead of time and not: both are tried in turn.
-fn faster(mut way: impl FnMut(bool) + 'static) -> Task {
+/// The fastest way, of prefetch or none and of both kinds of stores: all are tried in turn.
+fn fastest(mut call: impl FnMut(Way) + 'static) -> Task {
     const TURNS: usize = 9;
-    let mut medians = [false, true].map(|_| Vec::with_capacity(TURNS));
+    let ways = [(false, true), (true, true), (false, false), (true, false)];
+    let ways = ways.map(|(prefetch, nontemporal)| Way { prefetch, nontemporal });
+    let mut times = ways.map(|_| Vec::with_capacity(TURNS));
     for _ in 0..TURNS {
-        for (times, asks) in medians.iter_mut().zip([false, true]) {
+        for (times, way) in times.iter_mut().zip(ways) {
             let start = Instant::now();
-            way(asks);
+            call(way);
             times.push(start.elapsed());
         }
     }
-    let [plain, asked] = medians.map(|mut times| {
+    let medians = times.map(|mut times| {
         times.sort();
         times[TURNS / 2]
     });
-    Box::new(move || way(asked < plain))
+    let least = medians.iter().zip(ways).min_by_key(|(time, _)| **time);
+    let way = least.map_or(ways[0], |(_, way)| way);
+    Box::new(move || call(way))
 }
 
 fn filled(bytes: usize, pages: Pages) -> Vec<u8> {
@@ -130,7 +153,7 @@ fn empty(bytes: usize, pages: Pages) -> Vec<u8> {
 }
 
 /// Reads all of one and writes all of the other, on every thread.
-fn move_all(source: &[u8], target: &mut [MaybeUninit<u8>], asks: bool) {
+fn move_all(source: &[u8], target: &mut [MaybeUninit<u8>], way: Way) {
     const PART: usize = 1 << 18;
     let parts = target.len().div_ceil(PART).max(source.len().div_ceil(PART)).max(1);
     let (from, to) = (source.len().div_ceil(parts).max(1), target.len().div_ceil(parts).max(1));
@@ -139,23 +162,23 @@ fn move_all(source: &[u8], target: &mut [MaybeUninit<u8>], asks: bool) {
     for _ in 0..parts {
         ends.push((sources.next().unwrap_or(&[]), targets.next().unwrap_or(&mut [])));
     }
-    let total: u64 = ends.into_par_iter().map(|(from, to)| part(from, to, asks)).sum();
+    let total: u64 = ends.into_par_iter().map(|(from, to)| part(from, to, way)).sum();
     std::hint::black_box(total);
 }
 
 /// Reads all of one and writes all of the other.
-fn part(from: &[u8], to: &mut [MaybeUninit<u8>], asks: bool) -> u64 {
+fn part(from: &[u8], to: &mut [MaybeUninit<u8>], way: Way) -> u64 {
     let common = from.len().min(to.len());
     let (head, rest) = to.split_at_mut(common);
-    stream(head, Some(&from[..common]), asks);
-    stream(rest, None, false);
-    sum(&from[common..], asks)
+    store(head, Some(&from[..common]), way);
+    store(rest, None, Way { prefetch: false, ..way });
+    sum(&from[common..], way.prefetch)
 }
 
-fn sum(bytes: &[u8], asks: bool) -> u64 {
+fn sum(bytes: &[u8], prefetch: bool) -> u64 {
     let all = bytes.chunks(4 * LINE).map(|some| {
-        if asks {
-            (0..some.len()).step_by(LINE).for_each(|line| ask_ahead(some.as_ptr(), line));
+        if prefetch {
+            (0..some.len()).step_by(LINE).for_each(|line| prefetch_ahead(some.as_ptr(), line));
         }
         let (words, rest) = some.as_chunks::<8>();
         let add = |sum: u64, word: &[u8; 8]| sum.wrapping_add(u64::from_le_bytes(*word));
@@ -164,11 +187,11 @@ fn sum(bytes: &[u8], asks: bool) -> u64 {
     all.fold(0, u64::wrapping_add)
 }
 
-/// The bytes of a line.
+/// The bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for what comes some time after a place.
-fn ask_ahead(from: *const u8, at: usize) {
+/// Prefetches what comes some time after a place.
+fn prefetch_ahead(from: *const u8, at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
@@ -180,32 +203,36 @@ fn ask_ahead(from: *const u8, at: usize) {
     let _ = (from, at);
 }
 
-/// Streams the source, or a constant, into the target.
-fn stream(target: &mut [MaybeUninit<u8>], source: Option<&[u8]>, asks: bool) {
+/// Writes the source, or a constant, to the target.
+fn store(target: &mut [MaybeUninit<u8>], source: Option<&[u8]>, way: Way) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{
-            __m128i, _mm_loadu_si128, _mm_set1_epi8, _mm_sfence, _mm_stream_si128,
+            __m128i, _mm_loadu_si128, _mm_set1_epi8, _mm_sfence, _mm_store_si128, _mm_stream_si128,
         };
         // SAFETY: room for bytes is room for vectors of them.
-        let (head, lines, tail) = unsafe { target.align_to_mut::<MaybeUninit<__m128i>>() };
-        // The few bytes around the vectors are not worth a stream.
+        let (head, vectors, tail) = unsafe { target.align_to_mut::<MaybeUninit<__m128i>>() };
+        // The few bytes around the vectors are not worth a vector.
         head.iter_mut().chain(tail).for_each(|byte| {
             byte.write(3);
         });
         let head = head.len();
-        for (at, line) in lines.iter_mut().enumerate() {
-            if let Some(source) = source.filter(|_| asks && (16 * at).is_multiple_of(LINE)) {
-                ask_ahead(source.as_ptr(), head + 16 * at);
+        for (at, vector) in vectors.iter_mut().enumerate() {
+            let first = way.prefetch && (16 * at).is_multiple_of(LINE);
+            if let Some(source) = source.filter(|_| first) {
+                prefetch_ahead(source.as_ptr(), head + 16 * at);
             }
-            // SAFETY: the line is aligned, the source is as long as the target, and every x86-64
-            // has these instructions.
+            // SAFETY: the vector is aligned, the source is as long as the target, and every x86-64 has these instructions.
             unsafe {
                 let value = match source {
                     Some(source) => _mm_loadu_si128(source.as_ptr().add(head + 16 * at).cast()),
                     None => _mm_set1_epi8(3),
                 };
-                _mm_stream_si128(line.as_mut_ptr(), value);
+                if way.nontemporal {
+                    _mm_stream_si128(vector.as_mut_ptr(), value);
+                } else {
+                    _mm_store_si128(vector.as_mut_ptr(), value);
+                }
             }
         }
         // SAFETY: every x86-64 has it.
@@ -213,7 +240,7 @@ fn stream(target: &mut [MaybeUninit<u8>], source: Option<&[u8]>, asks: bool) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     for (at, byte) in target.iter_mut().enumerate() {
-        let _ = asks;
+        let _ = way;
         byte.write(source.map_or(3, |source| source[at]));
     }
 }

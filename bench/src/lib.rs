@@ -12,6 +12,7 @@ pub mod engines;
 pub mod measure;
 #[cfg(feature = "onnx")]
 pub mod model;
+pub mod names;
 pub mod operands;
 pub mod program;
 pub mod rotation;

@@ -23,7 +23,7 @@ use peers::{Answer, Peer};
 use report::{Line, Row, time};
 use simulcast_bench::case::Case;
 use simulcast_bench::measure::{Measured, cores, measure, median};
-use simulcast_bench::{engines, worker};
+use simulcast_bench::{engines, program, worker};
 
 const HELP: &str = "\
 simulcast-bench [--cases FILE] [--case GLOB] [--engine NAME] [--quick] [--peer COMMAND]...
@@ -347,6 +347,7 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
             share: entrant.share(),
             bytes: case.bytes(),
             cores,
+            strategy: (entrant.engine == "program").then(|| program::strategy(case)).flatten(),
             machine: machine(),
         }
     });

@@ -13,6 +13,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::Deserialize;
 
 use simulcast_bench::case::Case;
+use simulcast_bench::rotation::count;
 
 /// What a peer measured.
 #[derive(Deserialize)]
@@ -56,6 +57,7 @@ impl Peer {
         question["result"] = serde_json::json!(case.output());
         question["types"] = serde_json::json!(case.types());
         question["gives"] = case.gives().into();
+        question["copies"] = count(case).into();
         self.answered(&question)
     }
 

@@ -5,17 +5,13 @@ use std::cell::LazyCell;
 use std::hint::black_box;
 use std::rc::Rc;
 
-use half::{bf16, f16};
-// All of it, because this file is compiled with other revisions too, where `apply_into` is in a trait or is not.
-use simulcast::program::*;
-use simulcast::types::*;
-use simulcast::*;
-
 use crate::case::Case;
 use crate::engines::Engines;
 use crate::measure::Task;
+use crate::names::*;
 use crate::operands::stored;
 use crate::rotation::{Rotation, count};
+use half::{bf16, f16};
 
 /// The case's expression as programs; nothing for what is no expression.
 pub fn tasks(to: &mut Engines<'_>, case: &Case) {
@@ -49,9 +45,13 @@ pub fn tasks(to: &mut Engines<'_>, case: &Case) {
 
 /// Every operand, as often as the case has copies.
 fn operands(case: &Case) -> Vec<Rc<Vec<AnyArray>>> {
+    (0..count(case)).map(|_| set(case)).collect()
+}
+
+/// Every operand once.
+fn set(case: &Case) -> Rc<Vec<AnyArray>> {
     let types = case.types();
-    let one = |_| types.iter().enumerate().map(|(n, element)| array(case, n, element)).collect();
-    (0..count(case)).map(one).map(Rc::new).collect()
+    Rc::new(types.iter().enumerate().map(|(n, element)| array(case, n, element)).collect())
 }
 
 /// The operands' names and types.
@@ -81,6 +81,24 @@ fn single(expr: &Expr) -> Option<Op> {
         ExprKind::Apply(op, args) if args.len() + 1 == expr.nodes().len() => Some(*op),
         _ => None,
     }
+}
+
+/// How the case's program runs on its operands: a stage after the other.
+#[cfg(not(older_names))]
+pub fn strategy(case: &Case) -> Option<String> {
+    let expression = !["copy", "sum_to", "broadcast_shapes", "broadcast_to", "onnx_check"]
+        .contains(&case.op.as_str());
+    if !expression || case.compile || case.element == "string" {
+        return None;
+    }
+    let program = compiled(&case.op, &types(case));
+    let held = Held::new(&set(case));
+    let strategy = program.bind(held.views()).strategy().ok()?;
+    let stages = strategy.stages.iter().map(|stage| match &stage.execution {
+        Some(execution) => execution.to_string(),
+        None => "reduction".into(),
+    });
+    Some(stages.collect::<Vec<_>>().join("; then "))
 }
 
 fn run(case: &Case, operands: &[Rc<Vec<AnyArray>>], threads: Option<usize>) -> Task {

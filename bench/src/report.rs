@@ -29,6 +29,9 @@ pub(crate) struct Line {
     /// How many cores all threads had, half of the time.
     #[serde(default)]
     pub(crate) cores: Option<f64>,
+    /// How the case's program runs, in the lines of that engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) strategy: Option<String>,
     pub(crate) machine: String,
 }
 
@@ -115,15 +118,17 @@ pub(crate) fn table(rows: &[Row], machine: &str) -> String {
          as the machine moves it; shares of it are taken round by round, and the median is shown. Arrays of Python lie in\n\
          huge pages, those of Rust do not: each side has its floor. The cores are those that all threads had, by how fast\n\
          they divide side by side.\n\n\
-         | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it | cores |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+         | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it | cores | strategy of the program |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let [rust, python] = [RUST, PYTHON].map(|side| cells(row, side));
         let by_hand = row.best(Whose::ByHand, RUST).map_or("-".into(), |line| time(line.median));
         let cores = row.lines.iter().find_map(|line| line.cores);
         let cores = cores.map_or("-".into(), |cores| format!("{cores:.1}"));
-        let _ = writeln!(text, "| {} | {rust} | {by_hand} | {python} | {cores} |", row.case);
+        let strategy = row.lines.iter().find_map(|line| line.strategy.as_deref()).unwrap_or("-");
+        let (case, strategy) = (&row.case, strategy.replace('|', "\\|"));
+        let _ = writeln!(text, "| {case} | {rust} | {by_hand} | {python} | {cores} | {strategy} |");
     }
     text
 }
@@ -214,6 +219,7 @@ mod tests {
             share: outside.then_some(0.7e-3 / best),
             bytes: 1,
             cores: Some(1.96),
+            strategy: (engine == "program").then(|| "contiguous".into()),
             machine: "this".into(),
         };
         let lines = vec![
@@ -234,7 +240,7 @@ mod tests {
     fn the_table_takes_the_best_of_ours_and_of_the_peers() {
         let text = table(&[row()], "this machine");
         let expected = "| row | 1.00 ms | program 2.00 ms | 50% | candle 3.00 ms | 1.50x | 5.00 ms \
-                        | 700.0 us | simulcast-python 3.50 ms | 20% | numpy 7.00 ms | 2.00x | 2.0 |\n";
+                        | 700.0 us | simulcast-python 3.50 ms | 20% | numpy 7.00 ms | 2.00x | 2.0 | contiguous |\n";
         assert!(text.ends_with(expected), "{text}");
     }
 
