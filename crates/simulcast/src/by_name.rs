@@ -16,5 +16,6 @@ pub use dyn_array::{AnyArray, AnyView, AnyViewMut};
 pub use gradient::vjp;
 /// The crate of `f16` and `bf16`.
 pub use half;
-pub use program::{JointProgram, ProgramError, ProgramErrorKind, TypedProgram};
+pub use program::{JointProgram, Program, ProgramError, ProgramErrorKind, TypedProgram, eval};
 pub use simulcast_kernels::op::{Op, UnknownOp};
+pub use types::IntoArrayError;

@@ -27,11 +27,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use ndarray::{
-    Array, ArrayBase, ArrayD, ArrayRef, ArrayViewD, ArrayViewMutD, Data, Dimension, IxDyn,
+    Array, ArrayBase, ArrayD, ArrayRef, ArrayView, ArrayViewD, ArrayViewMut, ArrayViewMutD, Data,
+    DataMut, Dimension, IxDyn,
 };
 use simulcast_core::{BroadcastError, Rule, row_major_into};
 
 use crate::array::raw_view;
+use crate::by_name::types::IntoArrayError;
 use crate::layout::broadcast::{Laid, checked_len};
 use crate::layout::small_vec::Inline;
 use simulcast_kernels::dtype::{DType, Element};
@@ -279,6 +281,41 @@ impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D, T
     }
 }
 
+impl<'a, T: Element, D: Dimension> From<&'a ArrayRef<T, D>> for AnyView<'a> {
+    #[inline]
+    fn from(array: &'a ArrayRef<T, D>) -> Self {
+        // SAFETY: an array's own pointer, shape and strides, borrowed for `'a`.
+        unsafe { Self::from_raw(T::DTYPE, array.as_ptr().cast(), array.shape(), array.strides()) }
+    }
+}
+
+impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for AnyView<'a> {
+    #[inline]
+    fn from(array: ArrayView<'a, T, D>) -> Self {
+        // SAFETY: a view's own pointer, shape and strides; its elements are borrowed for `'a`.
+        unsafe { Self::from_raw(T::DTYPE, array.as_ptr().cast(), array.shape(), array.strides()) }
+    }
+}
+
+impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<&'a mut ArrayBase<S, D, T>>
+    for AnyViewMut<'a>
+{
+    #[inline]
+    fn from(array: &'a mut ArrayBase<S, D, T>) -> Self {
+        Self::from(&mut **array)
+    }
+}
+
+impl<'a, T: Element, D: Dimension> From<ArrayViewMut<'a, T, D>> for AnyViewMut<'a> {
+    #[inline]
+    fn from(mut array: ArrayViewMut<'a, T, D>) -> Self {
+        let pointer = array.as_mut_ptr().cast();
+        // SAFETY: a view's own pointer, shape and strides; its elements are borrowed for writing for `'a`, and the view
+        // that borrowed them ends here.
+        unsafe { Self::from_raw(T::DTYPE, pointer, array.shape(), array.strides()) }
+    }
+}
+
 impl<'a, T: Element, D: Dimension> From<&'a mut ArrayRef<T, D>> for AnyViewMut<'a> {
     #[inline]
     fn from(array: &'a mut ArrayRef<T, D>) -> Self {
@@ -373,16 +410,6 @@ macro_rules! any {
                 }
             }
 
-            impl TryFrom<AnyArray> for ArrayD<$type> {
-                type Error = AnyArray;
-
-                fn try_from(array: AnyArray) -> Result<Self, AnyArray> {
-                    match array {
-                        AnyArray::$variant(array) => Ok(array),
-                        other => Err(other),
-                    }
-                }
-            }
         )*
 
         impl fmt::Debug for AnyView<'_> {
@@ -428,7 +455,41 @@ macro_rules! dispatch {
     };
 }
 
+impl<T: Element, D: Dimension> TryFrom<AnyArray> for Array<T, D> {
+    type Error = IntoArrayError;
+
+    fn try_from(array: AnyArray) -> Result<Self, IntoArrayError> {
+        array.into_array()
+    }
+}
+
 impl AnyArray {
+    /// The array as one of `T` with the dimension `D`, without a copy.
+    ///
+    /// ```
+    /// use ndarray::{Ix2, IxDyn, array};
+    /// use simulcast::AnyArray;
+    ///
+    /// let any = AnyArray::from(array![[1_f32, 2.0]]);
+    /// assert_eq!(any.clone().into_array::<f32, Ix2>()?, array![[1.0, 2.0]]);
+    /// assert_eq!(any.clone().into_array::<f32, IxDyn>()?.ndim(), 2);
+    /// let error = any.into_array::<f64, Ix2>().unwrap_err();
+    /// assert_eq!(error.to_string(), "the array is float32 (1, 2), not float64 with 2 axes");
+    /// # Ok::<(), simulcast::IntoArrayError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where it has another element type, or another number of axes.
+    pub fn into_array<T: Element, D: Dimension>(self) -> Result<Array<T, D>, IntoArrayError> {
+        IntoArrayError::check::<T, D>(self.dtype(), self.shape())?;
+        let refused = |dtype, shape: &[usize]| IntoArrayError::new::<T, D>(dtype, shape);
+        // Never errors: type and rank were compared.
+        let array = self.into_typed::<T>().map_err(|own| refused(own.dtype(), own.shape()))?;
+        let shape = array.shape().to_vec();
+        array.into_dimensionality().map_err(|_| refused(T::DTYPE, &shape))
+    }
+
     /// The array as one of `T`, where that is its element type.
     #[must_use]
     pub fn typed<T: Element>(&self) -> Option<ArrayViewD<'_, T>> {
@@ -492,7 +553,7 @@ mod tests {
         let mut none = AnyArray::from(Array1::<half::f16>::default(0));
         assert_eq!((none.dtype(), none.shape(), none.view().len()), (DType::F16, &[0][..], 0));
         assert!(none.view_mut().typed::<half::f16>().is_some());
-        assert_eq!(ArrayD::<f32>::try_from(none).map_err(|any| any.dtype()), Err(DType::F16));
+        assert_eq!(ArrayD::<f32>::try_from(none).map_err(|error| error.found().0), Err(DType::F16));
     }
 
     #[test]

@@ -1,17 +1,25 @@
 //! Programs: expressions over broadcast arrays, computed in one pass over memory.
 //!
 //! ```
-//! use ndarray::array;
-//! use simulcast::{AnyView, DType, TypedProgram};
+//! use ndarray::{Array2, array};
+//! use simulcast::{Program, eval};
 //!
-//! let f32 = DType::F32;
-//! let operands = [("x", f32), ("mean", f32), ("std", f32)];
-//! let program = TypedProgram::parse("(x - mean) / std", &operands)?;
 //! let (x, mean, std) = (array![[1_f32, 2.0], [3.0, 6.0]], array![2_f32, 4.0], array![[1_f32], [2.0]]);
-//! let y = program.run(&[(&x).into(), (&mean).into(), AnyView::from(&std)])?;
-//! assert_eq!(y.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
+//! let y: Array2<f32> = eval("(x - mean) / std", (("x", &x), ("mean", &mean), ("std", &std)))?.try_into()?;
+//! assert_eq!(y, array![[-1.0, -2.0], [0.5, 1.0]]);
+//!
+//! let centre = Program::parse("x - mean")?; // compiled once for each list of types
+//! let mut out = Array2::<f32>::zeros((2, 2));
+//! centre.call((("x", &x), ("mean", &mean)))?.write(&mut out)?;
+//! assert_eq!(out, array![[-1.0, -2.0], [1.0, 2.0]]);
 //! # Ok::<(), simulcast::ProgramError>(())
 //! ```
+//!
+//! | you have | you call |
+//! |---|---|
+//! | a text and arrays, once | [`eval`] |
+//! | a text, and arrays that come often, by name | [`Program::parse`], [`Program::call`] |
+//! | types that are known before the arrays | [`TypedProgram::parse`], or [`Builder`] without a text; [`TypedProgram::bind`] |
 //!
 //! ```text
 //! text ──parse──▶ Expr ──┐
@@ -37,12 +45,13 @@
 //! of some; a value without axes has no axis 0 to reduce. `clip` has the type of all its operands
 //! together, as NumPy's.
 //!
-//! A program is made once, for the types of its operands, and run on arrays of any shapes. It
+//! A program is compiled once for the types of its operands, and runs on arrays of any shapes. It
 //! writes an intermediate result to memory only between two stages ([`TypedProgram::stages`]), and where a
 //! sub-expression is smaller than the result: that is computed first, at its own shape
 //! ([`Run::hoisting`]). [`TypedProgram::strategy`] shows both.
 
 mod build;
+mod call;
 mod front;
 pub(super) mod joint;
 mod run;
@@ -58,6 +67,7 @@ pub use build::builder::Builder;
 use build::graph::Graph;
 pub use build::graph::Node;
 use build::stages::{Origin, Stage, Work, stages};
+pub use call::{Argument, Arguments, Call, Program, eval};
 pub use front::axes::{AxisPattern, Fold};
 pub use front::diagnostic::Diagnostic;
 pub use front::error::{ErrorOperand, ProgramError, ProgramErrorKind};
@@ -81,7 +91,9 @@ pub struct ProgramOperand {
     pub dtype: DType,
 }
 
-/// A compiled expression; see [the module's page](self).
+/// An expression that was compiled for operands of certain types, which it takes in order; see [the module's page](self).
+///
+/// A [`Program`] takes them by name and compiles itself for the types that come.
 #[derive(Clone, Debug)]
 pub struct TypedProgram {
     graph: Graph,

@@ -29,6 +29,7 @@
 
 mod cast;
 mod error;
+mod into_array_error;
 mod literal;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ mod tests;
 pub use cast::{Casting, can_cast, promote_types};
 pub(crate) use error::listed;
 pub use error::{TypeError, TypeErrorKind};
+pub use into_array_error::IntoArrayError;
 pub use literal::{Literal, literal_as, literal_operand};
 
 use cast::{BY_SIZE, Family};

@@ -10,7 +10,14 @@ use crate::by_name::types::error::{TypeError, TypeErrorKind};
 use simulcast_kernels::dtype::{Complex, DType, Scalar};
 use simulcast_kernels::op::Op;
 
-/// A number in the text. Weak, as Python's scalars are; a boolean is of type `bool` and nothing else.
+/// A number without a type of its own: in the text of an expression, or given for one of its names. It adopts the type of
+/// what it meets, as Python's numbers do beside NumPy's arrays; a boolean is of type `bool` and nothing else.
+///
+/// ```
+/// use simulcast::types::Literal;
+///
+/// assert_eq!([Literal::from(2), 0.5.into(), true.into()].map(|own| own.to_string()), ["2", "0.5", "True"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Literal {
     /// `True`, `False`
@@ -42,6 +49,51 @@ impl Literal {
             Self::Float(_) => Family::Float,
             Self::Complex(_) => Family::Complex,
         }
+    }
+}
+
+impl From<bool> for Literal {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+macro_rules! from_numbers {
+    ($($variant:ident as $wide:ty: $($type:ty)*;)*) => { $($(
+        impl From<$type> for Literal {
+            fn from(value: $type) -> Self {
+                Self::$variant(<$wide>::from(value))
+            }
+        }
+    )*)* };
+}
+
+from_numbers! {
+    Int as i128: i8 i16 i32 i64 i128 u8 u16 u32 u64;
+    Float as f64: f16 bf16 f32 f64;
+}
+
+macro_rules! from_sizes {
+    ($($type:ty)*) => { $(
+        impl From<$type> for Literal {
+            fn from(value: $type) -> Self {
+                Self::Int(value as i128)
+            }
+        }
+    )* };
+}
+
+from_sizes! { isize usize }
+
+impl From<Complex<f64>> for Literal {
+    fn from(value: Complex<f64>) -> Self {
+        Self::Complex(value)
+    }
+}
+
+impl From<Complex<f32>> for Literal {
+    fn from(value: Complex<f32>) -> Self {
+        Self::Complex(Complex::new(value.re.into(), value.im.into()))
     }
 }
 

@@ -177,6 +177,11 @@ impl Diagnostic {
         Self { text: text.into(), title, primary, labels: Vec::new(), help, error }
     }
 
+    /// The error without its text.
+    pub(super) fn into_error(self) -> ProgramError {
+        self.error
+    }
+
     /// The error.
     #[must_use]
     pub fn error(&self) -> &ProgramError {

@@ -6,12 +6,14 @@ use std::ops::Range;
 use simulcast_core::BroadcastError;
 
 use crate::by_name::program::front::axes::Fold;
+use crate::by_name::program::front::diagnostic::Diagnostic;
 use crate::by_name::program::front::syntax_error::{SyntaxError, SyntaxErrorKind};
-use crate::by_name::types::TypeError;
+use crate::by_name::types::{IntoArrayError, TypeError};
 use simulcast_kernels::dtype::DType;
 
 /// A program that cannot be made, or not be run on these arrays.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ProgramError {
     /// What is wrong.
     pub kind: ProgramErrorKind,
@@ -19,10 +21,13 @@ pub struct ProgramError {
     pub span: Range<usize>,
     /// The values that met there.
     pub operands: Box<[ErrorOperand]>,
+    /// The error in its text, where that is known.
+    pub(super) diagnostic: Option<Box<Diagnostic>>,
 }
 
 /// A value that took part in what went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ErrorOperand {
     /// Which part of the text it is.
     pub span: Range<usize>,
@@ -45,6 +50,20 @@ pub enum ProgramErrorKind {
         /// An operand that is nearly called so.
         near: Option<String>,
     },
+    /// An argument of a name that the expression does not have.
+    NotInExpression {
+        /// The name.
+        name: String,
+        /// An operand that is nearly called so.
+        near: Option<String>,
+    },
+    /// Two arguments of one name.
+    GivenTwice {
+        /// The name.
+        name: String,
+    },
+    /// A result of another type or rank than was asked for.
+    IntoArray(IntoArrayError),
     /// Shapes that do not broadcast, or a result too large to hold.
     Broadcast(BroadcastError),
     /// Types that do not go together.
@@ -118,7 +137,7 @@ pub enum ProgramErrorKind {
 
 impl ProgramError {
     pub(crate) fn new(kind: ProgramErrorKind, span: Range<usize>) -> Self {
-        Self { kind, span, operands: Box::default() }
+        Self { kind, span, operands: Box::default(), diagnostic: None }
     }
 }
 
@@ -130,6 +149,12 @@ impl fmt::Display for ProgramErrorKind {
             Self::Unknown { name, near: Some(near) } => {
                 write!(f, "there is no operand `{name}`; did you mean `{near}`?")
             }
+            Self::NotInExpression { name, near } => {
+                write!(f, "the expression has no operand `{name}`")?;
+                near.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean `{near}`?"))
+            }
+            Self::GivenTwice { name } => write!(f, "`{name}` is given twice"),
+            Self::IntoArray(error) => error.fmt(f),
             Self::Broadcast(error) => error.fmt(f),
             Self::Type(error) => error.fmt(f),
             Self::Operands { expected, given } => {
@@ -189,13 +214,85 @@ impl fmt::Display for ProgramErrorKind {
     }
 }
 
-impl fmt::Display for ProgramError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)
+impl ProgramError {
+    /// An error about a part of the text, and the values that met there.
+    pub(crate) fn of_operands(
+        kind: ProgramErrorKind,
+        span: Range<usize>,
+        operands: impl IntoIterator<Item = ErrorOperand>,
+    ) -> Self {
+        Self { operands: operands.into_iter().collect(), ..Self::new(kind, span) }
+    }
+
+    /// The error in its text, to be shown with colours, and with the edits that it suggests; none where the error came
+    /// without a text, as from [`TypedProgram`](crate::TypedProgram).
+    ///
+    /// ```
+    /// use ndarray::array;
+    ///
+    /// let error = simulcast::eval("a + b", (("a", &array![[1], [2]]), ("b", &array![1, 2]), ("c", 1)));
+    /// assert!(error.is_err_and(|error| error.diagnostic().is_none())); // about the call, not the text
+    ///
+    /// let (x, y) = (array![[1, 2, 3], [4, 5, 6]], array![1, 2]);
+    /// let error = simulcast::eval("x + y", (("x", &x), ("y", &y))).unwrap_err();
+    /// let edit = error.diagnostic().and_then(|shown| shown.suggestions().next());
+    /// assert_eq!(edit.as_deref(), Some("x + y[:, None]"));
+    /// ```
+    #[must_use]
+    pub fn diagnostic(&self) -> Option<&Diagnostic> {
+        self.diagnostic.as_deref()
     }
 }
 
-impl std::error::Error for ProgramError {}
+/// The error in its text where that is known, with what it is about underlined; else one line.
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.diagnostic {
+            Some(shown) => shown.fmt(f),
+            None => self.kind.fmt(f),
+        }
+    }
+}
+
+/// As its text: what `unwrap` shows.
+impl fmt::Debug for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.diagnostic {
+            Some(shown) => write!(f, "{shown}"),
+            None => write!(f, "ProgramError({:?})", self.kind.to_string()),
+        }
+    }
+}
+
+impl std::error::Error for ProgramError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            ProgramErrorKind::Broadcast(error) => Some(error),
+            ProgramErrorKind::Type(error) => Some(&**error),
+            ProgramErrorKind::IntoArray(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<BroadcastError> for ProgramError {
+    fn from(error: BroadcastError) -> Self {
+        Self::new(ProgramErrorKind::Broadcast(error), 0..0)
+    }
+}
+
+impl From<IntoArrayError> for ProgramError {
+    fn from(error: IntoArrayError) -> Self {
+        Self::new(ProgramErrorKind::IntoArray(error), 0..0)
+    }
+}
+
+/// The error, with its text.
+impl From<Diagnostic> for ProgramError {
+    fn from(shown: Diagnostic) -> Self {
+        Self { diagnostic: Some(Box::new(shown.clone())), ..shown.into_error() }
+    }
+}
 
 impl From<TypeError> for ProgramError {
     fn from(error: TypeError) -> Self {

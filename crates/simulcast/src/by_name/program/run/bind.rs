@@ -143,14 +143,10 @@ fn viewed<'a>(
         let step = program.graph.step(node);
         let Kind::View(_, view) = &step.kind else { continue };
         let dtype = step.dtype();
-        let error = |kind| ProgramError {
-            kind,
-            span: step.span.clone(),
-            operands: Box::new([ErrorOperand {
-                span: step.span.clone(),
-                dtype,
-                shape: shape.clone(),
-            }]),
+        let error = |kind| {
+            let span = step.span.clone();
+            let operand = ErrorOperand { span: span.clone(), dtype, shape: shape.clone() };
+            ProgramError::of_operands(kind, span, [operand])
         };
         (shape, strides) = seen(view, &shape, &strides).map_err(error)?;
     }
@@ -443,11 +439,8 @@ impl<'p> Stepwise<'p> {
             let (step, shape) = (graph.step(node), self.shapes[self.place(node)].clone());
             ErrorOperand { span: step.span.clone(), dtype: step.dtype(), shape }
         });
-        ProgramError {
-            kind: ProgramErrorKind::Broadcast(error.with_names(Names::of(arrays.iter().map(name)))),
-            span: span.clone(),
-            operands: operands.collect(),
-        }
+        let error = error.with_names(Names::of(arrays.iter().map(name)));
+        ProgramError::of_operands(ProgramErrorKind::Broadcast(error), span.clone(), operands)
     }
 
     /// Code in which each leaf stands as often as it is laid differently.
