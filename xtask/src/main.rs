@@ -23,9 +23,11 @@ mod python;
 mod release;
 mod revision;
 mod run;
+mod site;
 mod source;
 mod threads;
 mod trace;
+mod web;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,7 @@ cargo xtask COMMAND
   pictures          make the pictures of the documentation anew
   operations        make Python's names and stubs of operations and their reference page anew, from the table
   operators         make the page of ONNX operators anew, from their table
+  web [--serve]     the page in the browser with the documentation around it, in target/web; shown on localhost
   prove             replay every proof (needs Why3 and provers; installed if XTASK_STRICT=1)
   prove --oracle    hold the core to the program that is extracted from the proofs (--quick: a part)
   trace             make spec/traceability.md anew
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         ["pictures"] => pictures::write(),
         ["operations"] => operations::write(),
         ["operators"] => operators::write(),
+        ["web", options @ ..] => web::run(options),
         ["prove", rest @ ..] => prove::run(rest),
         ["trace"] => trace::write(),
         ["conformance", ..] => conformance::run(&args[1..]),

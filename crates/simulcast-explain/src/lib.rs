@@ -33,7 +33,7 @@ pub use html::{Section, fragment, page, report};
 pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_json};
 pub use messages::{Clash, Library, Message, Place, read_messages};
 pub use plain::{human_bytes, list_with_and, terminal_safe};
-pub use svg::svg;
+pub use svg::{picture, picture_css, svg};
 pub use table::{Cell, Mark, ROWS, Row, Table};
 pub use text::{TextOptions, text, width};
 

@@ -62,6 +62,26 @@ pub(crate) fn bare(subject: &Subject<'_>) -> String {
     finish(canvas, subject)
 }
 
+/// The picture of a plan that is drawn cell by cell, for a page that has its title and notes in its own text and
+/// [`picture_css`] among its styles; `None` for what only a table shows.
+///
+/// Cells of the result carry their index (`data-z`) and that of the value which they show (`data-x`), cells of
+/// operands the latter: enough for a script to light up what belongs together.
+#[must_use]
+pub fn picture(subject: &Subject<'_>) -> Option<String> {
+    is_cell_by_cell(subject)?;
+    let whole = bare(subject);
+    let (before, rest) = whole.split_once("<style>")?;
+    let (_, after) = rest.split_once("</style>\n")?;
+    Some([before, after].concat())
+}
+
+/// The styles of every picture, for pages whose policy forbids styles inside of it.
+#[must_use]
+pub const fn picture_css() -> &'static str {
+    style::CSS
+}
+
 fn draw(canvas: &mut Canvas, subject: &Subject<'_>) {
     let y = canvas.bottom().max(MARGIN) + 14;
     canvas.text(Font::Small, MARGIN, y, &words::rule(subject));

@@ -8,18 +8,22 @@
 //! heavy    stepped           stepped    stepped
 //! ```
 //!
-//! The baseline of `x86-64` is small code for machines without AVX2; elsewhere it is the only level, and vectorised.
+//! The baseline of `x86-64` is small code for machines without AVX2, and so is that of WebAssembly, whose modules are
+//! downloaded; elsewhere it is the only level, and vectorised.
 //! The invariant is that of [`super`].
 
+#[cfg(target_arch = "x86_64")]
+use super::NonTemporalKernel;
 use super::loops::{chunked, stepped, tiled};
-use super::{ElementOp, Kernel, Kernels, NonTemporalKernel, Weight};
+use super::{ElementOp, Kernel, Kernels, Weight};
 use crate::compiled_for_levels;
 use crate::cpu::level::Level;
 #[cfg(target_arch = "x86_64")]
 use crate::ops::loops::nontemporal;
 
 /// Whether the baseline is a loop over single elements. Miri has no other level, and checks the vectorised loops.
-const STEPPED_BASELINE: bool = cfg!(all(target_arch = "x86_64", not(miri)));
+const STEPPED_BASELINE: bool =
+    cfg!(all(any(target_arch = "x86_64", target_family = "wasm"), not(miri)));
 
 /// One entry for every level that there is on this processor.
 macro_rules! each_level {

@@ -50,6 +50,24 @@ impl Expr {
             }
         }
     }
+
+    /// The type of each node, for operands of these names and types, up to the first whose operands do
+    /// not go together.
+    ///
+    /// ```
+    /// use simulcast::{DType, Expr, Literal, Promotion, Type};
+    ///
+    /// let types = Expr::parse("x / 2")?.types(&[("x", DType::I32)], Promotion::Numpy);
+    /// let two = Type::Literal(Literal::Int(2));
+    /// assert_eq!(types, [DType::I32.into(), two, DType::F64.into()]);
+    /// # Ok::<(), simulcast::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn types(&self, operands: &[(&str, DType)], promotion: Promotion) -> Vec<Type> {
+        let mut builder = Builder::new(promotion);
+        let (nodes, _) = lowered(self, &mut builder, operands);
+        nodes.into_iter().map(|node| builder.type_of(node)).collect()
+    }
 }
 
 /// The value of each node, up to the first error.

@@ -70,6 +70,19 @@ impl TypedProgram {
     ///
     /// Where there are more or fewer shapes than operands, or they do not broadcast.
     pub fn strategy(&self, shapes: &[&[usize]]) -> Result<ProgramStrategy, ProgramError> {
+        self.strategy_by(Rule::Numpy, shapes)
+    }
+
+    /// As [`Program::strategy`], under any rule.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::strategy`].
+    pub fn strategy_by(
+        &self,
+        rule: Rule<'_>,
+        shapes: &[&[usize]],
+    ) -> Result<ProgramStrategy, ProgramError> {
         static TEXT: String = String::new();
         static ZERO: Bytes = Bytes([0; 16]);
         let views = shapes.iter().enumerate().map(|(at, shape)| {
@@ -83,7 +96,7 @@ impl TypedProgram {
             unsafe { AnyView::from_raw(dtype, element, shape, &vec![0; shape.len()]) }
         });
         let views: Vec<AnyView<'_>> = views.collect();
-        self.bind(&views).planned(true)
+        self.bind(&views).rule(rule).planned(true)
     }
 }
 

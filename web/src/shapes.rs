@@ -1,0 +1,263 @@
+//! Shapes explained: what the command prints, and what a page needs beside it to draw and to edit.
+
+use serde_json::{Map, Value, json};
+use simulcast_core::{
+    Dim, Dims, Edit, Finding, Fix, Interval, Names, Outcome, OwnedRule, Policy, Request, RuleError,
+    ShapeText, Verdict,
+};
+use simulcast_explain::{Mark, Row, Subject, Table, TextOptions, json, picture, svg, text};
+
+use crate::ask::Ask;
+
+/// Explains operands under a rule.
+pub(crate) fn explain(ask: &Ask) -> Result<Value, String> {
+    let words = ask.texts("shapes")?;
+    let rule = match ask.text_or_empty("rule")? {
+        "" => OwnedRule::Numpy,
+        rule => rule.parse().map_err(|error: RuleError| error.to_string())?,
+    };
+    let mut operands = Vec::with_capacity(words.len());
+    for (operand, word) in words.iter().enumerate() {
+        match word.parse::<ShapeText>() {
+            Ok(shape) => operands.push(shape),
+            Err(error) => return Ok(json!({ "usage": error.to_string(), "operand": operand })),
+        }
+    }
+    if operands.is_empty() {
+        return Err("give at least one shape, such as 8,1,6,1 7,1,5".into());
+    }
+    let mut request =
+        Request::new(rule.clone(), operands.clone()).map_err(|error| error.to_string())?;
+    let symbols = symbols(&request.shapes);
+    for (name, size) in ask.sizes()? {
+        request.set(name, size).map_err(|error| error.to_string())?;
+    }
+    let outcome = request.resolve();
+    let findings = findings(&outcome, &request.names);
+    let subject = Subject::of(&outcome, &request.names, &findings);
+    let edits = Edits { operands: &operands, rule: &rule };
+    let mut answer = shown(&subject);
+    answer.insert("operands".into(), operands.iter().map(written).collect());
+    answer.insert("symbols".into(), symbols);
+    let fixes = outcome.error().map(|error| error.fixes()).unwrap_or_default();
+    answer
+        .insert("fixes".into(), fixes.iter().map(|fix| edits.after(fix, &request.names)).collect());
+    let of_finding = |finding: &Finding| {
+        finding.fixes.iter().map(|fix| edits.after(fix, &request.names)).collect()
+    };
+    answer.insert(
+        "finding_fixes".into(),
+        findings.iter().map(of_finding).collect::<Vec<Value>>().into(),
+    );
+    if ask.flag("svg") {
+        answer.insert("svg".into(), svg(&subject).into());
+    }
+    Ok(answer.into())
+}
+
+/// What the command shows: those that are denied by nothing, since no policy is given here.
+pub(crate) fn findings(outcome: &Outcome, names: &Names) -> Vec<Finding> {
+    let verdict = outcome.judge(&Policy::for_explanations(), names);
+    let Verdict { raised, warned } = verdict.unwrap_or_default();
+    raised.into_iter().chain(warned).collect()
+}
+
+/// The explanation as the command prints it, as text and as JSON; the table, and the picture where there is one cell by
+/// cell.
+pub(crate) fn shown(subject: &Subject<'_>) -> Map<String, Value> {
+    let mut answer = Map::new();
+    answer.insert("explanation".into(), json(subject));
+    answer.insert("text".into(), text(subject, TextOptions::default()).into());
+    answer.insert("table".into(), subject.table().as_ref().map_or(Value::Null, table));
+    answer.insert("picture".into(), picture(subject).into());
+    answer
+}
+
+fn table(table: &Table) -> Value {
+    let row = |row: &Row| {
+        let cells = row.cells.iter().map(|cell| {
+            let mark = match cell.mark {
+                Mark::Kept => "kept",
+                Mark::Stretched => "stretched",
+                Mark::Added => "added",
+                Mark::Clash => "clash",
+            };
+            json!([cell.text, mark])
+        });
+        json!({
+            "operand": row.operand,
+            "name": row.name,
+            "shape": row.shape,
+            "cells": cells.collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "axes": table.axes,
+        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+        "result": table.result.as_ref().map(row),
+        "omitted": table.omitted,
+    })
+}
+
+/// The symbols in the order in which they appear, with the sizes that they allow.
+fn symbols(shapes: &[Dims]) -> Value {
+    let mut map = Map::new();
+    for dim in shapes.iter().filter_map(Dims::dims).flatten() {
+        if let Dim::Symbol(symbol) = dim {
+            let Interval { .. } = symbol.range;
+            map.insert(
+                symbol.name.to_string(),
+                json!({ "lo": symbol.range.lo(), "hi": symbol.range.hi() }),
+            );
+        }
+    }
+    map.into()
+}
+
+/// The operands and the rule as they were written, which edits change.
+struct Edits<'e> {
+    operands: &'e [ShapeText],
+    rule: &'e OwnedRule,
+}
+
+impl Edits<'_> {
+    /// The request after a fix, with the fix as people write it.
+    fn after(&self, fix: &Fix, names: &Names) -> Value {
+        let mut operands = self.operands.to_vec();
+        let mut rule = self.rule.to_string();
+        match fix.edit() {
+            Edit::InsertAxes { operand, axes } => {
+                edit(&mut operands, *operand, |dims| {
+                    for &axis in axes {
+                        dims.insert(axis.min(dims.len()), (Dim::Size(1), String::new()));
+                    }
+                });
+            }
+            Edit::Transpose { operand, order } => edit(&mut operands, *operand, |dims| {
+                let old = dims.clone();
+                *dims = order.iter().filter_map(|&axis| old.get(axis).cloned()).collect();
+            }),
+            Edit::DropAxis { operand, axis } => edit(&mut operands, *operand, |dims| {
+                if *axis < dims.len() {
+                    dims.remove(*axis);
+                }
+            }),
+            Edit::Swap => operands.reverse(),
+            Edit::StartAxis { .. } | Edit::UseRule(_) => rule = fix.rule().to_string(),
+            _ => return Value::Null,
+        }
+        json!({
+            "text": fix.describe(names),
+            "shapes": operands.iter().map(written).collect::<Vec<_>>(),
+            "rule": rule,
+        })
+    }
+}
+
+fn edit(operands: &mut [ShapeText], operand: usize, change: impl FnOnce(&mut Vec<(Dim, String)>)) {
+    let Some(shape) = operands.get_mut(operand) else { return };
+    let Dims::Ranked(dims) = &shape.dims else { return };
+    let mut pairs: Vec<(Dim, String)> =
+        dims.iter().cloned().zip(shape.axes.iter().cloned()).collect();
+    change(&mut pairs);
+    let (dims, axes): (Vec<Dim>, Vec<String>) = pairs.into_iter().unzip();
+    (shape.dims, shape.axes) = (Dims::from(dims), axes);
+}
+
+/// An operand as text that is read as the same operand.
+fn written(shape: &ShapeText) -> String {
+    let dim = |dim: &Dim| match dim {
+        Dim::Symbol(symbol) if symbol.range != Interval::UNKNOWN => {
+            format!("{}@{}", symbol.name, symbol.range)
+        }
+        dim => dim.to_string(),
+    };
+    let dims = match &shape.dims {
+        Dims::Unranked => "...".into(),
+        Dims::Ranked(dims) if dims.is_empty() => "()".into(),
+        Dims::Ranked(dims) => {
+            let axis = |(own, name): (&Dim, &String)| match name.is_empty() {
+                true => dim(own),
+                false => format!("{name}={}", dim(own)),
+            };
+            dims.iter().zip(&shape.axes).map(axis).collect::<Vec<_>>().join(",")
+        }
+    };
+    match &shape.name {
+        Some(name) => format!("{name}:{dims}"),
+        None => dims,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer;
+
+    fn ask(request: &Value) -> Value {
+        answer(&request.to_string(), Vec::new()).json
+    }
+
+    #[test]
+    fn operands_are_written_as_they_are_read() {
+        for text in [
+            "8,1,6,1",
+            "()",
+            "...",
+            "pred:N,1",
+            "x:N@2..8,3",
+            "b=32,c=3",
+            "image:h=2,w=3",
+            "?,2..8,3..",
+            "x:rows=N@..4,2",
+        ] {
+            let shape: ShapeText = text.parse().unwrap();
+            assert_eq!(written(&shape).parse::<ShapeText>().as_ref(), Ok(&shape), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fix_that_is_applied_leads_to_its_result() {
+        let words: [(&str, &[&str]); 5] = [
+            ("numpy", &["image:2,3,4", "mask:2,4"]),
+            ("numpy", &["pred:32,1", "target:32"]),
+            ("numpy", &["pred:N,1", "target:N"]),
+            ("unidirectional", &["3", "2,3"]),
+            ("pdpd:2", &["2,3,4", "3"]),
+        ];
+        for (rule, shapes) in words {
+            let found = ask(&json!({ "do": "explain", "rule": rule, "shapes": shapes }));
+            let fixes = found["fixes"].as_array().unwrap().iter();
+            let of_findings = found["finding_fixes"].as_array().unwrap().iter();
+            let of_findings = of_findings.flat_map(|own| own.as_array().unwrap());
+            let fixes: Vec<&Value> = fixes.chain(of_findings).collect();
+            assert!(!fixes.is_empty(), "{rule} {shapes:?}: {found}");
+            for fix in fixes {
+                let after =
+                    ask(&json!({ "do": "explain", "rule": fix["rule"], "shapes": fix["shapes"] }));
+                assert_eq!(after["explanation"]["error"], Value::Null, "{fix}");
+                assert!(after["explanation"]["result"].is_object(), "{fix}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_shape_is_an_error_of_its_operand() {
+        let found = ask(&json!({ "do": "explain", "shapes": ["2,3", "2;3"] }));
+        assert_eq!(found["operand"], 1);
+        assert!(found["usage"].as_str().unwrap().contains("is not a shape"));
+        let found = ask(&json!({ "do": "explain", "shapes": ["2"], "rule": "nunpy" }));
+        assert!(found["usage"].as_str().unwrap().contains("nunpy"));
+        assert!(ask(&json!({ "do": "explain" }))["usage"].is_string());
+        assert!(ask(&json!(["explain"]))["usage"].is_string());
+    }
+
+    #[test]
+    fn symbols_are_set() {
+        let request = json!({ "do": "explain", "shapes": ["N@2..8,1", "M"], "sizes": { "N": 3 } });
+        let found = ask(&request);
+        assert_eq!(found["explanation"]["result"]["shape"], json!([3, "M"]));
+        assert_eq!(found["symbols"]["N"], json!({ "lo": 2, "hi": 8 }));
+        assert_eq!(found["symbols"]["M"], json!({ "lo": 0, "hi": null }));
+    }
+}
