@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use simulcast::{
-    DType, Diagnostic, Expr, ExprKind, ExprNode, ProgramError, ProgramErrorKind, ProgramStrategy,
-    Promotion, Type,
-};
+use simulcast::program::{Diagnostic, Expr, ExprKind, ExprNode, ProgramStrategy};
+use simulcast::types::{OperandType, Promotion};
+use simulcast::{DType, ProgramError, ProgramErrorKind};
 use simulcast_core::{Names, OwnedRule, Policy, RuleError, ShapeText, resolve};
 use simulcast_explain::{Subject, error_json};
 
@@ -112,7 +111,7 @@ impl Parts<'_> {
                 // What does not fit has a shape of its own, and what is computed of it has none.
                 part["reached"] = (at < shapes.len() && at < types.len()).into();
                 part["type"] = match types.get(at) {
-                    Some(Type::Array(dtype)) => dtype.name().into(),
+                    Some(OperandType::Array(dtype)) => dtype.name().into(),
                     _ => Value::Null,
                 };
                 part
@@ -189,10 +188,10 @@ impl Parts<'_> {
         dtype: DType,
         strategy: &ProgramStrategy,
         shapes: &[Option<Vec<usize>>],
-        types: &[Type],
+        types: &[OperandType],
     ) -> Value {
         let own = |at: usize| match (types.get(at), shapes.get(at)) {
-            (Some(Type::Array(dtype)), Some(Some(shape))) => bytes(*dtype, shape),
+            (Some(OperandType::Array(dtype)), Some(Some(shape))) => bytes(*dtype, shape),
             _ => 0,
         };
         let mut each = 0_u64;

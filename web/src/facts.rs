@@ -24,6 +24,7 @@ pub(crate) fn facts() -> Value {
         };
         json!({
             "code": code.code, "kind": kind, "title": code.title, "explanation": code.explanation,
+            "page": code.anchor().to_string(),
         })
     });
     json!({

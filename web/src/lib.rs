@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  {"do": "explain", "shapes": ["8,1,6,1", "7,1,5"]}   the explanation of the command, a table, a picture, fixes to apply
-//!  {"do": "error", "text": "…"}                        the errors that a pasted text holds, each as a request
+//!  {"do": "error", "text": "…"}                        the errors that a pasted text holds, each explained
 //!  {"do": "expression", "text": "(x - m) / s", …}      every operation with its type and shape
 //!  {"do": "model", "sizes": {"N": 4}}                  the report on the model in the attachment, which is kept
 //!  {"do": "broadcast", "index": 0}                     the picture of one of its broadcasts
@@ -52,6 +52,7 @@ impl From<Value> for Reply {
 pub fn answer(request: &str, attachment: Vec<u8>) -> Reply {
     let answered = ask::Ask::new(request).and_then(|ask| match ask.text("do")? {
         "explain" => shapes::explain(&ask).map(Reply::from),
+        "error" => shapes::messages(&ask).map(Reply::from),
         "expression" => expression::explain(&ask).map(Reply::from),
         "model" => model::open(&ask, attachment).map(Reply::from),
         "broadcast" => model::broadcast(&ask).map(Reply::from),

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use simulcast_core::{
-    Dim, Dims, Edit, Finding, Fix, Interval, Names, Outcome, OwnedRule, Policy, Request, RuleError,
-    ShapeText, Verdict,
+    BroadcastError, Dim, Dims, Edit, Finding, Fix, Interval, Names, Outcome, OwnedRule, Policy,
+    Request, RuleError, ShapeText, Verdict,
 };
-use simulcast_explain::{Mark, Row, Subject, Table, TextOptions, json, picture, svg, text};
+use simulcast_explain::{
+    Mark, Row, Subject, Table, TextOptions, json, picture, read_messages, svg, text,
+};
 
 use crate::ask::Ask;
 
@@ -33,31 +35,76 @@ pub(crate) fn explain(ask: &Ask) -> Result<Value, String> {
         request.set(name, size).map_err(|error| error.to_string())?;
     }
     let outcome = request.resolve();
-    let findings = findings(&outcome, &request.names);
-    let subject = Subject::of(&outcome, &request.names, &findings);
-    let edits = Edits { operands: &operands, rule: &rule };
-    let mut answer = shown(&subject);
-    answer.insert("operands".into(), operands.iter().map(written).collect());
+    let mut answer =
+        edited(&outcome, &request.names, &operands, &rule, &Policy::for_explanations());
     answer.insert("symbols".into(), symbols);
-    let fixes = outcome.error().map(|error| error.fixes()).unwrap_or_default();
-    answer
-        .insert("fixes".into(), fixes.iter().map(|fix| edits.after(fix, &request.names)).collect());
-    let of_finding = |finding: &Finding| {
-        finding.fixes.iter().map(|fix| edits.after(fix, &request.names)).collect()
-    };
-    answer.insert(
-        "finding_fixes".into(),
-        findings.iter().map(of_finding).collect::<Vec<Value>>().into(),
-    );
     if ask.flag("svg") {
-        answer.insert("svg".into(), svg(&subject).into());
+        let findings = findings(&outcome, &request.names, &Policy::for_explanations());
+        answer.insert("svg".into(), svg(&Subject::of(&outcome, &request.names, &findings)).into());
     }
     Ok(answer.into())
 }
 
-/// What the command shows: those that are denied by nothing, since no policy is given here.
-pub(crate) fn findings(outcome: &Outcome, names: &Names) -> Vec<Finding> {
-    let verdict = outcome.judge(&Policy::for_explanations(), names);
+/// The messages of array libraries in a text, each explained where it carries shapes.
+pub(crate) fn messages(ask: &Ask) -> Result<Value, String> {
+    let read = read_messages(ask.text("text")?);
+    let messages = read.iter().map(|message| {
+        let mut value = message.json();
+        value["title"] = message.title().into();
+        if let Some(request) = message.request() {
+            let name = |own: usize| request.names.operands.get(own).filter(|name| !name.is_empty());
+            let operands: Vec<ShapeText> = request
+                .shapes
+                .iter()
+                .enumerate()
+                .map(|(at, dims)| ShapeText {
+                    name: name(at).filter(|name| is_name(name)).cloned(),
+                    dims: dims.clone(),
+                    axes: vec![String::new(); dims.dims().map_or(0, <[_]>::len)],
+                })
+                .collect();
+            let (outcome, policy) = (request.resolve(), message.policy());
+            let shown = edited(&outcome, &request.names, &operands, &request.rule, &policy);
+            value["shown"] = shown.into();
+        }
+        value
+    });
+    Ok(json!({ "messages": messages.collect::<Vec<_>>() }))
+}
+
+/// Whether shape text can begin with it; an operand may be any expression in a traceback.
+fn is_name(name: &str) -> bool {
+    format!("{name}:2").parse::<ShapeText>().is_ok_and(|shape| shape.name.as_deref() == Some(name))
+}
+
+/// What is shown, and each fix as the request that it leads to.
+fn edited(
+    outcome: &Outcome,
+    names: &Names,
+    operands: &[ShapeText],
+    rule: &OwnedRule,
+    policy: &Policy,
+) -> Map<String, Value> {
+    let findings = findings(outcome, names, policy);
+    let edits = Edits { operands, rule };
+    let after = |fixes: &[Fix]| fixes.iter().map(|fix| edits.after(fix, names)).collect::<Value>();
+    let mut answer = shown(&Subject::of(outcome, names, &findings));
+    answer.insert(
+        "request".into(),
+        json!({ "shapes": operands.iter().map(written).collect::<Vec<_>>(), "rule": rule.to_string() }),
+    );
+    answer.insert(
+        "fixes".into(),
+        after(outcome.error().map(BroadcastError::fixes).unwrap_or_default()),
+    );
+    let of_findings = findings.iter().map(|finding| after(&finding.fixes)).collect();
+    answer.insert("finding_fixes".into(), of_findings);
+    answer
+}
+
+/// The findings in the order in which the command shows them.
+fn findings(outcome: &Outcome, names: &Names, policy: &Policy) -> Vec<Finding> {
+    let verdict = outcome.judge(policy, names);
     let Verdict { raised, warned } = verdict.unwrap_or_default();
     raised.into_iter().chain(warned).collect()
 }
@@ -104,7 +151,6 @@ fn symbols(shapes: &[Dims]) -> Value {
     let mut map = Map::new();
     for dim in shapes.iter().filter_map(Dims::dims).flatten() {
         if let Dim::Symbol(symbol) = dim {
-            let Interval { .. } = symbol.range;
             map.insert(
                 symbol.name.to_string(),
                 json!({ "lo": symbol.range.lo(), "hi": symbol.range.hi() }),
@@ -218,10 +264,9 @@ mod tests {
 
     #[test]
     fn a_fix_that_is_applied_leads_to_its_result() {
-        let words: [(&str, &[&str]); 5] = [
+        let words: [(&str, &[&str]); 4] = [
             ("numpy", &["image:2,3,4", "mask:2,4"]),
             ("numpy", &["pred:32,1", "target:32"]),
-            ("numpy", &["pred:N,1", "target:N"]),
             ("unidirectional", &["3", "2,3"]),
             ("pdpd:2", &["2,3,4", "3"]),
         ];
@@ -250,6 +295,20 @@ mod tests {
         assert!(found["usage"].as_str().unwrap().contains("nunpy"));
         assert!(ask(&json!({ "do": "explain" }))["usage"].is_string());
         assert!(ask(&json!(["explain"]))["usage"].is_string());
+    }
+
+    #[test]
+    fn messages_of_libraries_are_explained() {
+        let log = "  File \"train.py\", line 41, in <module>\n    loss = image - mask\n           ~~~~~~^~~~~~\nValueError: operands could not be broadcast together with shapes (2,3,4) (2,4) \n";
+        let found = ask(&json!({ "do": "error", "text": log }));
+        let message = &found["messages"][0];
+        assert_eq!(message["library"], "NumPy");
+        assert_eq!(message["shown"]["request"]["shapes"], json!(["image:2,3,4", "mask:2,4"]));
+        assert_eq!(message["shown"]["fixes"][0]["shapes"], json!(["image:2,3,4", "mask:2,1,4"]));
+        let torch = "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1";
+        let found = ask(&json!({ "do": "error", "text": torch }));
+        assert_eq!(found["messages"][0]["shown"], Value::Null);
+        assert!(found["messages"][0]["missing"].as_str().unwrap().contains("a.shape"));
     }
 
     #[test]

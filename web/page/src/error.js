@@ -2,7 +2,7 @@
 
 import { h, fill, byId, eachFrame } from "./dom.js";
 import { axesTable } from "./axes.js";
-import { verdict, fixesCard, textCard } from "./parts.js";
+import { verdict, fixesCard, findingsCard, textCard } from "./parts.js";
 import { remember } from "./link.js";
 
 const EXAMPLES = [
@@ -41,22 +41,33 @@ export class Errors {
     if (!text.trim()) return fill(out);
     const { answer } = this.engine.call({ do: "error", text });
     if (answer.usage) return fill(out, h("p", { class: "notice" }, answer.usage));
-    if (!answer.errors.length) {
-      return fill(out, h("section", { class: "card", vars: {} }, h("h2", {}, "No broadcasting error in this text"),
+    if (!answer.messages.length) {
+      return fill(out, h("section", { class: "card lone" }, h("h2", {}, "No broadcasting error in this text"),
         h("p", { class: "hint" }, "It is looked for in the words of NumPy, PyTorch, JAX, TensorFlow, ONNX Runtime and OpenVINO. Have the shapes? Type them under Shapes.")));
     }
-    fill(out, h("div", { class: "cards" }, answer.errors.map((error) => this.card(error))));
+    fill(out, answer.messages.map((message) => this.card(message)));
   }
 
-  card(error) {
-    return h("section", { class: "card wide error-card" },
-      h("h2", {}, error.library, error.line && h("span", { class: "badge plain" }, `line ${error.line}`)),
-      h("pre", { tabIndex: 0 }, error.message),
-      error.shown
-        ? [verdict(error.shown), axesTable(error.shown, { step: 1, probe: false }),
-          fixesCard(error.shown, (fix) => this.openShapes(fix)),
-          h("p", {}, h("button", { type: "button", class: "soft", onclick: () => this.openShapes(error.request) }, "Open under Shapes")),
-          textCard(error.shown)]
-        : h("p", {}, error.note));
+  card(message) {
+    const { shown, place } = message;
+    return h("section", { class: "card lone error-card" },
+      h("h2", {}, message.title),
+      place && h("pre", { class: "source-line", tabIndex: 0 }, place.source),
+      shown
+        ? [verdict(shown), axesTable(shown, { step: 2, probe: false }),
+          fixesCard(shown, this.openShapes), findingsCard(shown, this.openShapes),
+          h("p", {}, h("button", { type: "button", class: "soft", onclick: () => this.openShapes(shown.request) }, "Open under Shapes")),
+          textCard(shown)]
+        : [h("p", {}, message.missing), message.names.length > 0 && this.shapesFor(message)]);
+  }
+
+  /** Fields for the shapes that the message lacks. */
+  shapesFor({ names, rule }) {
+    const fields = names.map((name) => h("input", { class: "code", "aria-label": `Shape of ${name}`, placeholder: `${name}.shape` }));
+    return h("form", { class: "sizes", onsubmit: (event) => {
+      event.preventDefault();
+      const named = (name) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? `${name}:` : "");
+      this.openShapes({ shapes: fields.map((field, at) => named(names[at]) + field.value), rule });
+    } }, names.map((name, at) => h("label", {}, name, fields[at])), h("button", { class: "soft" }, "Explain"));
   }
 }

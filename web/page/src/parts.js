@@ -6,7 +6,7 @@ import { shapeText } from "./axes.js";
 /** Titles and explanations by code; filled when the compiled code has said them. */
 export const codes = new Map();
 
-const pageOf = (code) => `docs/findings/${code}.html`;
+const pageOf = (code) => (codes.get(code)?.page ?? "docs/findings/README.md").replace(".md", ".html");
 
 export function badge(code, isError = false) {
   const known = codes.get(code);
@@ -40,6 +40,12 @@ export function fixesCard(shown, apply) {
       : h("p", { class: "hint" }, "Neither a new axis, nor another order of axes, nor another rule makes these shapes meet."));
 }
 
+/** The message without the title that stands above it. */
+function bare({ code, message }) {
+  const title = codes.get(code)?.title;
+  return title && message.startsWith(`${title}: `) ? message.slice(title.length + 2) : message;
+}
+
 export function findingsCard(shown, apply) {
   const findings = shown.explanation.findings ?? [];
   if (!findings.length) return null;
@@ -47,7 +53,7 @@ export function findingsCard(shown, apply) {
     findings.map((finding, at) => h("div", { class: "finding" },
       h("p", {}, badge(finding.code), " ", h("strong", {}, codes.get(finding.code)?.title ?? ""),
         finding.certainty && h("span", { class: "badge plain" }, finding.certainty)),
-      h("p", {}, rich(finding.message)),
+      h("p", {}, rich(bare(finding))),
       codes.get(finding.code) && h("p", { class: "more" }, rich(codes.get(finding.code).explanation)),
       apply && h("div", { class: "fixes" }, (shown.finding_fixes?.[at] ?? []).filter(Boolean).map((fix) => fixButton(fix, apply))))));
 }
@@ -77,7 +83,7 @@ export function costCard(shown) {
       operands.slice(0, 8).map((operand, at) => bar(`${operand.name} stored`, stored[at], most, hueOf(at))),
       bar("result", made, most)),
     h("p", { class: "hint" },
-      growth !== null && `The result has ${growth >= 100 ? Math.round(growth).toLocaleString("en-US") : growth.toFixed(growth < 10 ? 2 : 1)} times the elements that are stored. `,
+      growth !== null && `The result has ${growth >= 100 ? Math.round(growth).toLocaleString("en-US") : growth.toFixed(1).replace(/\.0$/, "")} times the elements that are stored. `,
       "What repeats is read again (stride 0), not copied. ",
       operands.some((operand) => operand.sum_axes?.length) && `Gradients are summed: ${operands.filter((operand) => operand.sum_axes?.length).map((operand) => `${operand.name} along ${operand.sum_axes.join(", ")}`).join("; ")}.`));
 }

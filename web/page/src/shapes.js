@@ -145,7 +145,7 @@ export class Shapes {
     this.symbols(answer.symbols);
     const apply = (fix) => { this.set({ shapes: fix.shapes, rule: fix.rule, sizes: this.state.sizes }); byId("shapes-status").scrollIntoView({ block: "center", behavior: reduced ? "auto" : "smooth" }); };
     fill(byId("shapes-cards"),
-      answer.picture && h("section", { class: "card wide" }, h("h2", {}, "Cell by cell"), cellPicture(answer.picture)),
+      answer.picture && h("section", { class: "card cells-card" }, h("h2", {}, "Cell by cell"), cellPicture(answer.picture)),
       fixesCard(answer, apply), findingsCard(answer, apply), constraintsCard(answer), costCard(answer), this.tools(), textCard(answer));
   }
 

@@ -55,15 +55,17 @@ impl Expr {
     /// not go together.
     ///
     /// ```
-    /// use simulcast::{DType, Expr, Literal, Promotion, Type};
+    /// use simulcast::DType;
+    /// use simulcast::program::Expr;
+    /// use simulcast::types::{Literal, OperandType, Promotion};
     ///
     /// let types = Expr::parse("x / 2")?.types(&[("x", DType::I32)], Promotion::Numpy);
-    /// let two = Type::Literal(Literal::Int(2));
+    /// let two = OperandType::Literal(Literal::Int(2));
     /// assert_eq!(types, [DType::I32.into(), two, DType::F64.into()]);
-    /// # Ok::<(), simulcast::ParseError>(())
+    /// # Ok::<(), simulcast::program::ParseError>(())
     /// ```
     #[must_use]
-    pub fn types(&self, operands: &[(&str, DType)], promotion: Promotion) -> Vec<Type> {
+    pub fn types(&self, operands: &[(&str, DType)], promotion: Promotion) -> Vec<OperandType> {
         let mut builder = Builder::new(promotion);
         let (nodes, _) = lowered(self, &mut builder, operands);
         nodes.into_iter().map(|node| builder.type_of(node)).collect()

@@ -73,11 +73,11 @@ impl TypedProgram {
         self.strategy_by(Rule::Numpy, shapes)
     }
 
-    /// As [`Program::strategy`], under any rule.
+    /// As [`TypedProgram::strategy`], under any rule.
     ///
     /// # Errors
     ///
-    /// As [`Program::strategy`].
+    /// As [`TypedProgram::strategy`].
     pub fn strategy_by(
         &self,
         rule: Rule<'_>,
