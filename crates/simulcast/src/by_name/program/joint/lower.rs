@@ -86,9 +86,8 @@ impl Lowering<'_> {
                 let numbers: Vec<isize> = (1..=own.len()).map(usize::cast_signed).collect();
                 let (shape, numbers) = seen(view, &own, &numbers).map_err(|kind| {
                     let span = step.span.clone();
-                    let operands =
-                        Box::new([ErrorOperand { span: span.clone(), dtype, shape: own }]);
-                    ProgramError { kind, span, operands }
+                    let operand = ErrorOperand { span: span.clone(), dtype, shape: own };
+                    ProgramError::of_operands(kind, span, [operand])
                 })?;
                 let axes = numbers.iter().map(|&number| number.cast_unsigned().checked_sub(1));
                 self.steps.lay(of, &axes.collect::<Vec<_>>(), shape)
@@ -166,11 +165,8 @@ impl Lowering<'_> {
             let step = self.graph.step(node);
             ErrorOperand { span: step.span.clone(), dtype: step.dtype(), shape: shape.to_vec() }
         });
-        ProgramError {
-            kind: ProgramErrorKind::Broadcast(error.with_names(Names::of(nodes.iter().map(name)))),
-            span: step.span.clone(),
-            operands: args.collect(),
-        }
+        let error = error.with_names(Names::of(nodes.iter().map(name)));
+        ProgramError::of_operands(ProgramErrorKind::Broadcast(error), step.span.clone(), args)
     }
 
     fn fold(&mut self, node: Node, of: Id, over: &Over) -> Result<Id, ProgramError> {
