@@ -54,6 +54,7 @@ mod build;
 mod call;
 mod front;
 pub(super) mod joint;
+pub mod lowered;
 mod run;
 
 use std::ops::Range;

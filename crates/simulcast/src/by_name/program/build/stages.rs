@@ -279,6 +279,25 @@ pub(crate) fn code(
     narrow: bool,
     level: Level,
 ) -> Result<(Code, Vec<Node>), ProgramError> {
+    let Flattened { steps, read, types } = flattened(graph, root, leaves)?;
+    let code = Code::new(&steps, &types, narrow, level);
+    Ok((code.ok_or_else(|| unsupported(graph, root))?, read))
+}
+
+/// The steps between some leaves and a root, each after those that it reads.
+pub(crate) struct Flattened {
+    pub(crate) steps: Vec<(Flat, DType)>,
+    /// The leaves that the steps read, and the types of their elements.
+    pub(crate) read: Vec<Node>,
+    pub(crate) types: Vec<DType>,
+}
+
+/// The steps that make a root of some leaves, sorted, whose elements have these types.
+pub(crate) fn flattened(
+    graph: &Graph,
+    root: Node,
+    leaves: &[(Node, DType)],
+) -> Result<Flattened, ProgramError> {
     let leaf = |node: Node| leaves.binary_search_by_key(&node, |leaf| leaf.0).ok();
     // The steps between the leaves and the root, in order.
     let mut inside: Vec<Node> = Vec::new();
@@ -318,8 +337,7 @@ pub(crate) fn code(
         };
         steps.push((flat, dtype));
     }
-    let code = Code::new(&steps, &types, narrow, level);
-    Ok((code.ok_or_else(|| unsupported(graph, root))?, read))
+    Ok(Flattened { steps, read, types })
 }
 
 fn unsupported(graph: &Graph, node: Node) -> ProgramError {

@@ -319,6 +319,15 @@ pub(crate) struct Stepwise<'p> {
     leaves: Vec<Option<(usize, DType)>>,
 }
 
+/// Steps of a stage whose leaves are laid some other way than NumPy's, and their strides.
+pub(crate) struct RelaidSteps {
+    pub(crate) steps: Vec<(Flat, DType)>,
+    pub(crate) types: Vec<DType>,
+    pub(crate) shape: Vec<usize>,
+    /// As of [`Relaid`].
+    pub(crate) leaves: Vec<(usize, Vec<isize>)>,
+}
+
 /// Code for a stage whose leaves are laid some other way than NumPy's, and their strides.
 pub(crate) struct Relaid {
     pub(crate) code: Code,
@@ -449,6 +458,14 @@ impl<'p> Stepwise<'p> {
         strides: &[&[isize]],
         narrow: bool,
     ) -> Result<Relaid, ProgramError> {
+        let RelaidSteps { steps, types, shape, leaves } = self.relaid_steps(strides)?;
+        let code = Code::new(&steps, &types, narrow, self.program.level);
+        let code = code.ok_or_else(|| self.program.unsupported("this"))?;
+        Ok(Relaid { code, shape, leaves })
+    }
+
+    /// Steps in which each leaf stands as often as it is laid differently.
+    pub(crate) fn relaid_steps(&self, strides: &[&[isize]]) -> Result<RelaidSteps, ProgramError> {
         /// Where a step's axes go in the root's shape: nowhere, where they are stretched or dropped.
         type Places = Vec<Option<usize>>;
         let shape = self.root_shape();
@@ -524,8 +541,6 @@ impl<'p> Stepwise<'p> {
             let what = "so many operands under another rule than numpy's";
             return Err(self.program.unsupported(what));
         }
-        let code = Code::new(&flats, &types, narrow, self.program.level);
-        let code = code.ok_or_else(|| self.program.unsupported("this"))?;
-        Ok(Relaid { code, shape, leaves })
+        Ok(RelaidSteps { steps: flats, types, shape, leaves })
     }
 }
