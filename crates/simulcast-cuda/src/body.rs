@@ -1,0 +1,247 @@
+//! What a kernel computes for one element: the steps of a pass as a C++ function.
+//!
+//! ```text
+//! leaves      f32 x0, u8 x1        elements as they are in memory
+//! steps       const f32 v2 = op_add(v0, v1);
+//! value       rounded to the type of the result, or as it is joined by a reduction
+//! ```
+
+use std::fmt::Write as _;
+
+use simulcast::program::lowered::{Pass, PassLeaf, StepKind};
+use simulcast::program::Fold;
+use simulcast::{DType, Op};
+
+/// A type of elements as the code of kernels calls it, in memory.
+pub(crate) const fn stored(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool | DType::U8 => "u8",
+        DType::I8 => "i8",
+        DType::I16 => "i16",
+        DType::I32 => "i32",
+        DType::I64 => "i64",
+        DType::U16 => "u16",
+        DType::U32 => "u32",
+        DType::U64 => "u64",
+        DType::F16 => "f16",
+        DType::Bf16 => "bf16",
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::C64 => "c64",
+        // Text never comes here: lowering refuses it.
+        DType::C128 | DType::String => "c128",
+    }
+}
+
+/// The same as values are computed in.
+pub(crate) const fn computed(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "bool",
+        other => stored(widened(other)),
+    }
+}
+
+/// What a type is computed in.
+pub(crate) const fn widened(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::Bf16 => DType::F32,
+        other => other,
+    }
+}
+
+/// An element of memory as a value.
+pub(crate) fn read(dtype: DType, element: &str) -> String {
+    match dtype {
+        DType::Bool => format!("{element} != 0"),
+        DType::F16 | DType::Bf16 => format!("widen({element})"),
+        _ => element.into(),
+    }
+}
+
+/// A value converted to what memory holds of a type.
+pub(crate) fn converted(to: DType, value: &str) -> String {
+    match to {
+        DType::Bool => format!("bool_of({value})"),
+        _ if to.is_integer() => format!("int_of<{}>({value})", stored(to)),
+        _ => format!("{}_of({value})", stored(to)),
+    }
+}
+
+/// A number as a value.
+fn constant(dtype: DType, bytes: &[u8; 16]) -> String {
+    let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|k| bytes[at + k]));
+    let half = |at: usize| u32::from_ne_bytes(std::array::from_fn(|k| bytes[at + k]));
+    let first = u16::from_ne_bytes([bytes[0], bytes[1]]);
+    let float = |bits: u32| format!("f32_bits({bits:#x}u)");
+    match dtype {
+        DType::Bool => (bytes[0] != 0).to_string(),
+        DType::F16 => float(half::f16::from_bits(first).to_f32().to_bits()),
+        DType::Bf16 => float(half::bf16::from_bits(first).to_f32().to_bits()),
+        DType::F32 => float(half(0)),
+        DType::F64 => format!("f64_bits({:#x}ull)", word(0)),
+        DType::C64 => format!("pair({}, {})", float(half(0)), float(half(4))),
+        DType::C128 => format!("pair(f64_bits({:#x}ull), f64_bits({:#x}ull))", word(0), word(8)),
+        _ => format!("({}){:#x}ull", stored(dtype), word(0)),
+    }
+}
+
+/// What a kernel computes.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    /// The types of the leaves' elements in memory.
+    pub(crate) leaves: Vec<DType>,
+    /// The function `value` of elements, and for reductions `identity`, `join` and `finish`.
+    pub(crate) text: String,
+    /// The type of the result's elements in memory.
+    pub(crate) result: DType,
+    /// The type that elements are joined in, of a reduction.
+    pub(crate) element: Option<DType>,
+    /// Whether anything in it is complex.
+    pub(crate) is_complex: bool,
+}
+
+/// A reduction: how elements of a type become one of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Joining {
+    pub(crate) fold: Fold,
+    pub(crate) element: DType,
+    pub(crate) result: DType,
+}
+
+impl Body {
+    /// The body of a pass.
+    pub(crate) fn new(pass: &Pass) -> Self {
+        let leaves: Vec<DType> = pass.leaves().iter().map(PassLeaf::dtype).collect();
+        let joining = pass.reduction().map(|reduction| Joining {
+            fold: reduction.fold(),
+            element: reduction.element(),
+            result: pass.dtype(),
+        });
+        let made = joining.map_or(pass.dtype(), |joining| joining.element);
+        let mut is_complex = leaves.iter().chain([&made]).any(|dtype| dtype.is_complex());
+        let mut lines = String::new();
+        let mut types: Vec<DType> = Vec::with_capacity(pass.steps().len());
+        for (at, step) in pass.steps().iter().enumerate() {
+            let dtype = step.dtype();
+            let (own, expression) = match *step.kind() {
+                StepKind::Leaf(leaf) => (dtype, read(dtype, &format!("x{leaf}"))),
+                StepKind::Constant(ref bytes) => (dtype, constant(dtype, bytes)),
+                StepKind::Apply(op, of, args) => {
+                    let wide = widened(of);
+                    let list: Vec<String> =
+                        args.iter().take(op.arity()).map(|arg| format!("v{arg}")).collect();
+                    let call = format!("op_{}({})", op.name(), list.join(", "));
+                    (op.row().domain.result(wide), call)
+                }
+                StepKind::Cast(of) => {
+                    let made = converted(dtype, &format!("v{of}"));
+                    (dtype, if dtype == DType::Bool { made } else { read(dtype, &made) })
+                }
+                // A step that this crate does not know yet is none that lowering makes.
+                _ => (dtype, "unknown_step".into()),
+            };
+            is_complex |= dtype.is_complex() || own.is_complex();
+            types.push(own);
+            // Writing to a string never fails.
+            let _ = writeln!(lines, "    const {} v{at} = {expression};", computed(own));
+        }
+        let (last, own) = (types.len().saturating_sub(1), types.last().copied());
+        let own = own.unwrap_or(made);
+        let value = format!("v{last}");
+        let (returned, value) = match joining {
+            Some(joining) if computed(own) == computed(joining.element) => (computed(own), value),
+            Some(joining) => (computed(joining.element), converted(joining.element, &value)),
+            None if made == DType::Bool && own == DType::Bool || computed(own) == stored(made) => {
+                (stored(made), value)
+            }
+            None => (stored(made), converted(made, &value)),
+        };
+        let mut text = function(returned, &leaves, &format!("{lines}    return {value};\n"));
+        if let Some(joining) = joining {
+            text += &joining.text();
+        }
+        let element = joining.map(|joining| joining.element);
+        Self { leaves, text, result: pass.dtype(), element, is_complex }
+    }
+
+    /// The body of a copy.
+    pub(crate) fn copy(dtype: DType) -> Self {
+        let leaves = vec![dtype];
+        let value = if dtype == DType::Bool { "x0 != 0" } else { "x0" };
+        let text = function(stored(dtype), &leaves, &format!("    return {value};\n"));
+        Self { leaves, text, result: dtype, element: None, is_complex: dtype.is_complex() }
+    }
+
+    /// The body of a reduction of elements as they are.
+    pub(crate) fn reduction(dtype: DType, joining: Joining) -> Self {
+        let leaves = vec![dtype];
+        let value = format!("    return {};\n", read(dtype, "x0"));
+        let text = function(computed(joining.element), &leaves, &value) + &joining.text();
+        let is_complex = dtype.is_complex() || joining.result.is_complex();
+        let element = Some(joining.element);
+        Self { leaves, text, result: joining.result, element, is_complex }
+    }
+}
+
+fn function(returned: &str, leaves: &[DType], lines: &str) -> String {
+    let list: Vec<String> = leaves
+        .iter()
+        .enumerate()
+        .map(|(n, &leaf)| format!("const {} x{n}", stored(leaf)))
+        .collect();
+    format!("FN {returned} value({}) {{\n{lines}}}\n", list.join(", "))
+}
+
+impl Joining {
+    /// The functions `identity`, `join` and `finish`.
+    fn text(self) -> String {
+        let Self { fold, element, result } = self;
+        let own = computed(element);
+        let float = |value: &str| match element {
+            DType::C64 | DType::C128 => {
+                let part = if element == DType::C64 { "f32" } else { "f64" };
+                format!(
+                    "pair(({part}){value}, ({part}){})",
+                    if fold == Fold::Product { "0" } else { value }
+                )
+            }
+            _ => format!("({own}){value}"),
+        };
+        let is_real = element.is_float() || element.is_complex();
+        let infinity = "f64_bits(0x7ff0000000000000ull)";
+        let (identity, op) = match fold {
+            // -0.0 leaves what it is added to as it is.
+            Fold::Sum | Fold::Mean if is_real => (float("-0.0"), Op::Add),
+            Fold::Sum | Fold::Mean => (float("0"), Op::Add),
+            Fold::Product => (float("1"), Op::Multiply),
+            Fold::Maximum if is_real => (float(&format!("-{infinity}")), Op::Maximum),
+            Fold::Maximum if element == DType::Bool => ("false".into(), Op::Maximum),
+            Fold::Maximum => (format!("smallest<{own}>()"), Op::Maximum),
+            Fold::Minimum if is_real => (float(infinity), Op::Minimum),
+            Fold::Minimum if element == DType::Bool => ("true".into(), Op::Minimum),
+            Fold::Minimum => (format!("largest<{own}>()"), Op::Minimum),
+        };
+        let mut lines = String::new();
+        if matches!(fold, Fold::Sum | Fold::Mean) && is_real {
+            // Of nothing, the sum is 0.0 all the same.
+            let _ = writeln!(lines, "    if (count == 0) x = {};", float("0"));
+        }
+        if fold == Fold::Mean {
+            let count = converted(element, "(f64)count");
+            let _ = writeln!(lines, "    x = op_divide(x, {count});");
+        }
+        let made = if computed(result) == own && stored(result) == stored(element) {
+            "x".into()
+        } else {
+            converted(result, "x")
+        };
+        let _ = writeln!(lines, "    return {made};");
+        let name = op.name();
+        format!(
+            "FN {own} identity() {{ return {identity}; }}\n\
+             FN {own} join({own} a, {own} b) {{ return op_{name}(a, b); }}\n\
+             FN {} finish({own} x, u64 count) {{\n{lines}}}\n",
+            stored(result)
+        )
+    }
+}
