@@ -9,6 +9,7 @@
 mod bench;
 mod check;
 mod codes;
+mod compile_cost;
 mod conformance;
 mod coverage;
 mod cross;
@@ -69,6 +70,7 @@ cargo xtask COMMAND
                     what several such runs come to
   layers            the engine's architecture: imports, unsafe code, thresholds
   kernels           the functions that the engine compiles to, by module (--against REV: and before)
+  bench compile     what a further closure costs a user's release build, in CPU seconds and bytes
   bench core        the core's benchmarks";
 
 fn main() -> ExitCode {
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         ["loom"] => threads::loom(),
         ["tsan"] => threads::sanitize(),
         ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
+        ["bench", "compile"] => compile_cost::run(),
         ["layers"] => Step::new("architecture of the engine").check(layers::check),
         ["kernels", options @ ..] => kernels::run(options),
         ["bench", options @ ..] => bench::run(options),

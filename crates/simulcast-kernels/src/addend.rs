@@ -1,9 +1,11 @@
 //! Addends: what gradients are made of, and what they are summed in.
 
+#[cfg(feature = "half")]
 use half::{bf16, f16};
 
 use crate::cpu::level::Level;
 use crate::dtype::Complex;
+#[cfg(feature = "half")]
 use crate::math::half::{bf16_from_f32, f16_from_f32};
 use crate::reduce::Reducer;
 
@@ -119,6 +121,7 @@ addend! {
     u64 as u64: 0, 0, |a, b| a.wrapping_add(b);
 }
 
+#[cfg(feature = "half")]
 impl Addend for f16 {
     type Sum = f32;
     const ZERO: f32 = 0.0;
@@ -171,6 +174,7 @@ impl Addend for f16 {
     }
 }
 
+#[cfg(feature = "half")]
 impl Addend for bf16 {
     type Sum = f32;
     const ZERO: f32 = 0.0;
@@ -198,7 +202,7 @@ impl Addend for bf16 {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "half"))]
 mod tests {
     use super::*;
 

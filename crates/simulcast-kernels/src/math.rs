@@ -37,6 +37,7 @@ mod cbrt_hypot;
 mod erf;
 mod exp;
 mod f32_functions;
+#[cfg(feature = "half")]
 pub mod half;
 mod hyperbolic;
 mod inverse_trig;

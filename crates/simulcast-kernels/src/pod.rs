@@ -10,11 +10,15 @@ use std::marker::PhantomData;
 #[inline(always)]
 pub fn is_plain<T>() -> bool {
     let id = id::<T>();
+    #[cfg(feature = "half")]
+    if id == TypeId::of::<half::f16>() || id == TypeId::of::<half::bf16>() {
+        return true;
+    }
     macro_rules! any {
         ($($type:ty)*) => { $(id == TypeId::of::<$type>())||* };
     }
-    any!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 isize usize bool half::f16 half::bf16 i128 u128 char
-        [u32; 2] [u64; 2] num_complex::Complex<f32> num_complex::Complex<f64>)
+    any!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 isize usize bool i128 u128 char [u32; 2]
+        [u64; 2] num_complex::Complex<f32> num_complex::Complex<f64>)
 }
 
 /// The `TypeId` of a type that may borrow, with its lifetimes erased.
@@ -47,7 +51,9 @@ mod tests {
 
     #[test]
     fn numbers_are_plain_and_nothing_that_can_change_or_borrow_is() {
-        assert!(is_plain::<f32>() && is_plain::<bool>() && is_plain::<half::bf16>());
+        assert!(is_plain::<f32>() && is_plain::<bool>() && is_plain::<char>());
+        #[cfg(feature = "half")]
+        assert!(is_plain::<half::f16>() && is_plain::<half::bf16>());
         assert!(!is_plain::<String>() && !is_plain::<&u8>() && !is_plain::<std::cell::Cell<u8>>());
         assert!(!is_plain::<std::sync::atomic::AtomicU32>() && !is_plain::<[f32; 2]>());
     }

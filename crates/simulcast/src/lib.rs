@@ -27,7 +27,7 @@
 //!
 //! The feature `program` adds everything that has loops of its own for every operation and element type: [`ops`], [`Op`],
 //! [`TypedProgram`], [`AnyArray`], [`vjp`]. It takes minutes to compile. Without it there are views, copies, zips, [`math`] and
-//! [`sum_to`], in seconds.
+//! [`sum_to`], in seconds. The feature `half`, which `program` brings, makes `f16` and `bf16` plain numbers of these too.
 //!
 //! ```text
 //! api       views, copies, zips, sum_to: what one calls on arrays whose types the compiler knows

@@ -224,6 +224,7 @@ unsafe fn narrow<T: Addend>(to: *mut u8, stride: isize, sums: *const u8, count: 
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "half")]
     use half::f16;
     use simulcast_threads::set_threads;
 
@@ -382,6 +383,7 @@ mod tests {
 
     // [E_BROADCAST_ANY_FUNC_3040] [E_BROADCAST_ANY_FUNC_3050]
     #[test]
+    #[cfg(feature = "half")]
     fn halves_are_summed_as_the_floats_that_they_are() {
         // Rows and columns of more than whole vectors; sums that a half can hold.
         let shape = if cfg!(miri) { [1, 11, 79] } else { [3, 41, 2071] };
