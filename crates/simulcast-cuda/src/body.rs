@@ -8,8 +8,8 @@
 
 use std::fmt::Write as _;
 
-use simulcast::program::lowered::{Pass, PassLeaf, StepKind};
 use simulcast::program::Fold;
+use simulcast::program::lowered::{Pass, PassLeaf, StepKind};
 use simulcast::{DType, Op};
 
 /// A type of elements as the code of kernels calls it, in memory.

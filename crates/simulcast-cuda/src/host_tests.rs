@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ndarray::{ArrayD, IxDyn};
-use simulcast::program::lowered::LeafSource;
 use simulcast::program::Hoisting;
-use simulcast::{AnyArray, AnyView, DType, TypedProgram, Rule};
+use simulcast::program::lowered::LeafSource;
+use simulcast::{AnyArray, AnyView, DType, Rule, TypedProgram};
 
 use crate::body::Body;
 use crate::launch::{Limits, Place};
@@ -247,7 +247,7 @@ fn case(
     name: String,
     program: &TypedProgram,
     rule: Rule<'_>,
-    hoisting:
+    hoisting: Hoisting,
     operands: Vec<Operand>,
     limits: &Limits,
 ) -> Case {
@@ -418,7 +418,8 @@ fn other_rules_bring_operands_together_as_on_the_host() {
     let limits = Limits::new(4);
     let mut source = random::Source::new(4);
     let f32 = DType::F32;
-    let program = TypedProgram::parse("a * b * 2 - 1", &[("a", f32), ("b", f32)]).expect("a program");
+    let program =
+        TypedProgram::parse("a * b * 2 - 1", &[("a", f32), ("b", f32)]).expect("a program");
     let rules: [(Rule<'_>, &[usize], &[usize]); 4] = [
         (Rule::Pdpd { axis: Some(1) }, &[2, 3, 4, 5], &[3, 4]),
         (Rule::Exact, &[4, 3], &[4, 3]),

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use simulcast::program::lowered::{LeafSource, Pass};
 use simulcast::program::Hoisting;
-use simulcast::{DType, TypedProgram, Rule};
+use simulcast::program::lowered::{LeafSource, Pass};
+use simulcast::{DType, Rule, TypedProgram};
 use simulcast_core::OwnedRule;
 
 use crate::device::{
@@ -28,7 +28,7 @@ pub struct DeviceProgram {
     program: Arc<TypedProgram>,
     device: Device,
     rule: OwnedRule,
-    hoisting:
+    hoisting: Hoisting,
     plans: Arc<Mutex<HashMap<Key, Arc<Ready>>>>,
 }
 

@@ -1,7 +1,7 @@
 //! Kernels of every kind, for tests that compile them without a device: operation × element type × rule × layout.
 
 use simulcast::program::Hoisting;
-use simulcast::{DType, Op, TypedProgram, Rule};
+use simulcast::{DType, Op, Rule, TypedProgram};
 
 use crate::launch::Limits;
 use crate::plan::{Layout, Plan, contiguous};
