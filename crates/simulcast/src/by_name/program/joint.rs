@@ -1,36 +1,11 @@
-//! Programs of several results, in as few passes over the operands as there can be; and gradients, which are such programs.
-//!
-//! ```
-//! use ndarray::array;
-//! use simulcast::{AnyView, DType, JointProgram, TypedProgram};
-//!
-//! let f64 = DType::F64;
-//! let both = JointProgram::parse("a + b; sum(a * b)", &[("a", f64), ("b", f64)])?; // one pass
-//! let (a, b) = (array![1.0, 2.0], array![10.0, 20.0]);
-//! let made = both.run(&[(&a).into(), AnyView::from(&b)])?;
-//! assert_eq!(made[0].typed::<f64>(), Some(array![11.0, 22.0].view().into_dyn()));
-//! assert_eq!(made[1].typed::<f64>().map(|sum| sum.sum()), Some(50.0));
-//!
-//! let loss = TypedProgram::parse("mean((x - m) ** 2)", &[("x", f64), ("m", f64)])?;
-//! let (x, m) = (array![[1.0, 2.0], [3.0, 6.0]], array![2.0, 2.0]);
-//! let made = loss.value_and_grad(&["m"])?.run(&[(&x).into(), AnyView::from(&m)])?;
-//! assert_eq!(made[0].typed::<f64>().map(|value| value.sum()), Some(4.5));
-//! assert_eq!(made[1].typed::<f64>(), Some(array![0.0, -2.0].view().into_dyn())); // in the shape of m
-//! # Ok::<(), simulcast::ProgramError>(())
-//! ```
+//! Programs of several results, and gradients, which are such programs.
 //!
 //! ```text
 //! graph ──lower──▶ steps ──reverse──▶ steps ──schedule──▶ passes ──run──▶ results
 //!        rule, shapes     gradients
 //! ```
 //!
-//! Which passes there are depends on shapes, so they are made at the first run on those, and kept. In a pass, the
-//! element-wise part and all reductions are one loop: nothing of the size of an operand is written but results that have
-//! it. Reductions do not depend on the number of threads; sums of `float32` and of 16-bit floats are added up in `float64`
-//! from row to row, so that they may differ from [`TypedProgram::run`]'s in the last place.
-//!
-//! Gradients follow the conventions of [`vjp`](crate::vjp), and of `max` and `min` those that are the result share the
-//! gradient equally; where an element is NaN and so is the result, it takes part.
+//! Which passes there are depends on shapes, so they are made at the first run on those, and kept.
 
 pub(in crate::by_name::program) mod lower;
 mod reverse;
@@ -55,7 +30,33 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::tuning::JOINT_SCHEDULES_KEPT;
 
-/// A program of several results; see [the module's page](self).
+/// A program of several results, computed in as few passes over the operands as there can be; gradients are such programs.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyView, DType, JointProgram, TypedProgram};
+///
+/// let f64 = DType::F64;
+/// let both = JointProgram::parse("a + b; sum(a * b)", &[("a", f64), ("b", f64)])?; // one pass
+/// let (a, b) = (array![1.0, 2.0], array![10.0, 20.0]);
+/// let made = both.run(&[(&a).into(), AnyView::from(&b)])?;
+/// assert_eq!(made[0].typed::<f64>(), Some(array![11.0, 22.0].view().into_dyn()));
+/// assert_eq!(made[1].typed::<f64>().map(|sum| sum.sum()), Some(50.0));
+///
+/// let loss = TypedProgram::parse("mean((x - m) ** 2)", &[("x", f64), ("m", f64)])?;
+/// let (x, m) = (array![[1.0, 2.0], [3.0, 6.0]], array![2.0, 2.0]);
+/// let made = loss.value_and_grad(&["m"])?.run(&[(&x).into(), AnyView::from(&m)])?;
+/// assert_eq!(made[0].typed::<f64>().map(|value| value.sum()), Some(4.5));
+/// assert_eq!(made[1].typed::<f64>(), Some(array![0.0, -2.0].view().into_dyn())); // in the shape of m
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
+/// In a pass, the element-wise part and all reductions are one loop: nothing of the size of an operand is written but
+/// results that have it. Reductions do not depend on the number of threads; sums of `float32` and of 16-bit floats are
+/// added up in `float64` from row to row, so that they may differ from [`TypedProgram::run`]'s in the last place.
+///
+/// Gradients follow the conventions of [`vjp`](crate::vjp). Elements that tie for a `max` or `min` share its gradient
+/// equally; where the result is NaN, elements that are NaN do.
 #[derive(Clone, Debug)]
 pub struct JointProgram {
     graph: Arc<Graph>,
