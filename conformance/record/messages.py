@@ -156,7 +156,6 @@ def tensorflow():
 
 
 def models():
-    import onnx
     from onnx import TensorProto, helper
 
     def model(op, *shapes):
