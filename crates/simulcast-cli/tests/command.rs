@@ -105,7 +105,8 @@ fn pasted(args: &[&str], text: &str) -> (String, i32) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    // A command that refuses its options reads nothing: the pipe is closed (EPIPE).
+    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
     let output = child.wait_with_output().unwrap();
     (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
 }
