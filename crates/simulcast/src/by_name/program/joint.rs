@@ -333,11 +333,13 @@ impl Recipe {
             let seed = match pulled.given {
                 Some(first) => {
                     let own = shapes.get(first + number).copied().unwrap_or(&[]);
-                    resolve(Rule::Exact, &[&shape, own]).map_err(|error: BroadcastError| {
-                        let error = error.with_names(Names::of(["result", "gradient"]));
-                        let error = ProgramErrorKind::Broadcast(error.without_fixes());
-                        ProgramError::new(error, 0..0)
-                    })?;
+                    resolve(Rule::Exact, &[shape.as_slice(), own]).map_err(
+                        |error: BroadcastError| {
+                            let error = error.with_names(Names::of(["result", "gradient"]));
+                            let error = ProgramErrorKind::Broadcast(error.without_fixes());
+                            ProgramError::new(error, 0..0)
+                        },
+                    )?;
                     let given = steps.operand(first + number, dtype, own);
                     steps.cast(given, widened(dtype))
                 }
