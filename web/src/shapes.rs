@@ -105,7 +105,7 @@ fn edited(
 /// The findings in the order in which the command shows them.
 fn findings(outcome: &Outcome, names: &Names, policy: &Policy) -> Vec<Finding> {
     let verdict = outcome.judge(policy, names);
-    let Verdict { raised, warned } = verdict.unwrap_or_default();
+    let Verdict { raised, warned, .. } = verdict.unwrap_or_default();
     raised.into_iter().chain(warned).collect()
 }
 

@@ -5,7 +5,9 @@ mod pasted;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use simulcast_core::{Action, Finding, FindingCode, Limits, Outcome, Policy, Strictness, Verdict};
+use simulcast_core::{
+    Action, Chosen, Finding, FindingCode, Limits, Outcome, Policy, Strictness, Verdict,
+};
 use simulcast_explain::{Subject, TextOptions, json, page, svg, text};
 
 use crate::args::ExplainArgs;
@@ -70,7 +72,7 @@ fn pasted(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// What a verdict denies, as text, and every finding that is shown.
-fn judged(Verdict { raised, warned }: Verdict) -> (Option<String>, Vec<Finding>) {
+fn judged(Verdict { raised, warned, .. }: Verdict) -> (Option<String>, Vec<Finding>) {
     let said: Vec<String> = raised.iter().map(|finding| format!("denied: {finding}")).collect();
     let refused = (!said.is_empty()).then(|| said.join("\n"));
     (refused, raised.into_iter().chain(warned).collect())
@@ -108,8 +110,8 @@ fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
         Limits { growth: args.max_growth, bytes: args.max_bytes, element: args.element_size };
     for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
         for word in words {
-            let codes = codes(word)?;
-            if let [code] = codes[..]
+            let chosen = chosen(word)?;
+            if let Some(code) = chosen.code
                 && policy.is_fixed_by_strictness(code)
                 && action != Action::Raise
             {
@@ -118,19 +120,17 @@ fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
                     policy.strictness
                 )));
             }
-            policy = codes.into_iter().fold(policy, |policy, code| policy.with(code, action));
+            policy = policy.with_chosen(&chosen, action);
         }
     }
     Ok(policy)
 }
 
-fn codes(word: &str) -> Result<Vec<FindingCode>, Failure> {
-    if word == "all" {
-        return Ok(FindingCode::ALL.to_vec());
-    }
-    word.parse().map(|code| vec![code]).map_err(|_| {
+fn chosen(word: &str) -> Result<Chosen, Failure> {
+    let (code, _) = Chosen::split(word).map_err(|error| Failure::Usage(error.to_string()))?;
+    word.parse().map_err(|_| {
         let known: Vec<String> =
             FindingCode::ALL.iter().map(|code| format!("  {code}  {}", code.title())).collect();
-        Failure::Usage(format!("there is no finding {word:?}; there are\n{}", known.join("\n")))
+        Failure::Usage(format!("there is no finding {code:?}; there are\n{}", known.join("\n")))
     })
 }

@@ -192,7 +192,8 @@ impl Code {
             "a column meets a row of the same length",
             "An operand `(n, 1)` meets `(n,)`: every element meets every other, and the result is \
              `(n, n)`. Nearly always the two vectors were to be combined element by element. This is the \
-             one finding that warns by default; the help line drops or adds the axis.",
+             one finding that warns by default, once it is confirmed that the lengths are not equal by \
+             chance; the help line drops or adds the axis.",
             "explain pred:32,1 target:32",
         ),
         finding(

@@ -91,8 +91,8 @@ pub use symbolic::Interval;
 pub use {
     errors::{BroadcastError, Edit, Fix},
     findings::{
-        Action, Finding, FindingCode, Limits, MAX_COMPARED_OPERANDS, Policy, PolicyError,
-        Strictness, Verdict,
+        Action, Certainty, Chosen, Evidence, Finding, FindingCode, Limits, MAX_COMPARED_OPERANDS,
+        Policy, PolicyError, Strictness, Verdict,
     },
     plan::{Alignment, Cost, Plan, broadcast_shapes, resolve},
     request::{Outcome, Request, RequestError},

@@ -19,8 +19,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{
-    BroadcastError, Dim, Dims, NamedAxes, Names, OwnedRule, Plan, Policy, Refusal, ShapeText,
-    SymbolicPlan, Verdict, resolve, resolve_dims,
+    BroadcastError, Dim, Dims, Evidence, NamedAxes, Names, OwnedRule, Plan, Policy, Refusal,
+    ShapeText, SymbolicPlan, Verdict, resolve, resolve_dims,
 };
 
 /// Operands, what they are called, and the rule under which they meet.
@@ -180,9 +180,20 @@ impl Outcome {
     /// Of an error it says nothing: that is refused already.
     #[must_use]
     pub fn judge(&self, policy: &Policy, names: &Names) -> Option<Verdict> {
+        self.judge_with(policy, names, Evidence::default())
+    }
+
+    /// As [`Outcome::judge`], with what is known beside the shapes.
+    #[must_use]
+    pub fn judge_with(
+        &self,
+        policy: &Policy,
+        names: &Names,
+        evidence: Evidence,
+    ) -> Option<Verdict> {
         match self {
-            Self::Plan(plan) => Some(policy.judge(plan)),
-            Self::Symbolic(plan) => policy.judge_symbolic(plan, names),
+            Self::Plan(plan) => Some(policy.judge_with(plan, evidence)),
+            Self::Symbolic(plan) => policy.judge_symbolic(plan, names, evidence),
             Self::Error(_) => Some(Verdict::default()),
         }
     }

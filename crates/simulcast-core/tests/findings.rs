@@ -6,8 +6,8 @@ mod common;
 
 use common::{all_shapes, by_maximum, indices};
 use simulcast_core::{
-    Action, Dim, Dims, Finding, FindingCode, Limits, NamedAxes, Names, Plan, Policy, Rule,
-    Strictness, Symbol, resolve, resolve_dims,
+    Action, Certainty, Dim, Dims, Evidence, Finding, FindingCode, Limits, NamedAxes, Names, Plan,
+    Policy, Rule, ShapeText, Strictness, Symbol, resolve, resolve_dims,
 };
 
 fn plan(shapes: &[&[usize]]) -> Plan {
@@ -40,8 +40,11 @@ fn a_column_meets_a_row_of_the_same_length() {
 fn what_is_meant_does_not_warn() {
     // A table of pairs, written out; a bias; a scalar; a batch; equal shapes; channels; an outer
     // product of two lengths; one element; nothing.
+    // A batch of positions against frequencies, as rotary embeddings have them.
     // A matrix scaled on both sides; pairs along an inner axis; channels against pixels.
-    let fine: [&[&[usize]]; 14] = [
+    let fine: [&[&[usize]]; 16] = [
+        &[&[1, 7, 1], &[7]],
+        &[&[4, 1, 7, 1], &[7]],
         &[&[5, 1], &[5, 5], &[5]],
         &[&[100, 1, 3], &[100, 3]],
         &[&[8, 3, 1, 1], &[8, 8]],
@@ -58,11 +61,62 @@ fn what_is_meant_does_not_warn() {
         &[],
     ];
     for shapes in fine {
-        let verdict = Policy::default().judge(&plan(shapes));
-        assert_eq!(verdict, Default::default(), "{shapes:?}");
+        for evidence in [Evidence::default(), VARIED] {
+            let verdict = Policy::default().judge_with(&plan(shapes), evidence);
+            assert_eq!(verdict, Default::default(), "{shapes:?}");
+        }
     }
-    assert_eq!(Policy::default().judge(&plan(&[&[8, 1], &[8]])).warned.len(), 1);
-    assert_eq!(Policy::default().judge(&plan(&[&[1], &[5, 8, 1], &[8]])).warned.len(), 1);
+    for shapes in [&[&[8, 1][..], &[8]][..], &[&[1], &[5, 8, 1], &[8]], &[&[1, 8, 1], &[1, 8]]] {
+        assert_eq!(Policy::default().judge_with(&plan(shapes), VARIED).warned.len(), 1);
+    }
+}
+
+const VARIED: Evidence =
+    Evidence { varied: true, symbol: false, reduced: false, deliberate: false };
+
+// [E_BROADCAST_ANY_FUNC_2140]
+#[test]
+fn what_is_only_possible_waits_for_evidence() {
+    let square = plan(&[&[8, 1], &[8]]);
+    let alone = Policy::default().judge(&square);
+    assert!(alone.raised.is_empty() && alone.warned.is_empty());
+    assert_eq!(alone.unconfirmed[0].certainty, Certainty::Possible);
+    let varied = Policy::default().judge_with(&square, VARIED);
+    assert_eq!(varied.warned[0].certainty, Certainty::Confirmed);
+    assert!(varied.unconfirmed.is_empty());
+    // Strict refuses what is possible, and nothing that was written out.
+    let strict: Policy = "SC102=raise".parse().unwrap();
+    assert_eq!(strict.judge(&square).raised[0].certainty, Certainty::Possible);
+    let deliberate = Evidence { deliberate: true, ..Evidence::default() };
+    assert_eq!(strict.judge_with(&square, deliberate), Default::default());
+    // What warns already and would be refused is unconfirmed too.
+    let both: Policy = "SC102:possible=warn,SC102:confirmed=raise".parse().unwrap();
+    let verdict = both.judge(&square);
+    assert_eq!((verdict.warned.len(), verdict.unconfirmed.len()), (1, 1));
+}
+
+// [E_BROADCAST_ANY_FUNC_2140]
+#[test]
+fn one_symbol_confirms_and_equal_numbers_do_not() {
+    let certainty = |shapes: [&str; 2], code| {
+        let shapes = shapes.map(|text| text.parse::<ShapeText>().unwrap().dims);
+        let plan = resolve_dims(Rule::Numpy, &shapes).unwrap();
+        let names = Names::default();
+        let verdict = Policy::all(Action::Warn).judge_symbolic(&plan, &names, Evidence::default());
+        let found = verdict.unwrap().warned.into_iter().find(|finding| finding.code == code);
+        found.map(|finding| finding.certainty)
+    };
+    let (possible, confirmed) = (Some(Certainty::Possible), Some(Certainty::Confirmed));
+    let square = FindingCode::SquareOuter;
+    assert_eq!(certainty(["batch,1", "batch"], square), confirmed);
+    assert_eq!(certainty(["batch,N,1", "N"], square), confirmed);
+    assert_eq!(certainty(["batch,4,1", "4"], square), possible);
+    assert_eq!(certainty(["N,1", "M"], square), None);
+    assert_eq!(certainty(["1,N,1", "N"], square), None, "rotary embeddings");
+    let elsewhere = FindingCode::AmbiguousAlignment;
+    assert_eq!(certainty(["C,H,C", "C"], elsewhere), confirmed);
+    assert_eq!(certainty(["N,3,H,3", "3"], elsewhere), possible);
+    assert_eq!(certainty(["N,3,N,3", "N,3"], elsewhere), possible, "3 may be 3 by chance");
 }
 
 // [E_BROADCAST_ANY_FUNC_2110]
@@ -190,7 +244,7 @@ fn actions_are_one_a_code() {
     let of = |found: &[Finding]| found.iter().map(|f| f.code.as_str()).collect::<Vec<_>>();
     assert_eq!(of(&verdict.raised), ["SC105"]);
     assert_eq!(of(&verdict.warned), ["SC101", "SC103"]);
-    assert_eq!(policy.action(FindingCode::Growth), Action::Raise);
+    assert_eq!(policy.action(FindingCode::Growth, Certainty::Possible), Action::Raise);
     // What the strictness forbids is raised, whatever was asked for: that makes no difference between policies.
     assert!(policy.is_fixed_by_strictness(FindingCode::Repeat));
     assert_eq!(policy.clone().with(FindingCode::Repeat, Action::Warn), policy);
@@ -236,14 +290,17 @@ fn symbols_are_judged_without_numbers() {
     let shapes = [Dims::from(vec![n(), Dim::Size(1)]), Dims::from(vec![n()])];
     let names = Names::of(["pred", "target"]);
     let plan = resolve_dims(Rule::Numpy, &shapes).unwrap();
-    let verdict = Policy::all(Action::Warn).judge_symbolic(&plan, &names).unwrap();
+    let verdict =
+        Policy::all(Action::Warn).judge_symbolic(&plan, &names, Evidence::default()).unwrap();
     let square = &verdict.warned[0];
     assert_eq!((square.code, square.fixes.len()), (FindingCode::SquareOuter, 0));
     assert!(square.message.ends_with("; perhaps target[:, None] or pred[:, 0]"), "{square}");
     assert!(verdict.warned.iter().all(|finding| finding.code != FindingCode::Growth));
-    let exact =
-        Policy::default().with_strictness(Strictness::Exact).judge_symbolic(&plan, &names).unwrap();
+    let exact = Policy::default()
+        .with_strictness(Strictness::Exact)
+        .judge_symbolic(&plan, &names, Evidence::default())
+        .unwrap();
     assert_eq!(exact.raised[0].message, "pred (n, 1) is repeated to (n, n)");
     let unranked = resolve_dims(Rule::Numpy, &[Dims::Unranked, shapes[1].clone()]).unwrap();
-    assert_eq!(Policy::default().judge_symbolic(&unranked, &names), None);
+    assert_eq!(Policy::default().judge_symbolic(&unranked, &names, Evidence::default()), None);
 }

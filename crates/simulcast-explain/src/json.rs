@@ -216,6 +216,7 @@ fn side_json(side: &Side) -> Value {
 fn finding_json(finding: &Finding, names: &Names) -> Value {
     json!({
         "code": finding.code.as_str(),
+        "certainty": finding.certainty.name(),
         "message": finding.message,
         "operands": finding.operands,
         "axes": finding.axes,

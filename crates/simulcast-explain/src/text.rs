@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use simulcast_core::{BroadcastError, Finding, Names, Plan, Refusal, SymbolicPlan};
+use simulcast_core::{BroadcastError, Certainty, Finding, Names, Plan, Refusal, SymbolicPlan};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{Mark, Subject, Table};
@@ -131,7 +131,12 @@ impl Page {
 
     fn findings(&mut self, findings: &[Finding], names: &Names) {
         for finding in findings {
-            self.line(finding.code.as_str(), NOTE, &finding.message);
+            let chance = match finding.certainty {
+                Certainty::Possible => " (possible)",
+                Certainty::Confirmed => "",
+            };
+            let said = format!("{}{chance}", finding.message);
+            self.line(finding.code.as_str(), NOTE, &said);
             for fix in &finding.fixes {
                 self.line("help", HELP, &fix.describe(names));
             }

@@ -6,7 +6,8 @@
 use std::fmt;
 
 use simulcast_core::{
-    Action, Dim, Dims, Finding, FindingCode, Names, Outcome, Plan, Policy, Verdict,
+    Action, Certainty, Chosen, Dim, Dims, Evidence, Finding, FindingCode, Names, Outcome, Plan,
+    Policy, Verdict,
 };
 use simulcast_explain::Subject;
 
@@ -69,6 +70,9 @@ impl fmt::Display for ModelCode {
 pub struct ModelFinding {
     /// The code.
     pub code: ModelCode,
+    /// How sure it is that sizes do not agree by chance. SC109 rests on no such sizes; SC110 is confirmed by the
+    /// reduction, unless a node before the broadcast inserted the axis; SC112 is confirmed by a symbol.
+    pub certainty: Certainty,
     /// The node, or for SC109 the value.
     pub at: String,
     /// What was found.
@@ -88,24 +92,26 @@ impl fmt::Display for ModelFinding {
 pub struct CheckPolicy {
     /// What to do about those of one broadcast. The byte size of elements is the model's.
     pub broadcasts: Policy,
-    /// What to do about those that only a model can show.
-    pub model: [Action; 3],
+    /// What to do about those that only a model can show, in the order of [`ModelCode::ALL`], at each certainty.
+    pub model: [[Action; 2]; 3],
 }
 
 impl Default for CheckPolicy {
     /// Everything is told but rank promotion, which is how every bias is added.
     fn default() -> Self {
-        Self { broadcasts: Policy::for_explanations(), model: [Action::Warn; 3] }
+        Self { broadcasts: Policy::for_explanations(), model: [[Action::Warn; 2]; 3] }
     }
 }
 
 impl CheckPolicy {
-    /// The policy with another action for a code: of a broadcast, of a model, or `all`.
+    /// The policy with another action for a code: of a broadcast, of a model, or `all`; a certainty may follow,
+    /// as in `SC102:confirmed`.
     ///
     /// # Errors
     ///
     /// The codes that there are, where this is none of them.
     pub fn with(mut self, code: &str, action: Action) -> Result<Self, String> {
+        let (code, certainty) = Chosen::split(code).map_err(|error| error.to_string())?;
         let all = code == "all";
         let own = FindingCode::ALL
             .into_iter()
@@ -121,10 +127,15 @@ impl CheckPolicy {
                 codes.map(|(code, title)| format!("  {code}  {title}")).collect();
             return Err(format!("there is no finding {code:?}; there are\n{}", codes.join("\n")));
         }
-        self.broadcasts =
-            own.into_iter().fold(self.broadcasts, |policy, code| policy.with(code, action));
+        for code in own {
+            let chosen = Chosen { code: Some(code), certainty };
+            self.broadcasts = self.broadcasts.with_chosen(&chosen, action);
+        }
+        let chosen = Chosen { code: None, certainty };
         for code in of_model {
-            self.model[code as usize] = action;
+            for certainty in chosen.certainties() {
+                self.model[code as usize][certainty as usize] = action;
+            }
         }
         Ok(self)
     }
@@ -245,13 +256,18 @@ pub fn check(
 ) -> Result<Check, String> {
     let mut inference = infer(model, sizes)?;
     let broadcasts = std::mem::take(&mut inference.broadcasts);
-    let broadcasts: Vec<Checked> =
-        broadcasts.into_iter().map(|broadcast| checked(broadcast, policy)).collect();
+    let flow = Flow::new(model, &inference);
+    let broadcasts = broadcasts.into_iter().map(|broadcast| {
+        let reducer = flow.reducer(&broadcast);
+        (checked(broadcast, policy, &flow, reducer.is_some()), reducer)
+    });
+    let broadcasts: Vec<(Checked, Option<usize>)> = broadcasts.collect();
     let mut findings = Vec::new();
-    let mut add = |code: ModelCode, at: String, message: String| match policy.model[code as usize] {
-        Action::Allow => {}
-        action => {
-            findings.push(ModelFinding { code, at, message, raised: action == Action::Raise });
+    let mut add = |code: ModelCode, certainty: Certainty, at: &str, message: String| {
+        let action = policy.model[code as usize][certainty as usize];
+        if action > Action::Allow {
+            let (at, raised) = (at.to_owned(), action == Action::Raise);
+            findings.push(ModelFinding { code, certainty, at, message, raised });
         }
     };
     for difference in &inference.differences {
@@ -259,35 +275,41 @@ pub fn check(
             "declared {}, inferred {}; it is {}",
             difference.declared, difference.inferred, difference.producer
         );
-        add(ModelCode::Declared, difference.value.clone(), message);
+        add(ModelCode::Declared, Certainty::Confirmed, &difference.value, message);
     }
-    let flow = Flow::new(model, &inference);
-    for checked in &broadcasts {
-        if let Some(message) = flow.reduced_growth(checked) {
-            add(ModelCode::ReducedGrowth, checked.broadcast.node.clone(), message);
+    for (checked, reducer) in &broadcasts {
+        let node = &checked.broadcast.node;
+        if let Some((certainty, message)) = flow.reduced_growth(checked, *reducer) {
+            add(ModelCode::ReducedGrowth, certainty, node, message);
         }
-        if let Some(message) = coincidence(checked) {
-            add(ModelCode::Coincidence, checked.broadcast.node.clone(), message);
+        if let Some((certainty, message)) = coincidence(checked) {
+            add(ModelCode::Coincidence, certainty, node, message);
         }
     }
+    let broadcasts = broadcasts.into_iter().map(|(checked, _)| checked).collect();
+    drop(flow);
     Ok(Check { inference, broadcasts, findings })
 }
 
-fn checked(broadcast: Broadcast, policy: &CheckPolicy) -> Checked {
+fn checked(broadcast: Broadcast, policy: &CheckPolicy, flow: &Flow<'_>, reduced: bool) -> Checked {
     let mut own = policy.broadcasts.clone();
     if let Some(bits) = broadcast.element.and_then(crate::ElementType::bits) {
         own.limits.element = bits.div_ceil(8);
     }
+    let deliberate = flow.inserts_axis(&broadcast);
+    let evidence = Evidence { reduced, deliberate, ..Evidence::default() };
     let (verdict, repeats) = match &broadcast.outcome {
-        Outcome::Plan(plan) => (own.judge(plan), repeats(plan)),
+        Outcome::Plan(plan) => (own.judge_with(plan, evidence), repeats(plan)),
         // Sizes that stand for the symbols show where operands repeat.
         Outcome::Symbolic(plan) => match plan.representative(&broadcast.names) {
-            Some(standing) => (own.judge_with_representative(plan, &standing), repeats(&standing)),
+            Some(standing) => {
+                (own.judge_with_representative(plan, &standing, evidence), repeats(&standing))
+            }
             None => Default::default(),
         },
         Outcome::Error(_) => Default::default(),
     };
-    let Verdict { mut raised, warned } = verdict;
+    let Verdict { mut raised, warned, .. } = verdict;
     let count = raised.len();
     raised.extend(warned);
     Checked { broadcast, findings: raised, raised: count, repeats }
@@ -304,25 +326,66 @@ fn repeats(plan: &Plan) -> Vec<(usize, Vec<usize>)> {
 struct Flow<'a> {
     model: &'a Model,
     inference: &'a Inference,
+    /// The nodes that read each value, and the one that makes it.
     readers: Vec<Vec<usize>>,
+    makers: Vec<Option<usize>>,
 }
 
 impl<'a> Flow<'a> {
     fn new(model: &'a Model, inference: &'a Inference) -> Self {
         let mut readers = vec![Vec::new(); model.graph.values.len()];
+        let mut makers = vec![None; model.graph.values.len()];
         for (index, node) in model.graph.nodes.iter().enumerate() {
             for input in node.inputs.iter().flatten() {
                 readers[input.index()].push(index);
             }
+            for output in node.outputs.iter().flatten() {
+                makers[output.index()] = Some(index);
+            }
         }
-        Self { model, inference, readers }
+        Self { model, inference, readers, makers }
     }
 
     /// SC110: what reduces everything that two operands which both grow have made.
-    fn reduced_growth(&self, checked: &Checked) -> Option<String> {
+    fn reduced_growth(
+        &self,
+        checked: &Checked,
+        reducer: Option<usize>,
+    ) -> Option<(Certainty, String)> {
         let growing = [FindingCode::MutualGrowth, FindingCode::SquareOuter];
         let found = checked.findings.iter().find(|finding| growing.contains(&finding.code))?;
-        let start = checked.broadcast.at?;
+        let reducer = reducer?;
+        let graph = &self.model.graph;
+        let (name, op) = (graph.node_name(reducer), &graph.nodes[reducer].op);
+        let names = &checked.broadcast.names;
+        let names: Vec<String> =
+            found.operands.iter().map(|operand| names.operand(*operand)).collect();
+        let message = format!(
+            "{} both grow ({}), and {name} ({op}) reduces the result to one number",
+            names.join(" and "),
+            found.code
+        );
+        Some((found.certainty, message))
+    }
+
+    /// Whether a node inserted axes of size 1 for this broadcast: what `x[:, None]` is exported as. A file
+    /// does not say which expression a node was in, so this looks at the operands themselves.
+    fn inserts_axis(&self, broadcast: &Broadcast) -> bool {
+        let graph = &self.model.graph;
+        let Some(node) = broadcast.at.and_then(|at| graph.nodes.get(at)) else { return false };
+        let inserted = |id: &ValueId| {
+            let maker = self.makers.get(id.index()).copied().flatten();
+            maker.is_some_and(|maker| {
+                let maker = &graph.nodes[maker];
+                maker.domain.is_empty() && maker.op == "Unsqueeze"
+            })
+        };
+        node.inputs.iter().flatten().any(inserted)
+    }
+
+    /// The node that reduces the whole result of a broadcast to one number.
+    fn reducer(&self, broadcast: &Broadcast) -> Option<usize> {
+        let start = broadcast.at?;
         let graph = &self.model.graph;
         let mut seen = vec![start];
         let mut next = 0;
@@ -333,17 +396,7 @@ impl<'a> Flow<'a> {
                     let op = graph.nodes[reader].op.as_str();
                     let row = crate::operators::find(&graph.nodes[reader].domain, op);
                     if row.is_some_and(|row| row.reduces) && self.is_one_number(reader) {
-                        let name = graph.node_name(reader);
-                        let names: Vec<String> = found
-                            .operands
-                            .iter()
-                            .map(|operand| checked.broadcast.names.operand(*operand))
-                            .collect();
-                        return Some(format!(
-                            "{} both grow ({}), and {name} ({op}) reduces the result to one number",
-                            names.join(" and "),
-                            found.code
-                        ));
+                        return Some(reader);
                     }
                     if row.is_some_and(|row| row.elementwise)
                         && !seen.contains(&reader)
@@ -368,7 +421,7 @@ impl<'a> Flow<'a> {
 
 /// SC112: the one axis of a `PRelu` slope, where the channels have the same length and it does not
 /// lie on them.
-fn coincidence(checked: &Checked) -> Option<String> {
+fn coincidence(checked: &Checked) -> Option<(Certainty, String)> {
     if checked.broadcast.op != "PRelu" || checked.is_error() {
         return None;
     }
@@ -387,9 +440,14 @@ fn coincidence(checked: &Checked) -> Option<String> {
     let names: &Names = &checked.broadcast.names;
     let (x, s) = (names.operand(0), names.operand(1));
     let ones = vec!["1"; data.len().saturating_sub(2)].join(", ");
-    Some(format!(
+    let certainty = match size.size() {
+        Some(_) => Certainty::Possible,
+        None => Certainty::Confirmed,
+    };
+    let message = format!(
         "{s} {} lies on axis {axis} of {x} {}, and the channels on axis 1 have the same length; \
          for one slope a channel it is ({size}, {ones})",
         shapes[1], shapes[0]
-    ))
+    );
+    Some((certainty, message))
 }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
+use simulcast_core::Certainty;
 use simulcast_explain::{
     Section, TextOptions, constraint_json, dims_json, human_bytes, terminal_safe, text,
     width as columns,
@@ -45,8 +46,11 @@ impl Check {
             for finding in &checked.findings {
                 let _ = writeln!(
                     notes,
-                    "  {}    {}: {}",
-                    finding.code, checked.broadcast.node, finding.message
+                    "  {}    {}: {}{}",
+                    finding.code,
+                    checked.broadcast.node,
+                    finding.message,
+                    chance(finding.certainty)
                 );
                 for fix in &finding.fixes {
                     let _ =
@@ -55,7 +59,14 @@ impl Check {
             }
         }
         for finding in &self.findings {
-            let _ = writeln!(notes, "  {}    {}: {}", finding.code, finding.at, finding.message);
+            let _ = writeln!(
+                notes,
+                "  {}    {}: {}{}",
+                finding.code,
+                finding.at,
+                finding.message,
+                chance(finding.certainty)
+            );
         }
         for (constraint, nodes) in &self.inference.constraints {
             let more = match nodes.len() {
@@ -121,7 +132,7 @@ impl Check {
                 "node": problem.node, "op": problem.op, "message": problem.message,
             })).collect::<Vec<_>>(),
             "findings": self.findings.iter().map(|finding| json!({
-                "code": finding.code.as_str(), "at": finding.at,
+                "code": finding.code.as_str(), "certainty": finding.certainty.name(), "at": finding.at,
                 "message": finding.message, "denied": finding.raised,
             })).collect::<Vec<_>>(),
             "constraints": self.inference.constraints.iter().map(|(constraint, nodes)| {
@@ -153,6 +164,14 @@ impl Check {
             })
             .collect();
         simulcast_explain::report(title, &self.text(model, plain), &sections)
+    }
+}
+
+/// What stands behind a finding that may be chance.
+fn chance(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Possible => " (possible)",
+        Certainty::Confirmed => "",
     }
 }
 

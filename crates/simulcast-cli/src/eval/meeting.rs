@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use simulcast::program::{Expr, ExprKind, ProgramStrategy};
 use simulcast::{AnyView, DType, TypedProgram};
-use simulcast_core::{Names, Plan, Policy, Rule, format_shape, resolve};
+use simulcast_core::{Action, FindingCode, Names, Plan, Policy, Rule, format_shape, resolve};
 use simulcast_explain::{Subject, TextOptions, text};
 
 use super::bytes_of;
@@ -31,9 +31,10 @@ pub(super) fn plan(
     resolve(rule, &shapes).ok().map(|plan| plan.with_names(names))
 }
 
-/// Says on standard error what is legal and suspicious.
+/// Says on standard error what is legal and suspicious; what is only possible too, since a command runs once.
 pub(super) fn warn(plan: Option<&Plan>) {
-    let found = plan.map(|plan| Policy::default().judge(plan).warned).unwrap_or_default();
+    let policy = Policy::default().with(FindingCode::SquareOuter, Action::Warn);
+    let found = plan.map(|plan| policy.judge(plan).warned).unwrap_or_default();
     for finding in found {
         let _ = writeln!(anstream::stderr(), "warning: {finding}");
     }

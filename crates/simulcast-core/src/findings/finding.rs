@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::PolicyError;
+use super::{Certainty, PolicyError};
 use crate::{Code, Fix};
 
 /// The stable codes of findings.
@@ -101,6 +101,8 @@ impl fmt::Display for FindingCode {
 pub struct Finding {
     /// The stable code.
     pub code: FindingCode,
+    /// How sure it is that the sizes do not agree by chance; see [`Evidence`](crate::Evidence).
+    pub certainty: Certainty,
     /// The operands concerned.
     pub operands: Vec<usize>,
     /// The result axes concerned.
@@ -109,6 +111,25 @@ pub struct Finding {
     pub message: String,
     /// What could be meant instead, checked to resolve.
     pub fixes: Vec<Fix>,
+}
+
+impl Finding {
+    /// A finding without fixes, as certain as a single observation makes it.
+    pub(super) fn new(
+        code: FindingCode,
+        operands: Vec<usize>,
+        axes: Vec<usize>,
+        message: String,
+    ) -> Self {
+        let certainty = code.certainty_alone();
+        Self { code, certainty, operands, axes, message, fixes: Vec::new() }
+    }
+
+    /// The finding with changes that were checked to work.
+    pub(super) fn with_fixes(mut self, fixes: Vec<Fix>) -> Self {
+        self.fixes = fixes;
+        self
+    }
 }
 
 impl fmt::Display for Finding {

@@ -9,7 +9,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::{Finding, FindingCode, Limits, Names, Plan, SymbolicPlan, format_shape};
+use crate::{
+    Certainty, Evidence, Finding, FindingCode, Limits, Names, Plan, SymbolicPlan, format_shape,
+};
 
 /// What to do about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,16 +119,18 @@ impl fmt::Display for PolicyError {
 impl core::error::Error for PolicyError {}
 
 // Implements E_BROADCAST_ANY_FUNC_2130.
-/// A strictness, an action for each code, and limits for growth.
+/// A strictness, an action for each code at each [`Certainty`], and limits for growth.
 ///
-/// The default lets everything pass and warns of the square outer alone: a warning that is mostly
-/// wrong is worse than none.
+/// The default lets everything pass and warns of the square outer alone, once it is confirmed: a warning
+/// that is mostly wrong is worse than none.
 ///
 /// ```
-/// use simulcast_core::{Action, FindingCode, Policy, Rule, resolve};
+/// use simulcast_core::{Action, Evidence, FindingCode, Policy, Rule, resolve};
 ///
 /// let plan = resolve(Rule::Numpy, &[&[32, 1][..], &[32]])?;
-/// assert_eq!(Policy::default().judge(&plan).warned.len(), 1);
+/// assert!(Policy::default().judge(&plan).warned.is_empty()); // 32 may meet 32 by chance
+/// let again = Evidence { varied: true, ..Evidence::default() };
+/// assert_eq!(Policy::default().judge_with(&plan, again).warned.len(), 1);
 /// let strict = Policy::default().with(FindingCode::SquareOuter, Action::Raise);
 /// assert!(!strict.judge(&plan).raised.is_empty());
 /// assert_eq!(strict.to_string(), "numpy,SC102=raise");
@@ -139,15 +143,17 @@ pub struct Policy {
     pub strictness: Strictness,
     /// The limits for [`FindingCode::Growth`].
     pub limits: Limits,
-    /// For each code, in the order of [`FindingCode::ALL`].
-    actions: [Action; FindingCode::ALL.len()],
+    /// For each code, in the order of [`FindingCode::ALL`], at each certainty, in that of
+    /// [`Certainty::ALL`].
+    actions: [[Action; Certainty::ALL.len()]; FindingCode::ALL.len()],
 }
 
 /// Policies that do the same about everything are equal.
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         let about = |policy: &Self| {
-            let actions = FindingCode::ALL.map(|code| policy.action(code));
+            let actions = FindingCode::ALL
+                .map(|code| Certainty::ALL.map(|certainty| policy.action(code, certainty)));
             (policy.strictness, policy.limits, actions)
         };
         about(self) == about(other)
@@ -156,7 +162,8 @@ impl PartialEq for Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self::all(Action::Allow).with(FindingCode::SquareOuter, Action::Warn)
+        let square = FindingCode::SquareOuter;
+        Self::all(Action::Allow).with_certainty(square, Certainty::Confirmed, Action::Warn)
     }
 }
 
@@ -167,13 +174,16 @@ pub struct Verdict {
     pub raised: Vec<Finding>,
     /// Findings to tell of.
     pub warned: Vec<Finding>,
+    /// Findings that are only possible, and that the policy would act on, or act on more strictly, were they
+    /// confirmed: whoever can see more than one call gathers [`Evidence`] about them and judges again.
+    pub unconfirmed: Vec<Finding>,
 }
 
 impl Policy {
     /// One action for every code.
     #[must_use]
     pub fn all(action: Action) -> Self {
-        let actions = FindingCode::ALL.map(|_| action);
+        let actions = FindingCode::ALL.map(|_| Certainty::ALL.map(|_| action));
         Self { strictness: Strictness::Numpy, limits: Limits::default(), actions }
     }
 
@@ -184,11 +194,11 @@ impl Policy {
         Self::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow)
     }
 
-    /// Whether the default policy can warn of operands of these shapes under a right-aligned rule: one
+    /// Whether the default policy can ever warn of operands of these shapes under a right-aligned rule: one
     /// operand is another with ones after it, such as `(n, 1)` with `(n,)`.
     ///
-    /// A necessary condition that costs next to nothing: where it is false, [`Policy::judge`] of the
-    /// default policy says nothing, and callers in a hot path need not resolve.
+    /// A necessary condition that costs next to nothing: where it is false, no evidence makes the default
+    /// policy say something, and callers in a hot path need not resolve.
     ///
     /// ```
     /// use simulcast_core::Policy;
@@ -213,10 +223,23 @@ impl Policy {
         })
     }
 
-    /// The policy with another action for one code.
+    /// The policy with another action for one code, at every certainty.
     #[must_use]
-    pub fn with(mut self, code: FindingCode, action: Action) -> Self {
-        if let Some(own) = self.actions.get_mut(code as usize) {
+    pub fn with(self, code: FindingCode, action: Action) -> Self {
+        let all = Certainty::ALL.into_iter();
+        all.fold(self, |policy, certainty| policy.with_certainty(code, certainty, action))
+    }
+
+    /// The policy with another action for one code at one certainty.
+    #[must_use]
+    pub fn with_certainty(
+        mut self,
+        code: FindingCode,
+        certainty: Certainty,
+        action: Action,
+    ) -> Self {
+        let own = self.actions.get_mut(code as usize);
+        if let Some(own) = own.and_then(|own| own.get_mut(certainty as usize)) {
             *own = action;
         }
         self
@@ -238,27 +261,50 @@ impl Policy {
         )
     }
 
-    /// The action for a code. What the strictness forbids is always raised.
+    /// The action for a code at a certainty. What the strictness forbids is always raised.
     #[must_use]
-    pub fn action(&self, code: FindingCode) -> Action {
+    pub fn action(&self, code: FindingCode, certainty: Certainty) -> Action {
+        let own = self.actions.get(code as usize).and_then(|own| own.get(certainty as usize));
         match self.is_fixed_by_strictness(code) {
             true => Action::Raise,
-            false => self.actions.get(code as usize).copied().unwrap_or(Action::Allow),
+            false => own.copied().unwrap_or(Action::Allow),
         }
+    }
+
+    /// Sorts the findings of a plan by what is to be done about them, knowing nothing but its sizes.
+    #[must_use]
+    pub fn judge(&self, plan: &Plan) -> Verdict {
+        self.judge_with(plan, Evidence::default())
     }
 
     /// Sorts the findings of a plan by what is to be done about them.
     #[must_use]
-    pub fn judge(&self, plan: &Plan) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub fn judge_with(&self, plan: &Plan, evidence: Evidence) -> Verdict {
+        self.sort(self.found(plan), |_| evidence)
+    }
+
+    /// The findings of a plan, those of the strictness too.
+    fn found(&self, plan: &Plan) -> Vec<Finding> {
         let mut found = plan.findings(&self.limits);
         if self.strictness == Strictness::SameRank {
             // Wherever the operand was laid: the strictness speaks of ranks alone.
             found.retain(|finding| finding.code != FindingCode::RankPromotion);
             found.extend(plan.padded());
         }
-        for finding in self.repeats(plan).into_iter().chain(found) {
-            match self.action(finding.code) {
+        self.repeats(plan).into_iter().chain(found).collect()
+    }
+
+    /// Decides how certain findings are, and sorts them.
+    fn sort(&self, found: Vec<Finding>, evidence: impl Fn(&Finding) -> Evidence) -> Verdict {
+        let mut verdict = Verdict::default();
+        for mut finding in found {
+            let Some(certainty) = evidence(&finding).certainty(finding.code) else { continue };
+            finding.certainty = certainty;
+            let action = self.action(finding.code, certainty);
+            if action < self.action(finding.code, Certainty::Confirmed) {
+                verdict.unconfirmed.push(finding.clone());
+            }
+            match action {
                 Action::Allow => {}
                 Action::Warn => verdict.warned.push(finding),
                 Action::Raise => verdict.raised.push(finding),
@@ -271,17 +317,33 @@ impl Policy {
     /// are given in words, without numbers. `None` where a rank is unknown or no sizes that stand
     /// for the symbols satisfy the constraints.
     #[must_use]
-    pub fn judge_symbolic(&self, plan: &SymbolicPlan, names: &Names) -> Option<Verdict> {
-        Some(self.judge_with_representative(plan, &plan.representative(names)?))
+    pub fn judge_symbolic(
+        &self,
+        plan: &SymbolicPlan,
+        names: &Names,
+        evidence: Evidence,
+    ) -> Option<Verdict> {
+        Some(self.judge_with_representative(plan, &plan.representative(names)?, evidence))
     }
 
     /// Like [`Policy::judge_symbolic`], but reuses a [`SymbolicPlan::representative`] that the caller
     /// already computed.
+    ///
+    /// Where one symbol carries a finding, that is evidence too.
     #[must_use]
-    pub fn judge_with_representative(&self, plan: &SymbolicPlan, representative: &Plan) -> Verdict {
+    pub fn judge_with_representative(
+        &self,
+        plan: &SymbolicPlan,
+        representative: &Plan,
+        evidence: Evidence,
+    ) -> Verdict {
         let names = representative.names();
-        let mut verdict = self.judge(representative);
-        for found in [&mut verdict.raised, &mut verdict.warned] {
+        let mut verdict = self.sort(self.found(representative), |finding| Evidence {
+            symbol: evidence.symbol || plan.carries(finding),
+            ..evidence
+        });
+        let Verdict { raised, warned, unconfirmed } = &mut verdict;
+        for found in [raised, warned, unconfirmed] {
             found.retain(|finding| finding.code != FindingCode::Growth);
             for finding in found {
                 // What stands for a symbol is no size of the operand's.
@@ -319,13 +381,9 @@ impl Policy {
             };
             if forbidden {
                 let name = plan.operand_name(operand);
-                return Some(Finding {
-                    code: FindingCode::Repeat,
-                    operands: alloc::vec![operand],
-                    axes,
-                    message: repeated(&name, format_shape(&shape), format_shape(plan.shape())),
-                    fixes: Vec::new(),
-                });
+                let message = repeated(&name, format_shape(&shape), format_shape(plan.shape()));
+                let operands = alloc::vec![operand];
+                return Some(Finding::new(FindingCode::Repeat, operands, axes, message));
             }
         }
         None
@@ -338,14 +396,27 @@ fn repeated(name: &str, own: impl fmt::Display, result: impl fmt::Display) -> St
 }
 
 /// `same-rank,SC104=warn,growth=8`: the strictness, what differs from the default, and limits.
+/// `SC102:possible=warn` is the action at one certainty.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = Self::default().with_strictness(self.strictness);
         write!(f, "{}", self.strictness)?;
         for code in FindingCode::ALL {
-            let action = self.action(code);
-            if action != plain.action(code) {
-                write!(f, ",{code}={action}")?;
+            let actions = |policy: &Self| {
+                Certainty::ALL.map(|certainty| (certainty, policy.action(code, certainty)))
+            };
+            let (own, plain) = (actions(self), actions(&plain));
+            match own {
+                own if own == plain => {}
+                [(_, possible), (_, confirmed)] if possible == confirmed => {
+                    write!(f, ",{code}={confirmed}")?;
+                }
+                own => {
+                    let differ = own.iter().zip(&plain).filter(|(own, plain)| own != plain);
+                    for ((certainty, action), _) in differ {
+                        write!(f, ",{code}:{certainty}={action}")?;
+                    }
+                }
             }
         }
         if self.limits.growth != plain.limits.growth {
@@ -362,7 +433,8 @@ impl FromStr for Policy {
     type Err = PolicyError;
 
     /// Reads what is shown: words with commas between them, each a strictness (`strict` too, which is short
-    /// for `same-rank,SC102=raise`), an action for a code or for `all` of them, or a limit.
+    /// for `same-rank,SC102=raise`), an action for a code or for `all` of them, or a limit. A code may have a
+    /// certainty after it, as in `SC102:confirmed=raise`; without one the action is for both.
     fn from_str(text: &str) -> Result<Self, PolicyError> {
         Self::from_words(text.split(',').map(str::trim).filter(|word| !word.is_empty()))
     }
@@ -419,18 +491,77 @@ impl Policy {
                 Ok(bytes) => self.limits.bytes = Some(bytes),
                 Err(_) => return Err(PolicyError(format!("bytes is a number, not {value:?}"))),
             },
-            "all" => {
-                let action = value.parse()?;
-                let all = FindingCode::ALL.into_iter();
-                *self = all.fold(self.clone(), |policy, code| policy.with(code, action));
-            }
             key => {
-                let (code, action) = (key.parse()?, value.parse()?);
-                *self = self.clone().with(code, action);
-                return Ok(Some((code, action)));
+                let (chosen, action) = (key.parse::<Chosen>()?, value.parse()?);
+                *self = self.clone().with_chosen(&chosen, action);
+                return Ok(chosen.code.map(|code| (code, action)));
             }
         }
         Ok(None)
+    }
+
+    /// The policy with another action for the findings that a text chose.
+    #[must_use]
+    pub fn with_chosen(mut self, chosen: &Chosen, action: Action) -> Self {
+        for code in
+            FindingCode::ALL.into_iter().filter(|code| chosen.code.is_none_or(|own| own == *code))
+        {
+            for certainty in chosen.certainties() {
+                self = self.with_certainty(code, certainty, action);
+            }
+        }
+        self
+    }
+}
+
+/// Findings that a text chooses: `SC102`, `all`, or one of these at a certainty, as in `SC102:confirmed`.
+///
+/// ```
+/// use simulcast_core::{Certainty, Chosen, FindingCode};
+///
+/// let chosen: Chosen = "SC102:confirmed".parse()?;
+/// assert_eq!(chosen.code, Some(FindingCode::SquareOuter));
+/// assert_eq!(chosen.certainty, Some(Certainty::Confirmed));
+/// # Ok::<(), simulcast_core::PolicyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Chosen {
+    /// The code; `None` for all.
+    pub code: Option<FindingCode>,
+    /// The certainty; `None` for both.
+    pub certainty: Option<Certainty>,
+}
+
+impl Chosen {
+    /// The certainties that are chosen.
+    pub fn certainties(&self) -> impl Iterator<Item = Certainty> {
+        let chosen = self.certainty;
+        Certainty::ALL.into_iter().filter(move |own| chosen.is_none_or(|chosen| chosen == *own))
+    }
+
+    /// The text before the certainty, and the certainty.
+    ///
+    /// # Errors
+    ///
+    /// A [`PolicyError`] for what follows a colon and is no certainty.
+    pub fn split(text: &str) -> Result<(&str, Option<Certainty>), PolicyError> {
+        match text.split_once(':') {
+            Some((code, certainty)) => Ok((code.trim_end(), Some(certainty.trim_start().parse()?))),
+            None => Ok((text, None)),
+        }
+    }
+}
+
+impl FromStr for Chosen {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let (code, certainty) = Self::split(text)?;
+        let code = match code {
+            "all" => None,
+            code => Some(code.parse()?),
+        };
+        Ok(Self { code, certainty })
     }
 }
 
@@ -446,6 +577,9 @@ mod tests {
             "exact",
             "scalar-only,SC103=raise",
             "same-rank,SC102=raise,SC104=warn,growth=8,bytes=1000000",
+            "numpy,SC102=warn",
+            "numpy,SC101:confirmed=warn,SC102:confirmed=raise",
+            "numpy,SC102:possible=warn,SC102:confirmed=raise",
             "numpy,SC101=raise,SC102=allow,growth=1.5",
         ] {
             let policy: Policy = text.parse().unwrap();
@@ -453,7 +587,12 @@ mod tests {
         }
         assert_eq!("".parse(), Ok(Policy::default()));
         let strict: Policy = " strict , SC102 = warn ".parse().unwrap();
-        assert_eq!(strict.to_string(), "same-rank");
+        assert_eq!(strict.to_string(), "same-rank,SC102=warn");
+        let confirmed: Policy = "all=raise,all:possible=allow".parse().unwrap();
+        for code in FindingCode::ALL {
+            assert_eq!(confirmed.action(code, Certainty::Confirmed), Action::Raise);
+        }
+        assert_eq!("SC102 : confirmed = warn".parse(), Ok(Policy::default()));
         assert_eq!("all=warn".parse(), Ok(Policy::all(Action::Warn)));
     }
 
@@ -466,6 +605,7 @@ mod tests {
             ),
             ("SC999=warn", "there is no finding \"SC999\"; there are SC100, SC101"),
             ("SC102=deny", "there is no action \"deny\"; there are allow, warn, raise"),
+            ("SC102:sure=warn", "there is no certainty \"sure\"; there are possible, confirmed"),
             ("growth=0", "growth is a factor above 0, not \"0\""),
             ("bytes=x", "bytes is a number, not \"x\""),
             (

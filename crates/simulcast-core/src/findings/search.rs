@@ -54,8 +54,7 @@ impl Plan {
         let (operands, axes) = (alloc::vec![p.number, q.number], alloc::vec![i, j]);
         if !square {
             let message = format!("both grow: {a} along axis {i}, {b} along axis {j}");
-            let (code, fixes) = (FindingCode::MutualGrowth, Vec::new());
-            found.push(Finding { code, operands, axes, message, fixes });
+            found.push(Finding::new(FindingCode::MutualGrowth, operands, axes, message));
             return;
         }
         let message = format!(
@@ -63,7 +62,8 @@ impl Plan {
         );
         let (short, long) = if p.rank < q.rank { (p, q) } else { (q, p) };
         let fixes = self.search(&[short.number, long.number], |plan| !plan.is_growing());
-        found.push(Finding { code: FindingCode::SquareOuter, operands, axes, message, fixes });
+        let square = Finding::new(FindingCode::SquareOuter, operands, axes, message);
+        found.push(square.with_fixes(fixes));
     }
 
     // Implements E_BROADCAST_ANY_FUNC_2110.
@@ -105,7 +105,9 @@ impl Plan {
     }
 
     /// The axes on which a column meets a row: the longer operand is the shorter one with ones after
-    /// it, `(n, 1)` with `(n,)`, and no third operand has both axes, as `(n, n)` would.
+    /// it, `(n, 1)` with `(n,)`, and no third operand has both axes, as `(n, n)` would. Axes before those of
+    /// the row are those of a batch, `(b, n, 1)`; a 1 among them was put there to broadcast, as in
+    /// `(1, n, 1)`, and so were the ones after it.
     fn square(
         &self,
         (p, by_p): (&Operand, &[usize]),
@@ -121,7 +123,13 @@ impl Plan {
         while let Some(1) = long.last() {
             long.pop();
         }
-        let (true, true) = (long.len() < length, long.ends_with(&short)) else { return None };
+        let batch = match (long.len() < length, long.strip_suffix(&*short)) {
+            (true, Some(batch)) => batch,
+            (false, _) | (_, None) => return None,
+        };
+        if batch.contains(&1) {
+            return None;
+        }
         let size = |axis: &usize| self.shape().get(*axis).copied().unwrap_or(0);
         let rows: BTreeMap<usize, usize> = by_q.iter().map(|axis| (size(axis), *axis)).collect();
         let found = by_p.iter().filter(|i| size(i) > 1);
@@ -171,17 +179,10 @@ impl Plan {
         // The same result, with the axes written out.
         let edit = fix::Edit::InsertAxes { operand, axes: axes.clone() };
         let fix = self.verified(edit).filter(|fix| fix.result() == self.shape());
-        Some(Finding {
-            code: FindingCode::RankPromotion,
-            operands: alloc::vec![operand],
-            axes,
-            message: format!(
-                "{} has rank {} and was given {added} {plural}",
-                self.operand_name(operand),
-                own(operand)
-            ),
-            fixes: fix.into_iter().collect(),
-        })
+        let name = self.operand_name(operand);
+        let message = format!("{name} has rank {} and was given {added} {plural}", own(operand));
+        let padded = Finding::new(FindingCode::RankPromotion, alloc::vec![operand], axes, message);
+        Some(padded.with_fixes(fix.into_iter().collect()))
     }
 
     /// SC104: the sizes other than 1 of an operand would meet equal ones at another offset.
@@ -216,17 +217,15 @@ impl Plan {
                 self.verified(edit).filter(|fix| fix.result() == self.shape())
             });
             let said: Vec<String> = starts.iter().map(|start| format!("{start}")).collect();
-            found.push(Finding {
-                code: FindingCode::AmbiguousAlignment,
-                operands: alloc::vec![operand.number],
-                message: format!(
-                    "{} lies on axis {right} and would fit from axis {} too",
-                    self.operand_name(operand.number),
-                    said.join(", ")
-                ),
-                fixes: fixes.take(4).collect(),
-                axes: core::iter::once(right).chain(starts.iter().copied()).collect(),
-            });
+            let message = format!(
+                "{} lies on axis {right} and would fit from axis {} too",
+                self.operand_name(operand.number),
+                said.join(", ")
+            );
+            let axes = core::iter::once(right).chain(starts.iter().copied()).collect();
+            let (code, operands) = (FindingCode::AmbiguousAlignment, alloc::vec![operand.number]);
+            let fixes = fixes.take(4).collect();
+            found.push(Finding::new(code, operands, axes, message).with_fixes(fixes));
             return;
         }
     }
@@ -247,8 +246,7 @@ impl Plan {
             (_, _, Some(limit), None) => format!("the result takes more than {limit} bytes"),
             (_, _, None, _) => return,
         };
-        let (operands, axes, fixes) = (Vec::new(), Vec::new(), Vec::new());
-        found.push(Finding { code: FindingCode::Growth, operands, axes, message, fixes });
+        found.push(Finding::new(FindingCode::Growth, Vec::new(), Vec::new(), message));
     }
 
     /// SC106: a name promises a size; 1 is rarely it.
@@ -257,16 +255,10 @@ impl Plan {
             for (axis, source) in operand.sources.iter().enumerate() {
                 let Source::Stretched(own) = *source else { continue };
                 let Some(name) = self.names().axis(operand.number, own) else { continue };
-                found.push(Finding {
-                    code: FindingCode::NamedStretch,
-                    operands: alloc::vec![operand.number],
-                    axes: alloc::vec![axis],
-                    message: format!(
-                        "axis {name} of {} has size 1 and stretches",
-                        self.operand_name(operand.number)
-                    ),
-                    fixes: Vec::new(),
-                });
+                let own = self.operand_name(operand.number);
+                let message = format!("axis {name} of {own} has size 1 and stretches");
+                let (operands, axes) = (alloc::vec![operand.number], alloc::vec![axis]);
+                found.push(Finding::new(FindingCode::NamedStretch, operands, axes, message));
                 return;
             }
         }
@@ -283,16 +275,12 @@ impl Plan {
             let kept = own.iter().filter(|&&(size, _)| size == 0);
             let kept: BTreeSet<usize> = kept.filter_map(|&(_, target)| target).collect();
             let Some(&axis) = empty.difference(&kept).next() else { continue };
-            found.push(Finding {
-                code: FindingCode::Emptied,
-                operands: alloc::vec![operand],
-                axes: alloc::vec![axis],
-                message: format!(
-                    "{} is repeated 0 times along axis {axis}, so the result is empty",
-                    self.operand_name(operand)
-                ),
-                fixes: Vec::new(),
-            });
+            let message = format!(
+                "{} is repeated 0 times along axis {axis}, so the result is empty",
+                self.operand_name(operand)
+            );
+            let (operands, axes) = (alloc::vec![operand], alloc::vec![axis]);
+            found.push(Finding::new(FindingCode::Emptied, operands, axes, message));
             return;
         }
     }
@@ -306,17 +294,15 @@ impl Plan {
                 let Some(name) = self.names().axis(operand.number, *own) else { continue };
                 match known {
                     Some((other, first)) if first != name => {
-                        found.push(Finding {
-                            code: FindingCode::NameMismatch,
-                            operands: alloc::vec![other, operand.number],
-                            axes: alloc::vec![axis],
-                            message: format!(
-                                "on axis {axis}, {first} of {} meets {name} of {}",
-                                self.operand_name(other),
-                                self.operand_name(operand.number)
-                            ),
-                            fixes: Vec::new(),
-                        });
+                        let message = format!(
+                            "on axis {axis}, {first} of {} meets {name} of {}",
+                            self.operand_name(other),
+                            self.operand_name(operand.number)
+                        );
+                        let (operands, axes) =
+                            (alloc::vec![other, operand.number], alloc::vec![axis]);
+                        let code = FindingCode::NameMismatch;
+                        found.push(Finding::new(code, operands, axes, message));
                         return;
                     }
                     _ => known = Some((operand.number, name)),
