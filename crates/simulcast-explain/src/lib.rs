@@ -1,4 +1,5 @@
-//! A broadcast explained, from a plan or an error: text, SVG, HTML and JSON.
+//! A broadcast explained, from a plan or an error: text, SVG, HTML and JSON; and findings in the formats of
+//! editors and continuous integration.
 //!
 //! Text, SVG and HTML draw one [`Table`] and print one cost line, so that they cannot disagree; JSON is
 //! the plan's or the error's own data.
@@ -19,6 +20,7 @@
 struct Readme;
 
 mod cost;
+mod formats;
 mod html;
 mod json;
 mod messages;
@@ -29,6 +31,10 @@ mod text;
 
 use simulcast_core::{BroadcastError, Finding, Names, Outcome, Plan, SymbolicPlan};
 
+pub use formats::{
+    Baseline, BaselineError, FINDINGS_SCHEMA, Format, Notice, Position, Severity, TextEdit,
+    fingerprints, format_notices, report_path,
+};
 pub use html::{Section, fragment, page, report};
 pub use json::{SCHEMA, constraint_json, dims_json, error_json, json, refusal_json};
 pub use messages::{Clash, Library, Message, Place, read_messages};
