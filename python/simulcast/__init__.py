@@ -17,7 +17,7 @@
 | gradients | `vjp` of a function, `sum_to` of a broadcast |
 | to see why | `explain` |
 | another rule than NumPy's | `rule=`: `"exact"`, `pdpd(axis=1)`, `named(...)` |
-| to forbid or record broadcasting | `strict`, `using`, `check`, `record`, `guard` |
+| to forbid or record broadcasting | `strict`, `using`, `allow`, `check`, `record`, `guard` |
 | memory back that is kept for the next results | `release_memory` |
 
 Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which stay lazy.
@@ -25,7 +25,7 @@ Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which
 
 from . import rules
 from ._errors import BroadcastError, BroadcastWarning, ExpressionError, ExpressionTypeError, Fix
-from ._policy import Broadcast, check, guard, record, strict, using
+from ._policy import Broadcast, allow, check, guard, record, strict, using
 from ._reductions import max, mean, min, prod, sum
 from ._simulcast import (
     __version__,
@@ -161,6 +161,7 @@ __all__ = [
     "Fix",
     "Policy",
     "Rule",
+    "allow",
     "axes",
     "bidirectional",
     "broadcast_arrays",

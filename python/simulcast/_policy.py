@@ -3,7 +3,7 @@
 The policy that holds, and the record that is kept, belong to the context (`contextvars`): a thread or
 a task does not disturb another. `SIMULCAST_POLICY` sets the one that holds from the start, `everywhere` the one
 that holds where no context has its own. The extension reads `_policy`, `_default` and `_record` and judges by itself;
-it calls `tell` where there is something to record, to warn of or to refuse. Operations on Dask's arrays and guarded ones
+it calls `tell` where there is something to record, to confirm, to warn of or to refuse. Operations on Dask's arrays and guarded ones
 ask through `observe`; a view in a shape that was asked for by name is recorded, and never refused.
 """
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from . import _suppress
 from ._errors import BroadcastWarning
 from ._simulcast import Policy, _activate
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from ._simulcast import Finding, Rule
 
     _Shapes: TypeAlias = tuple[tuple[int, ...], ...]
+    # The result's shape, the exception and its finding, what is warned of, and what is not confirmed.
+    _Judged: TypeAlias = tuple[
+        tuple[int | str | None, ...] | None, Exception | None, Finding | None, list[Finding], list[Finding]
+    ]
 
 _Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
@@ -52,7 +57,9 @@ if "SIMULCAST_POLICY" in os.environ:
 
 
 class Broadcast(NamedTuple):
-    """A broadcast that happened, as `record` lists it."""
+    """A broadcast that happened, as `record` lists it: `findings` are codes, `details` the findings themselves, also
+    those that are only possible.
+    """
 
     function: str
     shapes: tuple[tuple[int, ...], ...]
@@ -61,6 +68,8 @@ class Broadcast(NamedTuple):
     findings: tuple[str, ...]
     file: str
     line: int
+    details: tuple[Finding, ...] = ()
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shapes = ", ".join(map(str, self.shapes))
@@ -160,6 +169,18 @@ def record() -> _Setting[list[Broadcast]]:
     return _Setting(_record, list, (record, ()))
 
 
+def allow(*codes: str) -> _Setting[frozenset[str]]:
+    """Within a block or a function, findings of these codes are meant: neither warned of nor refused, whatever policy
+    holds. A comment says so of one statement: `# simulcast: ignore[SC102]`.
+
+    >>> import simulcast
+    >>> with simulcast.strict(), simulcast.allow("SC102", "SC103"):
+    ...     table = simulcast.multiply([[1], [2]], [3, 4])
+    """
+    read = _suppress.codes(codes)
+    return _Setting(_suppress._allowed, lambda: _suppress._allowed.get() | read, (allow, codes))
+
+
 def check(
     *operands: object,
     policy: str | Policy | None = None,
@@ -168,7 +189,8 @@ def check(
 ) -> tuple[int | str | None, ...] | None:
     """The shape that operands broadcast to, if a policy (by default the one that holds) allows it.
 
-    Operands are whatever `explain` takes. What the policy warns of is a `BroadcastWarning`.
+    Operands are whatever `explain` takes. What the policy warns of is a `BroadcastWarning`: by default a square
+    outer that is confirmed, by a symbol or by another size at the same place.
 
     >>> import simulcast
     >>> simulcast.check((32, 1), (1, 8), policy="same-rank")
@@ -178,12 +200,10 @@ def check(
     simulcast.BroadcastError: SC102: a column meets a row of the same length: pred repeats ...
     """
     policy = _current() if policy is None else _read(policy)
-    shape, raised, warned = policy._judge(operands, rule, names)
-    if raised is not None:
-        raise raised
-    if warned:
-        _warn(warned)
-    return shape
+    sight = _Sight(policy, "check", operands, rule, names)
+    sight.look(policy._judge(operands, rule, names))
+    sight.act()
+    return sight.shape
 
 
 def _current() -> Policy:
@@ -215,34 +235,129 @@ def unasked() -> Iterator[None]:
 
 
 def observe(
-    function: str, shapes: _Shapes, rule: str | Rule = _NUMPY, names: Sequence[str] | None = None
-) -> None:
+    function: str,
+    shapes: _Shapes,
+    rule: str | Rule = _NUMPY,
+    names: Sequence[str] | None = None,
+    deliberate: bool = False,
+) -> _Sight | None:
     """A broadcast is about to happen: record it, warn of it or refuse it."""
-    shape, raised, warned = _current()._judge(shapes, rule, names)
-    tell(function, shapes, shape, str(rule), raised, warned)
+    judged = _current()._judge(shapes, rule, names, deliberate=deliberate)
+    return tell(function, shapes, rule, names, (False, deliberate), judged)
 
 
 def tell(
     function: str,
     shapes: _Shapes,
-    shape: Any,
-    rule: str,
-    raised: Any,
-    warned: Sequence[Finding],
-) -> None:
-    """What was found about a broadcast: record it, then refuse it or warn of it. The extension calls this."""
+    rule: str | Rule,
+    names: Sequence[str] | None,
+    known: tuple[bool, bool],
+    judged: _Judged,
+) -> _Sight | None:
+    """What was found about a broadcast: record it, then refuse it or warn of it. The extension calls this, with
+    whether the result is reduced to one number and whether an axis was inserted on purpose.
+
+    Returns what is not confirmed, for whoever may see more.
+    """
+    sight = _Sight(_current(), function, shapes, rule, names, *known)
+    sight.look(judged)
     broadcasts = _record.get()
-    if broadcasts is not None and any(own != shape for own in shapes):
-        codes = [finding.code for finding in warned]
-        if raised is not None:
-            codes.insert(0, raised.code)
+    if broadcasts is not None and any(own != sight.shape for own in shapes):
+        found = sight.found()
+        codes = tuple(finding.code for finding in found)
+        place = (sight.file, sight.line)
+        called = () if names is None else tuple(names)
+        broadcasts.append(
+            Broadcast(function, shapes, cast("Any", sight.shape), str(rule), codes, *place, tuple(found), called)
+        )
+    sight.act()
+    return sight if sight.unconfirmed else None
+
+
+class _Sight:
+    """A broadcast as it is seen at a place in a program, with what is known about it."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        function: str,
+        shapes: tuple[Any, ...],
+        rule: str | Rule,
+        names: Sequence[str] | None,
+        reduced: bool = False,
+        deliberate: bool = False,
+    ) -> None:
         frame = _caller()
-        place = (frame.f_code.co_filename, frame.f_lineno)
-        broadcasts.append(Broadcast(function, shapes, shape, rule, tuple(codes), *place))
-    if raised is not None:
-        raise raised
-    if warned:
-        _warn(warned)
+        self.policy, self.function, self.shapes, self.rule, self.names = policy, function, shapes, rule, names
+        self.file, self.line, self.at = frame.f_code.co_filename, frame.f_lineno, (frame.f_code, frame.f_lasti)
+        self.globals = frame.f_globals
+        self.reduced, self.deliberate, self.varied = reduced, deliberate, False
+
+    def look(self, judged: _Judged) -> None:
+        """Takes a judgement, and judges again where the place says more."""
+        self._take(judged)
+        found = self.found()
+        if not found:
+            return
+        ignored = _suppress.suppressed(self.file, self.line)
+        self.varied = self._has_varied(found)
+        if ignored or self.varied:
+            self._judge(ignored)
+
+    def reduce(self) -> None:
+        """The result was reduced to one number: acts on what that confirms, at the place of the broadcast."""
+        self.reduced = True
+        self._judge(_suppress.suppressed(self.file, self.line))
+        self.act()
+
+    def _judge(self, ignored: set[str]) -> None:
+        self._take(
+            self.policy._judge(
+                self.shapes,
+                self.rule,
+                self.names,
+                varied=self.varied,
+                reduced=self.reduced,
+                deliberate=self.deliberate,
+                ignored=list(ignored),
+            )
+        )
+
+    def _take(self, judged: _Judged) -> None:
+        self.shape, self.raised, self.refused, self.warned, self.unconfirmed = judged
+
+    def found(self) -> list[Finding]:
+        """Every finding that the policy does not allow, or would not if it were confirmed."""
+        found = [] if self.refused is None else [self.refused]
+        found += self.warned
+        return found + [own for own in self.unconfirmed if own not in found]
+
+    def _has_varied(self, found: Sequence[Finding]) -> bool:
+        """Whether a finding was seen here with another size."""
+        varied = False
+        for finding in found:
+            sizes = tuple(self.shape[axis] for axis in finding.axes) if self.shape is not None else ()
+            key = (*self.at, self.function, finding.code)
+            known = _seen.setdefault(key, sizes)
+            varied |= known != sizes
+        while len(_seen) > _SEEN_MAX:
+            _seen.pop(next(iter(_seen)), None)
+        return varied
+
+    def act(self) -> None:
+        """Refuses or warns."""
+        if self.raised is not None:
+            raise self.raised
+        registry = self.globals.setdefault("__warningregistry__", {})
+        place = (self.file, self.line, self.globals.get("__name__"))
+        for finding in self.warned:
+            help = "".join(f"; help: {fix}" for fix in finding.suggestions[:1])
+            warnings.warn_explicit(f"{finding}{help}", BroadcastWarning, *place, registry)
+
+
+# The sizes with which a finding was first seen at a place: an instruction, the function called there, the code.
+_seen: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+_SEEN_MAX = 4096
 
 
 def observe_view(function: str, shape: tuple[int, ...], result: tuple[int, ...]) -> None:
@@ -265,28 +380,30 @@ def _caller() -> FrameType:
     return frame
 
 
-def _warn(findings: Sequence[Finding]) -> None:
-    """Warns at the caller's line: once there, as Python's filters have it."""
-    frame = _caller()
-    registry = frame.f_globals.setdefault("__warningregistry__", {})
-    place = (frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"))
-    for finding in findings:
-        help = "".join(f"; help: {fix}" for fix in finding.suggestions[:1])
-        warnings.warn_explicit(f"{finding}{help}", BroadcastWarning, *place, registry)
-
-
 class _Guarded(np.ndarray[Any, Any]):
-    """An array whose NumPy operators ask the policy."""
+    """An array whose NumPy operators ask the policy.
+
+    The result of a broadcast that is suspicious knows so, and what is computed of it element by element: a reduction
+    to one number confirms it.
+    """
+
+    _sight: _Sight | None = None
+
+    def __array_finalize__(self, of: Any) -> None:
+        sight = getattr(of, "_sight", None)
+        if sight is not None and self.size == of.size:
+            self._sight = sight
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple[Any, ...] | None = None, **options: Any
     ) -> Any:
         asked = method == "__call__" and ufunc.signature is None
+        sight = next((own for own in (getattr(x, "_sight", None) for x in inputs) if own is not None), None)
         if asked:
             operands = [*inputs, options["where"]] if "where" in options else inputs
             shapes = tuple(np.shape(x) for x in operands)
             if len(set(shapes)) > 1:
-                observe(ufunc.__name__, shapes)
+                sight = observe(ufunc.__name__, shapes) or sight
         bare = tuple(_bare(x) for x in inputs)
         options = {key: _bare(value) for key, value in options.items()}
         if out is not None:
@@ -294,10 +411,13 @@ class _Guarded(np.ndarray[Any, Any]):
         if out is not None and asked:
             _observe_out(shapes, out)
         results = getattr(ufunc, method)(*bare, **options)
+        if sight is not None and method == "reduce" and np.size(results) == 1:
+            sight.reduce()
+            sight = None
         if not isinstance(results, tuple):
-            return _guarded(results, out and out[0])
+            return _guarded(results, out and out[0], sight)
         outs = out or (None,) * len(results)
-        return tuple(_guarded(own, given) for own, given in zip(results, outs))
+        return tuple(_guarded(own, given, sight) for own, given in zip(results, outs))
 
 
 def _observe_out(shapes: _Shapes, out: tuple[Any, ...]) -> None:
@@ -313,12 +433,16 @@ def _bare(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, _Guarded) else x
 
 
-def _guarded(result: Any, given: Any) -> Any:
+def _guarded(result: Any, given: Any, sight: _Sight | None) -> Any:
     """What an operator gives back: the `out` it was given, a guarded array, or a scalar as it is."""
     if given is not None:
         return given
     # Another class of arrays, such as a masked one, knows more than we do.
-    return result.view(_Guarded) if type(result) is np.ndarray else result
+    if type(result) is not np.ndarray:
+        return result
+    own = result.view(_Guarded)
+    own._sight = sight
+    return own
 
 
 def guard(x: ArrayLike) -> NDArray[Any]:
@@ -332,7 +456,8 @@ def guard(x: ArrayLike) -> NDArray[Any]:
     simulcast.BroadcastError: SC102: ...
 
     Operators and ufuncs ask, and their results are guarded too; `np.where` and other functions that
-    are no ufuncs do not.
+    are no ufuncs do not. Where the result of a suspicious broadcast is reduced to one number, as a loss is, that
+    confirms it.
     """
     from ._inputs import dask_array, plain
 

@@ -6,7 +6,20 @@ Names without an underscore are exported by `simulcast`, except `OnnxSession`, `
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, final, overload, type_check_only
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -260,7 +273,13 @@ multiply_add: _Ternary
 @final
 class Finding:
     def __new__(
-        cls, code: str, message: str, operands: Sequence[int], axes: Sequence[int], suggestions: Sequence[str]
+        cls,
+        code: str,
+        message: str,
+        operands: Sequence[int],
+        axes: Sequence[int],
+        suggestions: Sequence[str],
+        certainty: Literal["possible", "confirmed"] | None = None,
     ) -> Finding: ...
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -269,6 +288,7 @@ class Finding:
     operands: Final[list[int]]
     axes: Final[list[int]]
     suggestions: Final[list[str]]
+    certainty: Final[Literal["possible", "confirmed"]]
 
 @final
 class Explanation:
@@ -296,10 +316,70 @@ class Policy:
     def level(self) -> Literal["exact", "scalar-only", "same-rank", "numpy"]: ...
     @property
     def actions(self) -> dict[str, Literal["allow", "warn", "raise"]]: ...
+    @property
+    def possible_actions(self) -> dict[str, Literal["allow", "warn", "raise"]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def _judge(
-        self, operands: tuple[object, ...], rule: _Rule | None = None, names: Sequence[str] | None = None
-    ) -> tuple[tuple[int | str | None, ...] | None, Exception | None, list[Finding]]: ...
+        self,
+        operands: tuple[object, ...],
+        rule: _Rule | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        varied: bool = False,
+        symbol: bool = False,
+        reduced: bool = False,
+        deliberate: bool = False,
+        ignored: Sequence[str] = (),
+    ) -> tuple[tuple[int | str | None, ...] | None, Exception | None, Finding | None, list[Finding], list[Finding]]: ...
+
+# What is known beside the sizes of one call decides how certain a finding is; `None`: it is no finding.
+def _weigh(
+    code: str, *, varied: bool = False, symbol: bool = False, reduced: bool = False, deliberate: bool = False
+) -> Literal["possible", "confirmed"] | None: ...
+
+@type_check_only
+class _FixDict(TypedDict):
+    """A change of the source: the text from the place to the end, exclusive, becomes `text`."""
+
+    description: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+@type_check_only
+class _FindingDict(TypedDict):
+    """A finding at a place. Lines and columns count from 1, columns in characters; the end is exclusive."""
+
+    code: str
+    certainty: NotRequired[str | None]
+    """`None` of an error."""
+    message: str
+    help: NotRequired[Sequence[str] | None]
+    file: str
+    """Below the working directory it is shown relative to that."""
+    node: NotRequired[str | None]
+    line: NotRequired[int | None]
+    end_line: NotRequired[int | None]
+    column: NotRequired[int | None]
+    end_column: NotRequired[int | None]
+    snippet: NotRequired[str | None]
+    """The source lines, whole."""
+    operands: NotRequired[Sequence[str] | None]
+    """As they are written."""
+    fixes: NotRequired[Sequence[_FixDict] | None]
+    denied: NotRequired[bool | None]
+    """Whether the policy refuses it."""
+
+def _report(findings: Sequence[_FindingDict], format: str) -> str: ...
+
+@final
+class _Baseline:
+    def __new__(cls, text: str) -> _Baseline: ...
+    @staticmethod
+    def text_of(findings: Sequence[_FindingDict]) -> str: ...
+    def news(self, findings: Sequence[_FindingDict]) -> list[_FindingDict]: ...
 
 def _activate(active: bool = True) -> None: ...
 def _layout(

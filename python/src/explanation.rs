@@ -78,6 +78,8 @@ pub(crate) struct Finding {
     axes: Vec<usize>,
     /// What could be meant instead; each was checked to work.
     suggestions: Vec<String>,
+    /// `possible`: seen with one size, which may agree by chance. `confirmed`: it does not.
+    certainty: &'static str,
 }
 
 impl Finding {
@@ -88,6 +90,7 @@ impl Finding {
             operands: finding.operands.clone(),
             axes: finding.axes.clone(),
             suggestions: finding.fixes.iter().map(|fix| fix.describe(names)).collect(),
+            certainty: finding.certainty.name(),
         }
     }
 }
@@ -95,21 +98,29 @@ impl Finding {
 #[pymethods]
 impl Finding {
     #[new]
+    #[pyo3(signature = (code, message, operands, axes, suggestions, certainty = None))]
     fn new(
         code: &str,
         message: String,
         operands: Vec<usize>,
         axes: Vec<usize>,
         suggestions: Vec<String>,
+        certainty: Option<&str>,
     ) -> PyResult<Self> {
-        let known: FindingCode =
-            code.parse().map_err(|error: PolicyError| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { code: known.as_str(), message, operands, axes, suggestions })
+        let refused = |error: PolicyError| PyValueError::new_err(error.to_string());
+        let known: FindingCode = code.parse().map_err(refused)?;
+        let certainty = match certainty {
+            Some(certainty) => certainty.parse().map_err(refused)?,
+            None => known.certainty_alone(),
+        };
+        let (code, certainty) = (known.as_str(), certainty.name());
+        Ok(Self { code, message, operands, axes, suggestions, certainty })
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let Self { code, message, operands, axes, suggestions } = self;
-        (py.get_type::<Self>(), (code, message, operands, axes, suggestions)).into_pyobject(py)
+        let Self { code, message, operands, axes, suggestions, certainty } = self;
+        let own = (code, message, operands, axes, suggestions, certainty);
+        (py.get_type::<Self>(), own).into_pyobject(py)
     }
 
     fn __str__(&self) -> String {

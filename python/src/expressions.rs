@@ -7,9 +7,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
-use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind, ExprNode};
+use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind};
 use simulcast::types::{Casting, Literal, Promotion};
 use simulcast::{DType, ProgramError};
+use simulcast_core::Evidence;
 
 use crate::dense;
 use crate::dtypes;
@@ -509,25 +510,32 @@ impl<'a, 'py> Call<'a, 'py> {
         told: &[(&str, DType, &[usize])],
         numbers: &[&str],
     ) -> PyResult<()> {
-        // A column is an operand, a part of one, or what a reduction leaves; one that is written out is meant.
+        // A column that the expression makes itself, by an index or a reduction, is meant; by default only one
+        // that an operand has can be suspicious.
         let has_ones = told.iter().any(|(.., shape)| shape.len() > 1 && shape.contains(&1));
-        let all = policies::is_active() || has_ones;
-        let leaves = |node: &ExprNode| matches!(node.kind, ExprKind::Reduce { keepdims: true, .. });
-        if !all && !expr.nodes().iter().any(leaves) {
+        if !(policies::is_active() || has_ones) {
             return Ok(());
         }
+        let makes_ones = |kind: &ExprKind| match kind {
+            ExprKind::Index(_, axes) => axes.contains(&AxisPattern::New),
+            ExprKind::Reduce { keepdims, .. } => *keepdims,
+            _ => false,
+        };
         let of = |name: &str| told.iter().find(|(own, ..)| *own == name).map(|(.., shape)| *shape);
         let rule = self.rule.clone().positional()?;
         let shapes = expr.shapes(rule.as_rule(), of);
-        let mut asked: Vec<bool> = Vec::with_capacity(shapes.len());
+        // The whole expression is one number, so every result in it was reduced to that.
+        let is_number = |own: &Option<Vec<usize>>| {
+            own.as_ref().is_some_and(|shape| shape.iter().product::<usize>() == 1)
+        };
+        let reduced = shapes.len() == expr.nodes().len() && shapes.last().is_some_and(is_number);
+        let mut made: Vec<bool> = Vec::with_capacity(shapes.len());
         // What does not broadcast has no shape, and is an error later.
         for node in expr.nodes().iter().take(shapes.len()) {
             let children = node.kind.children();
-            let asks = all || leaves(node) || children.iter().any(|id| asked[id.index()]);
-            asked.push(asks);
-            if !asks {
-                continue;
-            }
+            let deliberate = children.iter().any(|id| made[id.index()]);
+            let folds = matches!(node.kind, ExprKind::Reduce { .. });
+            made.push(makes_ones(&node.kind) || (deliberate && !folds));
             let own = children.iter().filter_map(|id| {
                 let name = expr.written(expr.node(*id)?);
                 // A number that was given is an operand, one in the text is not.
@@ -538,8 +546,9 @@ impl<'a, 'py> Call<'a, 'py> {
             });
             let (own, names): (Vec<&[usize]>, Vec<String>) = own.unzip();
             if own.len() > 1 && policies::is_asked(&own) {
-                let named = Some(names);
-                policies::observe_named(self.py, "evaluate", &self.rule, &own, named)?;
+                let (named, rule) = (Some(names), &self.rule);
+                let evidence = Evidence { reduced, deliberate, ..Evidence::default() };
+                policies::observe_named(self.py, "evaluate", rule, &own, named, evidence)?;
             }
         }
         Ok(())

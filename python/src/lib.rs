@@ -24,6 +24,7 @@
 //! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`command`] | the `simulcast` command inside the wheel |
 //! | [`threads`] | how many threads calls run on |
+//! | [`reports`] | how certain findings are, the formats of reports, baselines |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
 
 mod arrays;
@@ -44,6 +45,7 @@ mod onnx;
 mod operands;
 mod policies;
 mod programs;
+mod reports;
 mod results;
 mod rules;
 mod shapes;
@@ -73,6 +75,8 @@ mod _simulcast {
     use crate::onnx::{OnnxCheck, OnnxSession, onnx_infer, onnx_upgrade};
     #[pymodule_export]
     use crate::policies::{Policy, activate};
+    #[pymodule_export]
+    use crate::reports::{Baseline, report, weigh};
     #[pymodule_export]
     use crate::rules::{
         Rule, axes, bidirectional, legacy, mapping, named, paddle, pdpd, to, unidirectional,

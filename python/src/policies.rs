@@ -10,7 +10,9 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simulcast_core::{Dims, FindingCode, Names, Outcome, Policy as CorePolicy};
+use simulcast_core::{
+    Certainty, Dims, Evidence, FindingCode, Names, Outcome, Policy as CorePolicy,
+};
 
 use crate::errors::{denied, refused};
 use crate::explanation::{Finding, Request};
@@ -51,33 +53,36 @@ pub(crate) fn observe(
     if !is_asked(shapes) {
         return Ok(());
     }
-    observe_named(py, function, rule, shapes, None)
+    observe_named(py, function, rule, shapes, None, Evidence::default())
 }
 
-/// Judges a broadcast of several operands by the policy that holds here, with what they are called. Python
-/// is told where a record is kept, or there is something to say.
+/// Judges a broadcast of several operands by the policy that holds here, with what they are called and what the
+/// caller knows beside the shapes. Python is told where a record is kept, or there is something to say or to
+/// confirm: it knows the place in the program, and what was seen there before.
 pub(crate) fn observe_named(
     py: Python<'_>,
     function: &str,
     rule: &Rule,
     shapes: &[&[usize]],
-    names: Option<Vec<String>>,
+    called: Option<Vec<String>>,
+    evidence: Evidence,
 ) -> PyResult<()> {
     let holding = Holding::get(py)?;
     let policy = holding.policy()?;
-    let mut names = Names { operands: names.unwrap_or_default(), axes: Vec::new() };
+    let mut names = Names { operands: called.clone().unwrap_or_default(), axes: Vec::new() };
     let owned = rule.clone().with_names(&mut names)?;
     let dims: Vec<Dims> = shapes.iter().map(|own| Dims::from(*own)).collect();
     let outcome = Outcome::of(&owned, &dims, &names);
-    let Verdict { shape, raised, warned } =
-        policy.get().verdict(py, &owned.to_string(), &outcome, &names)?;
-    if raised.is_none() && warned.is_empty() && !holding.records()? {
+    let judged = policy.get().verdict(py, &owned.to_string(), &outcome, &names, evidence, &[])?;
+    let silent = judged.raised.is_none() && judged.warned.is_empty();
+    if silent && judged.unconfirmed.is_empty() && !holding.records()? {
         return Ok(());
     }
     let shapes: Vec<_> = shapes.iter().map(|own| tuple(py, own)).collect::<PyResult<_>>()?;
     let shapes = PyTuple::new(py, shapes)?;
     let tell = holding.module.getattr("tell")?;
-    tell.call1((function, shapes, shape, rule.owned.to_string(), raised, warned)).map(drop)
+    let known = (evidence.reduced, evidence.deliberate);
+    tell.call1((function, shapes, rule.clone(), called, known, judged.into_tuple())).map(drop)
 }
 
 /// The module in which Python keeps which policy holds where.
@@ -109,7 +114,21 @@ struct Verdict<'py> {
     shape: Option<Bound<'py, PyTuple>>,
     /// What is refused: an exception that is not raised yet.
     raised: Option<Py<PyAny>>,
+    /// The finding that it is raised for.
+    refused: Option<Finding>,
     warned: Vec<Finding>,
+    unconfirmed: Vec<Finding>,
+}
+
+/// A verdict for Python: the result's shape, the exception, its finding, and the findings that are warned of
+/// and that are not confirmed.
+type VerdictTuple<'py> =
+    (Option<Bound<'py, PyTuple>>, Option<Py<PyAny>>, Option<Finding>, Vec<Finding>, Vec<Finding>);
+
+impl<'py> Verdict<'py> {
+    fn into_tuple(self) -> VerdictTuple<'py> {
+        (self.shape, self.raised, self.refused, self.warned, self.unconfirmed)
+    }
 }
 
 /// Tells Python of a view in a shape that was asked for, where records are kept.
@@ -133,7 +152,8 @@ pub(crate) fn observe_view(
 ///
 /// The text names a strictness (`exact`, `scalar-only`, `same-rank`, `numpy`), actions (`SC104=warn`) and
 /// limits (`growth=8`, `bytes=1000000`), separated by commas; keywords say the same. `strict` is
-/// short for `same-rank,SC102=raise`. Without anything, SC102 is warned of and all else allowed.
+/// short for `same-rank,SC102=raise`. An action can be for one certainty: `SC102:confirmed=raise`. Without
+/// anything, SC102 is warned of once it is confirmed, and all else allowed.
 ///
 /// >>> import simulcast
 /// >>> simulcast.Policy("same-rank", SC104="warn")
@@ -143,26 +163,47 @@ pub(crate) fn observe_view(
 pub(crate) struct Policy(CorePolicy);
 
 impl Policy {
+    fn actions_at<'py>(
+        &self,
+        py: Python<'py>,
+        certainty: Certainty,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let actions = PyDict::new(py);
+        for code in FindingCode::ALL {
+            actions.set_item(code.as_str(), self.0.action(code, certainty).name())?;
+        }
+        Ok(actions)
+    }
+
     fn verdict<'py>(
         &self,
         py: Python<'py>,
         rule: &str,
         outcome: &Outcome,
         names: &Names,
+        evidence: Evidence,
+        ignored: &[FindingCode],
     ) -> PyResult<Verdict<'py>> {
         if let Some(error) = outcome.error() {
             return Err(refused(py, error));
         }
         let shape = outcome.shape().map_or(Ok(None), |shape| dims_tuple(py, &shape))?;
-        let Some(verdict) = outcome.judge(&self.0, names) else {
+        let Some(verdict) = outcome.judge_with(&self.0, names, evidence) else {
             return Err(PyValueError::new_err("a policy needs shapes whose ranks are known"));
         };
-        let raised = verdict.raised.first().map(|finding| {
+        let mut refused = verdict.raised.iter().filter(|own| !ignored.contains(&own.code));
+        let refused = refused.next();
+        let raised = refused.map(|finding| {
             let shapes = outcome.shapes();
             denied(py, finding, &shapes, names, rule.to_owned()).into_value(py).into_any()
         });
-        let warned = verdict.warned.iter().map(|own| Finding::of(own, names)).collect();
-        Ok(Verdict { shape, raised, warned })
+        let refused = refused.map(|own| Finding::of(own, names));
+        let told = |found: &[simulcast_core::Finding]| {
+            let told = found.iter().filter(|own| !ignored.contains(&own.code));
+            told.map(|own| Finding::of(own, names)).collect()
+        };
+        let (warned, unconfirmed) = (told(&verdict.warned), told(&verdict.unconfirmed));
+        Ok(Verdict { shape, raised, refused, warned, unconfirmed })
     }
 }
 
@@ -196,30 +237,45 @@ impl Policy {
         self.strictness()
     }
 
-    /// What is done about each finding: its code, and `allow`, `warn` or `raise`.
+    /// What is done about each finding that is confirmed: its code, and `allow`, `warn` or `raise`.
     #[getter]
     fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let actions = PyDict::new(py);
-        for code in FindingCode::ALL {
-            actions.set_item(code.as_str(), self.0.action(code).name())?;
-        }
-        Ok(actions)
+        self.actions_at(py, Certainty::Confirmed)
     }
 
-    /// The result's shape, what is refused (an exception, not yet raised), and what is warned of.
-    #[pyo3(signature = (operands, rule = None, names = None))]
-    #[expect(clippy::type_complexity, reason = "a tuple for Python")]
+    /// What is done about each finding that is only possible.
+    #[getter]
+    fn possible_actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.actions_at(py, Certainty::Possible)
+    }
+
+    /// The result's shape, what is refused (an exception, not yet raised) and its finding, what is warned of,
+    /// and what is not confirmed; but for codes that are ignored.
+    #[pyo3(signature = (operands, rule = None, names = None, *, varied = false, symbol = false, reduced = false, deliberate = false, ignored = Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    #[expect(clippy::needless_pass_by_value, reason = "a list of Python's")]
     fn _judge<'py>(
         &self,
         py: Python<'py>,
         operands: &Bound<'py, PyTuple>,
         rule: Option<&Bound<'py, PyAny>>,
         names: Option<Vec<String>>,
-    ) -> PyResult<(Option<Bound<'py, PyTuple>>, Option<Py<PyAny>>, Vec<Finding>)> {
+        varied: bool,
+        symbol: bool,
+        reduced: bool,
+        deliberate: bool,
+        ignored: Vec<String>,
+    ) -> PyResult<VerdictTuple<'py>> {
         let Request { rule, names, outcome, .. } = Request::read(operands, rule, names)?;
+        let evidence = Evidence { varied, symbol, reduced, deliberate };
+        // A code of a model, or of a later version, is nothing that could be found here.
+        let ignored: Vec<FindingCode> = match ignored.iter().any(|own| own == "all") {
+            true => FindingCode::ALL.to_vec(),
+            false => ignored.iter().filter_map(|own| own.parse().ok()).collect(),
+        };
         let rule = rule.to_string();
-        let Verdict { shape, raised, warned } = self.verdict(py, &rule, &outcome, &names)?;
-        Ok((shape, raised, warned))
+        let judged = self.verdict(py, &rule, &outcome, &names, evidence, &ignored)?;
+        Ok(judged.into_tuple())
     }
 
     fn __str__(&self) -> String {

@@ -21,7 +21,7 @@ COLUMN, ROW = np.ones((4, 1)), np.ones(4)
 
 
 def test_the_square_outer_is_warned_of_once_a_line():
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, simulcast.using("SC102=warn"):
         warnings.simplefilter("default")
         for _ in range(3):
             simulcast.broadcast_arrays(COLUMN, ROW)
@@ -29,6 +29,92 @@ def test_the_square_outer_is_warned_of_once_a_line():
     assert len(caught) == 2 and all(own.filename == __file__ for own in caught)
     assert issubclass(caught[0].category, simulcast.BroadcastWarning)
     assert str(caught[0].message).startswith("SC102: a column meets a row") and "help: " in str(caught[0].message)
+
+
+def caught_in(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(own.message)[:5] for own in caught]
+
+
+def test_by_default_only_what_is_confirmed_is_warned_of():
+    def subtract(n):
+        return simulcast.subtract(np.ones((n, 1)), np.ones(n))
+
+    def elsewhere(n):
+        return simulcast.subtract(np.ones((n, 1)), np.ones(n))
+
+    assert [caught_in(lambda: subtract(n)) for n in (4, 4, 7, 4)] == [[], [], ["SC102"], []]
+    assert caught_in(lambda: elsewhere(5)) == [], "another place"
+    # A batch and a length that agree in one step of many.
+    assert [caught_in(lambda: simulcast.add(np.ones((n, 1)), np.ones(m))) for n, m in [(4, 7), (7, 7), (3, 7)]] == [[]] * 3
+    # The result is one number.
+    loss = "mean((pred - target) ** 2)"
+    assert caught_in(lambda: simulcast.evaluate(loss, pred=COLUMN, target=ROW)) == ["SC102"]
+    assert caught_in(lambda: simulcast.evaluate("mean((pred - target) ** 2, axis=0)", pred=COLUMN, target=ROW)) == []
+    # The column was written out in the expression.
+    assert caught_in(lambda: simulcast.evaluate("mean((pred[:, None] - target) ** 2)", pred=ROW, target=ROW)) == []
+    # A symbol stands on both axes.
+    assert caught_in(lambda: simulcast.check("batch,1", "batch")) == ["SC102"]
+
+
+def test_strict_refuses_what_is_only_possible():
+    with simulcast.strict(), pytest.raises(simulcast.BroadcastError, match="SC102"):
+        simulcast.add(COLUMN, ROW)
+    with simulcast.using("SC102:confirmed=raise"):
+        simulcast.add(COLUMN, ROW)
+        with pytest.raises(simulcast.BroadcastError, match="SC102"):
+            simulcast.evaluate("sum(pred - target)", pred=COLUMN, target=ROW)
+
+
+def test_a_guarded_loss_is_confirmed_by_its_reduction():
+    pred, target = simulcast.guard(COLUMN), ROW
+    line = sys._getframe().f_lineno + 4
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # Warned of where the shapes met.
+        difference = pred - target
+        squares = (difference * 2).T ** 2
+        loss = squares.mean()
+    assert (loss, [own.lineno for own in caught], caught[0].filename) == (0.0, [line], __file__)
+    assert caught_in(lambda: (pred - target).sum(axis=0)) == []
+    assert caught_in(lambda: (pred - target).sum(axis=0).max()) == ["SC102"]
+    assert caught_in(lambda: (pred - target)[0].sum()) == [], "a part of it"
+    assert caught_in(lambda: (pred[:, 0] - target).sum()) == []
+    with simulcast.using("SC102:confirmed=raise"), pytest.raises(simulcast.BroadcastError, match="SC102"):
+        (pred - target).mean()
+
+
+def test_suppressions():
+    with simulcast.strict():
+        simulcast.add(COLUMN, ROW)  # simulcast: ignore[SC102, SC103]
+        simulcast.add(
+            COLUMN,
+            ROW,
+        )  # simulcast: ignore
+        with simulcast.allow("SC102", "sc103"):
+            simulcast.add(COLUMN, ROW)
+            with simulcast.using("exact"), simulcast.allow("all"):
+                simulcast.add(COLUMN, ROW)
+        with pytest.raises(simulcast.BroadcastError, match="SC103"):
+            simulcast.add(COLUMN, ROW)  # simulcast: ignore[SC102]
+        with pytest.raises(simulcast.BroadcastError, match="SC102"):
+            simulcast.add(COLUMN, ROW)  # simulcast: keep[SC102]
+    pred = simulcast.guard(COLUMN)
+    assert caught_in(lambda: (pred - ROW).mean()) == ["SC102"]
+    assert caught_in(lambda: (pred - ROW).mean()) == []  # simulcast: ignore[SC102]
+    with simulcast.record() as broadcasts:
+        simulcast.add(COLUMN, ROW)  # simulcast: ignore[SC102]
+        simulcast.add(COLUMN, ROW)
+    assert [own.findings for own in broadcasts] == [(), ("SC102",)]
+    assert [[own.certainty for own in one.details] for one in broadcasts] == [[], ["possible"]]
+    assert pickle.loads(pickle.dumps(broadcasts)) == broadcasts
+    with pickle.loads(pickle.dumps(simulcast.allow("SC102", "SC103"))), simulcast.strict():
+        simulcast.add(COLUMN, ROW)
+    for bad in [("SC99",), ("square",), ()]:
+        with pytest.raises(ValueError, match="SC102"):
+            simulcast.allow(*bad)
 
 
 def test_nothing_else_is_warned_of():
@@ -57,20 +143,19 @@ def test_what_is_warned_of_is_what_explain_finds(shapes):
     else:
         calls.append(lambda: simulcast.where(*arrays))
     for call in calls:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            call()
-        assert [str(own.message)[:5] for own in caught] == said
+        with simulcast.using("SC102=warn"):
+            assert caught_in(call) == said
 
 
-def test_a_column_that_a_reduction_leaves_is_warned_of():
-    with pytest.warns(simulcast.BroadcastWarning, match="SC102"):
-        simulcast.evaluate("sum(x, axis=1, keepdims=True) - y", x=np.ones((4, 3)), y=ROW)
-    # Columns that are written out are meant.
-    with warnings.catch_warnings():
+@pytest.mark.parametrize("policy", ["numpy", "SC102=raise"])
+def test_columns_that_an_expression_makes_are_meant(policy):
+    with simulcast.using(policy), warnings.catch_warnings():
         warnings.simplefilter("error")
-        for text in ("x[:, None] - y", "sum(x[:, None] - y)", "x[:, None] * y + sum(y)"):
+        for text in ("x[:, None] - y", "sum(x[:, None] - y, axis=0)", "x[:, None] * y + sum(y)", "-x[:, None] * 2 - y"):
             simulcast.evaluate(text, x=ROW, y=ROW)
+        simulcast.evaluate("sum(x, axis=1, keepdims=True) - y", x=np.ones((4, 3)), y=ROW)
+    with simulcast.using("SC102=raise"), pytest.raises(simulcast.BroadcastError):
+        simulcast.evaluate("x - sum(y[:, None], axis=1)", x=COLUMN, y=ROW)
 
 
 def test_strict_refuses_within_its_block_only():
@@ -116,8 +201,7 @@ def test_threads_and_tasks_share_a_setting():
         await asyncio.gather(task(0.01), task(0.03), task(0.02))
 
     asyncio.run(tasks())
-    with pytest.warns(simulcast.BroadcastWarning):
-        simulcast.add(COLUMN, ROW)
+    simulcast.add(COLUMN, ROW)
 
 
 def test_settings_and_what_they_decorate_pickle():
@@ -203,7 +287,7 @@ def test_check():
     assert simulcast.check((32, 1), (1, 8), policy="same-rank") == (32, 8)
     assert simulcast.check("N,3", (3,)) == ("N", 3)
     with pytest.warns(simulcast.BroadcastWarning):
-        simulcast.check((32, 1), (32,))
+        simulcast.check((32, 1), (32,), policy="SC102=warn")
     with pytest.raises(simulcast.BroadcastError) as caught:
         simulcast.check((32, 1), (32,), policy=simulcast.Policy(SC102="raise"), names=["pred", "target"])
     assert caught.value.suggestions[0].startswith("target[:, None]") and caught.value.names == ("pred", "target")
