@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use simulcast_core::{Code, CodeKind, RuleKind, Strictness};
+use simulcast_explain::Format;
 
 const SHAPES: &str = "\
 Shapes, in any spelling:
@@ -48,6 +49,13 @@ fn strictness() -> impl TypedValueParser<Value = Strictness> {
     // Never else: only the names of strictnesses get past the parser of possible values.
     PossibleValuesParser::new(Strictness::ALL.map(Strictness::name))
         .map(|name| name.parse::<Strictness>().unwrap_or_default())
+}
+
+/// Every format of findings.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    // Never else: only the names of formats get past the parser of possible values.
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
+        .map(|name| name.parse::<Format>().unwrap_or_default())
 }
 
 const OPERANDS: &str = "\
@@ -171,10 +179,10 @@ pub(crate) struct ExplainArgs {
     /// Print plain ASCII.
     #[arg(long)]
     pub(crate) ascii: bool,
-    /// Fail (exit code 1) on a finding: SC102, or all.
+    /// Fail (exit code 1) on a finding: SC102, all, or one that is no coincidence of sizes, SC102:confirmed.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) deny: Vec<String>,
-    /// Do not show a finding: SC105, or all.
+    /// Do not show a finding: SC105, all, or one that may be a coincidence, SC102:possible.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
     /// How much broadcasting is accepted at all.
@@ -277,23 +285,37 @@ pub(crate) enum OnnxCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct OnnxCheckArgs {
-    /// The model.
-    pub(crate) model: PathBuf,
+    /// The models.
+    #[arg(value_name = "MODEL", required = true)]
+    pub(crate) models: Vec<PathBuf>,
     /// The size of a symbol; x.0 is axis 0 of an input x whose size has no name.
     #[arg(long = "set", value_name = "SYMBOL=SIZE")]
     pub(crate) sizes: Vec<String>,
-    /// Print JSON instead of text.
+    /// Print the whole report of a model as JSON: every broadcast, shape and constraint.
     #[arg(long)]
     pub(crate) json: bool,
+    /// How to print errors and findings: for people (with the table of broadcasts), a line each, for GitHub's
+    /// annotations, as GitLab's Code Quality report, SARIF 2.1.0 or `JUnit`'s XML, or as JSON.
+    #[arg(long, default_value_t, conflicts_with = "json", value_parser = formats())]
+    pub(crate) format: Format,
+    /// Print errors and findings alone, and nothing where there are none.
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Write a page with a picture of each broadcast to a file (- for standard output).
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Fail (exit code 1) on a finding: SC102, or all.
+    /// Fail (exit code 1) on a finding: SC102, all, or one that is no coincidence of sizes, SC102:confirmed.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) deny: Vec<String>,
-    /// Do not show a finding: SC105, or all.
+    /// Do not show a finding: SC105, all, or one that may be a coincidence, SC102:possible.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
+    /// Neither show nor deny the findings in this file. Errors are in no baseline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write the findings of now to a file for --baseline, which replaces it; they are not denied.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_baseline: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

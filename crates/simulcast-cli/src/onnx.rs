@@ -1,50 +1,24 @@
 //! `simulcast onnx`: a model's broadcasts checked, its shapes written back, models run, and old ones
 //! upgraded.
 
+mod check;
 mod infer;
 mod run;
 
 use std::path::Path;
 
-use simulcast_core::Action;
-use simulcast_explain::TextOptions;
-use simulcast_onnx::{Check, CheckPolicy, Model, UpgradeError, check, upgrade};
+use simulcast_onnx::{Model, UpgradeError, upgrade};
 
-use crate::args::{OnnxCheckArgs, OnnxCommand, OnnxUpgradeArgs};
+use crate::args::{OnnxCommand, OnnxUpgradeArgs};
 use crate::request::symbol_size;
 use crate::{Failure, output};
 
 pub(crate) fn run(command: &OnnxCommand) -> Result<(), Failure> {
     match command {
-        OnnxCommand::Check(args) => run_check(args),
+        OnnxCommand::Check(args) => check::run(args),
         OnnxCommand::Infer(args) => infer::run(args),
         OnnxCommand::Run(args) => run::run(args),
         OnnxCommand::Upgrade(args) => run_upgrade(args),
-    }
-}
-
-fn run_check(args: &OnnxCheckArgs) -> Result<(), Failure> {
-    let to_stdout = args.html.as_deref() == Some(Path::new("-"));
-    if to_stdout && args.json {
-        return Err(Failure::Usage("only one of --html - and --json can print".into()));
-    }
-    let mut policy = CheckPolicy::default();
-    for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
-        for word in words {
-            policy = policy.with(word, action).map_err(Failure::Usage)?;
-        }
-    }
-    let sizes = sizes(&args.sizes)?;
-    let about = |why: String| Failure::Usage(format!("{}: {why}", args.model.display()));
-    let model = load(&args.model)?;
-    let found = check(&model, &sizes, &policy).map_err(about)?;
-    let refused = refused(&found);
-    match (show(args, &model, &found, to_stdout), refused) {
-        // A reader that has seen enough changes nothing about the verdict.
-        (Err(Failure::Closed), Some(message)) => Err(Failure::Refused(message)),
-        (Err(failure), _) => Err(failure),
-        (Ok(()), Some(message)) => Err(Failure::Refused(message)),
-        (Ok(()), None) => Ok(()),
     }
 }
 
@@ -66,29 +40,6 @@ fn load(path: &Path) -> Result<Model, Failure> {
         simulcast_onnx::LoadError::Read { .. } => Failure::Usage(error.to_string()),
         error => Failure::Usage(format!("{}: {error}", path.display())),
     })
-}
-
-/// Writes the page that was asked for, and prints the text unless something took its place.
-fn show(args: &OnnxCheckArgs, model: &Model, found: &Check, page: bool) -> Result<(), Failure> {
-    if let Some(path) = &args.html {
-        let title = args.model.file_name().unwrap_or(args.model.as_os_str());
-        output::write(path, found.html(model, &title.to_string_lossy()))?;
-    }
-    if page {
-        return Ok(());
-    }
-    if args.json {
-        return output::put(format!("{}\n", found.json(model)));
-    }
-    // anstream takes the colours out where they are not wanted.
-    let options = TextOptions { color: true, ..TextOptions::default() };
-    output::print(&found.text(model, options))
-}
-
-/// What the exit code is for, in a line each.
-fn refused(found: &Check) -> Option<String> {
-    let lines = found.failures();
-    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn run_upgrade(args: &OnnxUpgradeArgs) -> Result<(), Failure> {

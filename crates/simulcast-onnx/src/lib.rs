@@ -64,6 +64,7 @@ mod external;
 mod infer;
 mod load;
 mod model;
+mod notices;
 mod operators;
 mod report;
 #[cfg(feature = "run")]
