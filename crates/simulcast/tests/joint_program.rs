@@ -8,7 +8,9 @@
 use ndarray::{ArrayD, IxDyn, array};
 use simulcast::program::Expr;
 use simulcast::types::Promotion;
-use simulcast::{AnyArray, AnyView, DType, JointProgram, ProgramErrorKind, Rule, TypedProgram};
+use simulcast::{
+    AnyArray, AnyView, AnyViewMut, DType, JointProgram, ProgramErrorKind, Rule, TypedProgram,
+};
 
 /// Pseudo-random numbers (xorshift), the same in every run.
 struct Random(u64);
@@ -498,4 +500,51 @@ fn large_and_empty_shapes_are_results_or_errors() {
     let flat = AnyView::from(&one).broadcast_to(&[1, 1 << 40]).unwrap();
     let error = joint.run(&[wide, flat]).unwrap_err();
     assert!(matches!(error.kind, ProgramErrorKind::Broadcast(_)), "{error}");
+}
+
+#[test]
+fn results_are_written_where_they_are_wanted() {
+    let f64 = DType::F64;
+    let both =
+        JointProgram::parse("a + b; sum(a * b); a - b; b", &[("a", f64), ("b", f64)]).unwrap();
+    let (a, b) = (array![[1.0, 2.0], [3.0, 4.0]], array![10.0, 20.0]);
+    let operands = [AnyView::from(&a), AnyView::from(&b)];
+    let mut sum = array![[0.0; 2]; 2];
+    let mut total = ndarray::arr0(0.0);
+    // Neither of these is row-major and of the result's shape: the results are copied there.
+    let mut difference = ndarray::Array3::<f64>::zeros((3, 2, 2));
+    let mut copied = array![[0.0; 2]; 2];
+    let mut out = [
+        (&mut sum).into(),
+        (&mut total).into(),
+        (&mut difference).into(),
+        AnyViewMut::from(&mut copied),
+    ];
+    both.bind(&operands).write(&mut out).unwrap();
+    assert_eq!(sum, &a + &b);
+    assert_eq!(total.sum(), 210.0);
+    assert_eq!(difference.index_axis(ndarray::Axis(0), 2), &a - &b);
+    assert_eq!(copied, array![[10.0, 20.0], [10.0, 20.0]]);
+    let mut wrong = [AnyViewMut::from(&mut sum)];
+    assert!(both.bind(&operands).write(&mut wrong).is_err());
+    let mut narrow = ndarray::Array2::<f32>::zeros((2, 2));
+    let mut wrong = [AnyViewMut::from(&mut narrow)];
+    let one = JointProgram::parse("a + b", &[("a", f64), ("b", f64)]).unwrap();
+    let error = one.bind(&operands).write(&mut wrong).unwrap_err();
+    assert!(matches!(error.kind, ProgramErrorKind::DType { .. }), "{error}");
+}
+
+#[test]
+fn values_come_before_gradients_that_are_given() {
+    let f64 = DType::F64;
+    let product = JointProgram::parse("x * w", &[("x", f64), ("w", f64)]).unwrap();
+    let (x, w, g) = (array![1.0, 2.0], ndarray::arr0(3.0), array![1.0, 10.0]);
+    let operands = [AnyView::from(&x), AnyView::from(&w), AnyView::from(&g)];
+    let made = product.value_and_pullback(&["w"]).unwrap().run(&operands).unwrap();
+    assert_eq!(made[0].typed::<f64>().unwrap(), array![3.0, 6.0].into_dyn());
+    assert_eq!(made[1].typed::<f64>().unwrap().sum(), 21.0);
+    let sums = JointProgram::parse("sum(x); sum(x * w)", &[("x", f64), ("w", f64)]).unwrap();
+    let made = sums.gradient(&["x"]).unwrap().run(&operands[..2]).unwrap();
+    assert_eq!(made[0].typed::<f64>().unwrap(), array![4.0, 4.0].into_dyn());
+    assert_eq!(sums.value_and_grad(&["w"]).unwrap().run(&operands[..2]).unwrap().len(), 3);
 }

@@ -264,6 +264,16 @@ impl<'a> AnyViewMut<'a> {
         self.pointer
     }
 
+    /// Whether the elements lie side by side in C's order.
+    pub(in crate::by_name) fn is_row_major(&self) -> bool {
+        let mut next = 1_isize;
+        self.shape.iter().zip(&*self.strides).rev().all(|(&size, &stride)| {
+            let fits = size == 1 || stride == next;
+            next = next.saturating_mul(size.cast_signed());
+            fits
+        })
+    }
+
     /// The view as one of `T`, where that is its element type.
     #[must_use]
     pub fn typed<T: Element>(&mut self) -> Option<ArrayViewMutD<'_, T>> {

@@ -18,12 +18,14 @@ use simulcast_core::{BroadcastError, Names, OwnedRule, Rule, resolve};
 
 use self::schedule::Schedule;
 use self::steps::{Id, Steps};
-use crate::by_name::dyn_array::{AnyArray, AnyView};
+use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
 use crate::by_name::program::build::builder::{Builder, widened};
 use crate::by_name::program::build::graph::{Graph, Kind, Node};
 use crate::by_name::program::front::builtins::nearest;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
 use crate::by_name::program::front::expr::Expr;
+use crate::by_name::program::run::joint::Place;
+use crate::by_name::program::run::strings::copied;
 use crate::by_name::program::{ProgramOperand, TypedProgram};
 use crate::by_name::types::Promotion;
 use simulcast_kernels::cpu::level::Level;
@@ -207,14 +209,42 @@ impl JointProgram {
         &self.results
     }
 
+    /// The program of the gradients of some operands, each in its operand's shape and type, for results that are one
+    /// number each: of their sum.
+    ///
+    /// # Errors
+    ///
+    /// Names that no operand has, operands and results that are not floats, and operations that have no derivative.
+    pub fn gradient(&self, wrt: &[&str]) -> Result<Self, ProgramError> {
+        self.pulled(wrt, false, false)
+    }
+
+    /// The program of the results, and then of what [`JointProgram::gradient`] gives.
+    ///
+    /// # Errors
+    ///
+    /// As [`JointProgram::gradient`].
+    pub fn value_and_grad(&self, wrt: &[&str]) -> Result<Self, ProgramError> {
+        self.pulled(wrt, false, true)
+    }
+
     /// The program of the gradients of some operands: it takes the gradient of each result as one more operand, in
     /// their order, of the result's shape and type.
     ///
     /// # Errors
     ///
-    /// Names that no operand has, operands and results that are not floats, and operations that have no derivative.
+    /// As [`JointProgram::gradient`].
     pub fn pullback(&self, wrt: &[&str]) -> Result<Self, ProgramError> {
         self.pulled(wrt, true, false)
+    }
+
+    /// The program of the results, and then of what [`JointProgram::pullback`] gives.
+    ///
+    /// # Errors
+    ///
+    /// As [`JointProgram::gradient`].
+    pub fn value_and_pullback(&self, wrt: &[&str]) -> Result<Self, ProgramError> {
+        self.pulled(wrt, true, true)
     }
 
     fn pulled(&self, wrt: &[&str], given: bool, values: bool) -> Result<Self, ProgramError> {
@@ -291,9 +321,7 @@ impl JointProgram {
         drop(kept);
         let (steps, ids) = self.recipe.lower(self, rule, shapes)?;
         let made = Schedule::new(&steps, &ids, self.level);
-        let unsupported =
-            || ProgramError::new(ProgramErrorKind::Unsupported("one of the results".into()), 0..0);
-        let made = Arc::new(made.ok_or_else(unsupported)?);
+        let made = Arc::new(made.ok_or_else(|| unsupported("one of the results"))?);
         let shapes = shapes.iter().map(|shape| shape.to_vec()).collect();
         kept = self.kept.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= JOINT_SCHEDULES_KEPT {
@@ -362,6 +390,10 @@ impl Recipe {
         let values = if pulled.values { results } else { Vec::new() };
         Ok((steps, values.into_iter().chain(gradients).collect()))
     }
+}
+
+fn unsupported(what: &str) -> ProgramError {
+    ProgramError::new(ProgramErrorKind::Unsupported(what.into()), 0..0)
 }
 
 /// Whether every operation between some operands and the results has a derivative on its types.
@@ -459,42 +491,93 @@ impl<'r> JointRun<'r> {
     /// Where the arrays are not those that the program was made for, do not broadcast, or what is to have a gradient is
     /// not one number.
     pub fn compute(&self) -> Result<Vec<AnyArray>, ProgramError> {
+        let mut made = Vec::new();
+        for result in self.results(&mut [])? {
+            // Never `None`: no result has a place.
+            made.push(result.ok_or_else(|| unsupported("a result without a place"))?);
+        }
+        Ok(made)
+    }
+
+    /// The results into arrays, one for each, to whose shapes they stretch; large ones are computed there if they are
+    /// row-major and have the result's shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`JointRun::compute`], and where a result does not fit its array.
+    pub fn write(&self, out: &mut [AnyViewMut<'_>]) -> Result<(), ProgramError> {
+        let dtypes = self.program.dtypes();
+        if out.len() != dtypes.len() {
+            let kind = ProgramErrorKind::Operands { expected: dtypes.len(), given: out.len() };
+            return Err(ProgramError::new(kind, 0..0));
+        }
+        for (place, &expected) in out.iter().zip(dtypes) {
+            if place.dtype() != expected {
+                let (name, given) = ("out".to_owned(), place.dtype());
+                let kind = ProgramErrorKind::DType { name, expected, given };
+                return Err(ProgramError::new(kind, 0..0));
+            }
+        }
+        for (result, place) in self.results(out)?.into_iter().zip(out) {
+            let Some(result) = result else { continue };
+            copied(&result, place, None)
+                .map_err(|error| ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0))?;
+        }
+        Ok(())
+    }
+
+    /// Every result that was not computed in its place.
+    fn results(
+        &self,
+        places: &mut [AnyViewMut<'_>],
+    ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
         self.check()?;
         let program = self.program;
         if !program.separate.is_empty() {
             let run = |one: &TypedProgram| {
                 let run = one.bind(self.operands).rule(self.rule);
-                self.threads.map_or(run, |threads| run.threads(threads)).compute()
+                self.threads.map_or(run, |threads| run.threads(threads)).compute().map(Some)
             };
             return program.separate.iter().map(run).collect();
         }
         let schedule = self.schedule()?;
+        let outcomes = &schedule.outcomes;
+        let mut direct: Vec<Option<Place<'_>>> = Vec::new();
+        direct.resize_with(schedule.arrays, || None);
+        for (outcome, place) in outcomes.iter().zip(places) {
+            if place.shape() == outcome.shape && !schedule.is_read(outcome) {
+                direct[outcome.made] = Place::of(place);
+            }
+        }
+        let has_place: Vec<bool> = direct.iter().map(Option::is_some).collect();
         let mut made: Vec<Option<AnyArray>> = Vec::new();
         made.resize_with(schedule.arrays, || None);
         for pass in &schedule.passes {
-            let arrays = pass.run(self.operands, &made, program.level, self.threads);
+            let arrays = pass.run(self.operands, &made, &mut direct, program.level, self.threads);
             let arrays = arrays.map_err(|refusal| {
                 let error = BroadcastError::new(Rule::Exact, &[&pass.shape[..]], refusal);
                 ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0)
             })?;
-            for ((place, _), array) in pass.values.iter().zip(arrays) {
-                made[*place] = Some(array);
+            for ((number, _), array) in pass.values.iter().zip(arrays) {
+                made[*number] = array;
             }
             pass.spent.iter().for_each(|&spent| made[spent] = None);
         }
-        let mut results = Vec::with_capacity(schedule.outcomes.len());
-        for (at, outcome) in schedule.outcomes.iter().enumerate() {
-            let later = schedule.outcomes[at + 1..].iter().any(|other| other.made == outcome.made);
+        let mut results = Vec::with_capacity(outcomes.len());
+        for (at, outcome) in outcomes.iter().enumerate() {
+            let later = outcomes[at + 1..].iter().any(|other| other.made == outcome.made);
             let array = match made.get_mut(outcome.made) {
                 Some(array) if later => array.clone(),
                 Some(array) => array.take(),
                 None => None,
             };
+            if array.is_none() && has_place[outcome.made] {
+                results.push(None);
+                continue;
+            }
             let array = array.and_then(|array| array.reshaped(&outcome.shape));
             // Never `None`: every result is made, and has as many elements in its shape.
-            results.push(array.ok_or_else(|| {
-                ProgramError::new(ProgramErrorKind::Unsupported("one of the results".into()), 0..0)
-            })?);
+            results.push(Some(array.ok_or_else(|| unsupported("one of the results"))?));
         }
         Ok(results)
     }

@@ -81,6 +81,16 @@ impl Schedule {
             .map(|(id, &result)| Outcome { made: number[id], shape: steps.shape(result).to_vec() });
         Some(Self { passes, outcomes: outcomes.collect(), arrays: roots.len() })
     }
+
+    /// Whether a result has to be an array of its own: a reduction, read by another pass, or more than one result.
+    pub(super) fn is_read(&self, outcome: &Outcome) -> bool {
+        let made = outcome.made;
+        let leaves = self.passes.iter().flat_map(|pass| &pass.leaves);
+        let values = self.passes.iter().flat_map(|pass| &pass.values);
+        leaves.into_iter().any(|leaf| leaf.origin == Origin::Made(made))
+            || values.into_iter().any(|(own, value)| *own == made && value.fold.is_some())
+            || self.outcomes.iter().filter(|other| other.made == made).count() > 1
+    }
 }
 
 /// What is stored for a result: a value that is only seen with other axes of size 1 is stored itself.

@@ -16,6 +16,8 @@ pub(crate) mod nest;
 pub(crate) mod sums;
 pub(crate) mod task;
 
+use std::marker::PhantomData;
+
 use ndarray::{ArrayD, IxDyn};
 use simulcast_core::Refusal;
 use simulcast_threads::for_each_part;
@@ -23,7 +25,7 @@ use simulcast_threads::for_each_part;
 use self::nest::Nest;
 use self::sums::Sums;
 use crate::array::output::Fresh;
-use crate::by_name::dyn_array::{AnyArray, AnyView};
+use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
 use crate::by_name::program::build::bytecode::Several;
 use crate::by_name::program::front::axes::Fold;
 use crate::layout::broadcast::checked_len;
@@ -69,14 +71,16 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Runs the pass on at most `threads` threads, if that is said: what it makes, in order.
+    /// Runs the pass on at most `threads` threads, if that is said: what it makes, in order. An array of all elements that
+    /// has a place, by its number, is written there, and not given back.
     pub(crate) fn run(
         &self,
         operands: &[AnyView<'_>],
         made: &[Option<AnyArray>],
+        places: &mut [Option<Place<'_>>],
         level: Level,
         threads: Option<usize>,
-    ) -> Result<Vec<AnyArray>, Refusal> {
+    ) -> Result<Vec<Option<AnyArray>>, Refusal> {
         checked_len(&self.shape)?;
         let views: Option<Vec<AnyView<'_>>> = self
             .leaves
@@ -89,10 +93,14 @@ impl Pass {
         // Never `None`: passes are in order.
         let views = views.ok_or(Refusal::Overflow)?;
         let mut maps: Vec<Unwritten> = Vec::new();
-        for (_, value) in self.values.iter().filter(|(_, value)| value.fold.is_none()) {
-            maps.push(Unwritten::new(value.dtype, &value.shape)?);
+        for (number, value) in self.values.iter().filter(|(_, value)| value.fold.is_none()) {
+            let place = places.get_mut(*number).and_then(Option::take);
+            maps.push(match place.filter(|place| place.fits(value)) {
+                Some(Place { pointer, .. }) => Unwritten { pointer, finish: None },
+                None => Unwritten::new(value.dtype, &value.shape)?,
+            });
         }
-        let outs: Vec<*mut u8> = maps.iter_mut().map(|map| map.pointer).collect();
+        let outs: Vec<*mut u8> = maps.iter().map(|map| map.pointer).collect();
         // Never `None`: there is code for every step, and there are loops for what is reduced.
         let nest = Nest::new(self, &views, &outs, level).ok_or(Refusal::Overflow)?;
         let parts = nest.partition();
@@ -110,13 +118,14 @@ impl Pass {
         for (_, value) in &self.values {
             arrays.push(match value.fold {
                 None => {
-                    let map = maps.next().ok_or(Refusal::Overflow)?;
-                    // SAFETY: the pass wrote every element.
-                    unsafe { map.finish() }.ok_or(Refusal::Overflow)?
+                    let Unwritten { finish, .. } = maps.next().ok_or(Refusal::Overflow)?;
+                    // The pass wrote every element. Never `None` of a finished one: the shape is its own.
+                    let finished = finish.map(|finish| finish().ok_or(Refusal::Overflow));
+                    finished.transpose()?
                 }
                 Some(_) => {
                     folds += 1;
-                    sums.finish(&nest, folds - 1, value, level)?
+                    Some(sums.finish(&nest, folds - 1, value, level)?)
                 }
             });
         }
@@ -124,10 +133,32 @@ impl Pass {
     }
 }
 
+/// Somebody's array, row-major, in which all elements of a value are written.
+pub(crate) struct Place<'p> {
+    pointer: *mut u8,
+    dtype: DType,
+    len: usize,
+    elements: PhantomData<&'p mut u8>,
+}
+
+impl<'p> Place<'p> {
+    /// The place of a view; none where its elements do not lie side by side in C's order.
+    pub(crate) fn of(view: &'p mut AnyViewMut<'_>) -> Option<Self> {
+        let (dtype, len) = (view.dtype(), checked_len(view.shape()).ok()?);
+        let own = dtype != DType::String && view.is_row_major();
+        own.then(|| Self { pointer: view.pointer(), dtype, len, elements: PhantomData })
+    }
+
+    fn fits(&self, value: &Value) -> bool {
+        self.dtype == value.dtype && checked_len(&value.shape).is_ok_and(|len| len == self.len)
+    }
+}
+
 /// An array whose elements are not written yet.
 struct Unwritten {
     pointer: *mut u8,
-    finish: Box<dyn FnOnce() -> Option<AnyArray>>,
+    /// Makes the array, once every element was written; none for memory of somebody else's.
+    finish: Option<Box<dyn FnOnce() -> Option<AnyArray>>>,
 }
 
 impl Unwritten {
@@ -155,17 +186,8 @@ impl Unwritten {
         any: fn(ArrayD<T>) -> AnyArray,
     ) -> Self {
         let pointer = fresh.pointer().cast();
-        // SAFETY: this is called when all elements were written, as the condition of `finish` says.
-        let finish = move || unsafe { fresh.finish(shape, len) };
-        Self { pointer, finish: Box::new(move || finish().map(any)) }
-    }
-
-    /// The array.
-    ///
-    /// # Safety
-    ///
-    /// Every element was written.
-    unsafe fn finish(self) -> Option<AnyArray> {
-        (self.finish)()
+        // SAFETY: this is called when all elements were written.
+        let finish = move || unsafe { fresh.finish(shape, len) }.map(any);
+        Self { pointer, finish: Some(Box::new(finish)) }
     }
 }
