@@ -27,6 +27,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | NDArray[np.integer[Any]]
 _Sizes: TypeAlias = SupportsIndex | Sequence[SupportsIndex | None] | NDArray[np.integer[Any]]
 _Out: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None] | None
+# An array for each result; of those that are given as tuples, in tuples.
+_Outs: TypeAlias = NDArray[Any] | Sequence[_Outs] | None
 _Rule: TypeAlias = str | Rule
 _Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
@@ -144,6 +146,8 @@ class Expression:
     def operands(self) -> tuple[str, ...]: ...
     @property
     def _nodes(self) -> list[tuple[str, Any, list[int]]]: ...
+    def grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
+    def value_and_grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
     def _part(self, root: int, operands: list[tuple[int, str]]) -> Expression: ...
     def _shape(self, operands: Mapping[str, ArrayLike], rule: _Rule | None = None) -> tuple[int, ...]: ...
     def strategy(
@@ -165,7 +169,72 @@ class Expression:
         **operands: ArrayLike,
     ) -> NDArray[Any]: ...
 
+@final
+class JointExpression:
+    def __new__(
+        cls,
+        exprs: str | Sequence[str],
+        fast_math: bool = False,
+        _derived: Sequence[tuple[Sequence[str], bool, Sequence[str], bool]] = ...,
+    ) -> JointExpression: ...
+    @property
+    def fast_math(self) -> bool: ...
+    @property
+    def operands(self) -> tuple[str, ...]: ...
+    def grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
+    def value_and_grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
+    def passes(
+        self,
+        *,
+        rule: _Rule | None = None,
+        local_dict: Mapping[str, ArrayLike] | None = None,
+        **operands: ArrayLike,
+    ) -> list[tuple[int, ...]]: ...
+    def __call__(
+        self,
+        *,
+        out: _Outs = None,
+        casting: _Casting = "same_kind",
+        dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy",
+        threads: int | None = None,
+        local_dict: Mapping[str, ArrayLike] | None = None,
+        **operands: ArrayLike,
+    ) -> Any: ...
+
+def grad(
+    expr: str | Sequence[str] | Expression | JointExpression,
+    wrt: str | Sequence[str],
+    *,
+    gradient: str | Sequence[str] | None = None,
+    fast_math: bool = False,
+) -> JointExpression: ...
+def value_and_grad(
+    expr: str | Sequence[str] | Expression | JointExpression,
+    wrt: str | Sequence[str],
+    *,
+    gradient: str | Sequence[str] | None = None,
+    fast_math: bool = False,
+) -> JointExpression: ...
+@overload
 def compile(expr: str, /, *, fast_math: bool = False) -> Expression: ...
+@overload
+def compile(expr: list[str] | tuple[str, ...], /, *, fast_math: bool = False) -> JointExpression: ...
+@overload
+def evaluate(
+    expr: list[str] | tuple[str, ...],
+    /,
+    *,
+    out: _Outs = None,
+    casting: _Casting = "same_kind",
+    dtype: DTypeLike | None = None,
+    rule: _Rule = "numpy",
+    threads: int | None = None,
+    local_dict: Mapping[str, ArrayLike] | None = None,
+    fast_math: bool = False,
+    **operands: ArrayLike,
+) -> tuple[NDArray[Any], ...]: ...
+@overload
 def evaluate(
     expr: str,
     /,

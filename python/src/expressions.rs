@@ -17,6 +17,7 @@ use crate::dtypes;
 use crate::errors::diagnosed;
 use crate::fastcall::{call, is_option};
 use crate::functions::{Options, check_powers, text_dtypes};
+use crate::joint::{self, JointExpression};
 use crate::operands::{Operand, views};
 use crate::policies;
 use crate::programs::{self, KEPT, Programs, Source};
@@ -53,9 +54,16 @@ pub(crate) struct Expression {
 type Part = (usize, Vec<(usize, String)>);
 
 /// A name, and the same as Python's dictionaries find it fastest.
-struct Name {
-    text: String,
-    key: Py<PyString>,
+pub(crate) struct Name {
+    pub(crate) text: String,
+    pub(crate) key: Py<PyString>,
+}
+
+impl Name {
+    pub(crate) fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let key = PyString::intern(py, &normal(py, text)?).unbind();
+        Ok(Self { text: text.to_owned(), key })
+    }
 }
 
 #[pymethods]
@@ -70,7 +78,7 @@ impl Expression {
 
     /// The names of its operands, in the order in which they first appear.
     #[getter]
-    fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    pub(crate) fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut names: Vec<String> = Vec::new();
         for name in self.expr.operands() {
             let name = normal(py, name)?;
@@ -160,6 +168,28 @@ impl Expression {
         Call::of(this, &objects, rule)?.run(None, Casting::SameKind, &Wanted::Strategy)
     }
 
+    /// The gradients of some operands, each in its operand's shape and type, as an expression of the same operands; see
+    /// `simulcast.grad`.
+    #[pyo3(signature = (wrt, *, gradient = None))]
+    fn grad(
+        &self,
+        wrt: &Bound<'_, PyAny>,
+        gradient: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<JointExpression> {
+        self.joint(wrt.py())?.grad(wrt, gradient)
+    }
+
+    /// The value and the gradients of some operands, as an expression of the same operands; see
+    /// `simulcast.value_and_grad`.
+    #[pyo3(signature = (wrt, *, gradient = None))]
+    fn value_and_grad(
+        &self,
+        wrt: &Bound<'_, PyAny>,
+        gradient: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<JointExpression> {
+        self.joint(wrt.py())?.value_and_grad(wrt, gradient)
+    }
+
     /// The expression of one of its nodes, in which some others are operands by these names.
     fn _part(&self, py: Python<'_>, root: usize, operands: Vec<(usize, String)>) -> PyResult<Self> {
         if self.part.is_some() {
@@ -207,6 +237,16 @@ impl Expression {
 }
 
 impl Expression {
+    /// The same, to be differentiated.
+    pub(crate) fn joint(&self, py: Python<'_>) -> PyResult<JointExpression> {
+        if self.part.is_some() {
+            return Err(PyValueError::new_err(
+                "a part of an expression has no gradient of its own",
+            ));
+        }
+        JointExpression::of_one(py, &self.expr, self.fast_math)
+    }
+
     /// An expression, or a part of it.
     fn of(py: Python<'_>, whole: &Expr, fast_math: bool, part: Option<Part>) -> PyResult<Self> {
         let expr = match &part {
@@ -223,8 +263,7 @@ impl Expression {
             if let ExprKind::Name(name) = &node.kind
                 && names.iter().all(|own| own.text != *name)
             {
-                let key = PyString::intern(py, &normal(py, name)?).unbind();
-                names.push(Name { text: name.clone(), key });
+                names.push(Name::new(py, name)?);
             }
         }
         let is_shadowed = names.iter().any(|name| is_option(&name.text));
@@ -233,7 +272,7 @@ impl Expression {
 }
 
 /// A name as Python gives it to a function: of letters that mean the same, one.
-fn normal(py: Python<'_>, name: &str) -> PyResult<String> {
+pub(crate) fn normal(py: Python<'_>, name: &str) -> PyResult<String> {
     if name.is_ascii() {
         return Ok(name.to_owned());
     }
@@ -252,13 +291,33 @@ pub(crate) fn python(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyA
 
 /// An expression to be used again; see `Expression`, and `evaluate` for `fast_math`.
 ///
+/// A list of expressions is computed together, in as few passes over the operands as there can be; see `JointExpression`.
+///
 /// >>> import simulcast
 /// >>> hypotenuse = simulcast.compile("sqrt(a**2 + b**2)")
 /// >>> hypotenuse(a=3.0, b=[4.0, 1.25])
 /// array([5.  , 3.25])
+/// >>> simulcast.compile(["a + b", "a - b"])(a=3.0, b=[4.0, 1.25])
+/// (array([7.  , 4.25]), array([-1.  ,  1.75]))
 #[pyfunction]
 #[pyo3(signature = (expr, /, *, fast_math = false))]
 pub(crate) fn compile<'py>(
+    expr: &Bound<'py, PyAny>,
+    fast_math: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Ok(text) = expr.cast::<PyString>() else {
+        return Ok(joint::compiled_jointly(expr, fast_math)?.into_any());
+    };
+    let several = Expr::parse_several(text.to_str()?).is_ok_and(|several| several.len() > 1);
+    if several {
+        let what = "several expressions: compile takes them as a list, as in compile([\"a + b\", \"a - b\"])";
+        return Err(PyValueError::new_err(what));
+    }
+    Ok(compiled(text, fast_math)?.into_any())
+}
+
+/// The expression of a text, which is kept.
+pub(crate) fn compiled<'py>(
     expr: &Bound<'py, PyString>,
     fast_math: bool,
 ) -> PyResult<Bound<'py, Expression>> {
@@ -288,7 +347,9 @@ pub(crate) fn compile<'py>(
 pub(crate) type Objects<'py> = Vec<Option<Bound<'py, PyAny>>>;
 
 /// What stands for a name, where something does; `None` for a Dask array.
-fn read<'py>(object: &Option<Bound<'py, PyAny>>) -> PyResult<Option<Option<Operand<'py>>>> {
+pub(crate) fn read<'py>(
+    object: &Option<Bound<'py, PyAny>>,
+) -> PyResult<Option<Option<Operand<'py>>>> {
     match object {
         Some(object) => Ok(Operand::read(object)?.map(Some)),
         None => Ok(Some(None)),
@@ -359,28 +420,7 @@ impl Expression {
         key: &Bound<'py, PyString>,
         object: Bound<'py, PyAny>,
     ) -> PyResult<()> {
-        // Names in a program are the same objects, most of the time.
-        let mut place = self.names.iter().position(|name| name.key.is(key));
-        if place.is_none() {
-            let text = key.to_str()?;
-            let normal =
-                |name: &Name| name.key.bind(key.py()).to_str().is_ok_and(|own| own == text);
-            place = self.names.iter().position(|name| name.text == text || normal(name));
-        }
-        let Some(place) = place else {
-            return Err(PyTypeError::new_err(format!("the expression has no operand `{key}`")));
-        };
-        let own = &self.names[place];
-        if !own.text.is_ascii() {
-            // One name may be written with several letters that mean the same.
-            for (name, other) in self.names.iter().zip(&mut *objects) {
-                if name.key.is(&own.key) {
-                    *other = Some(object.clone());
-                }
-            }
-        }
-        objects[place] = Some(object);
-        Ok(())
+        put(&self.names, objects, key, object)
     }
 
     /// Operands from `local_dict`, for names that have none yet.
@@ -390,20 +430,61 @@ impl Expression {
         objects: &mut Objects<'py>,
         local_dict: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        let Some(local) = local_dict.filter(|local| !local.is_none()) else { return Ok(()) };
-        for (name, object) in self.names.iter().zip(&mut *objects) {
-            if object.is_none() && local.contains(&name.key)? {
-                *object = Some(local.get_item(&name.key)?);
-            }
-        }
-        // As it is written, and not as Python reads it.
-        for (place, name) in self.names.iter().enumerate() {
-            if objects[place].is_none() && !name.text.is_ascii() && local.contains(&name.text)? {
-                self.put(objects, name.key.bind(local.py()), local.get_item(&name.text)?)?;
-            }
-        }
-        Ok(())
+        fill(&self.names, objects, local_dict)
     }
+}
+
+/// An operand for one of some names.
+#[inline]
+pub(crate) fn put<'py>(
+    names: &[Name],
+    objects: &mut Objects<'py>,
+    key: &Bound<'py, PyString>,
+    object: Bound<'py, PyAny>,
+) -> PyResult<()> {
+    // Names in a program are the same objects, most of the time.
+    let mut place = names.iter().position(|name| name.key.is(key));
+    if place.is_none() {
+        let text = key.to_str()?;
+        let normal = |name: &Name| name.key.bind(key.py()).to_str().is_ok_and(|own| own == text);
+        place = names.iter().position(|name| name.text == text || normal(name));
+    }
+    let Some(place) = place else {
+        return Err(PyTypeError::new_err(format!("the expression has no operand `{key}`")));
+    };
+    let own = &names[place];
+    if !own.text.is_ascii() {
+        // One name may be written with several letters that mean the same.
+        for (name, other) in names.iter().zip(&mut *objects) {
+            if name.key.is(&own.key) {
+                *other = Some(object.clone());
+            }
+        }
+    }
+    objects[place] = Some(object);
+    Ok(())
+}
+
+/// Operands from `local_dict`, for names that have none yet.
+#[inline]
+pub(crate) fn fill<'py>(
+    names: &[Name],
+    objects: &mut Objects<'py>,
+    local_dict: Option<&Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    let Some(local) = local_dict.filter(|local| !local.is_none()) else { return Ok(()) };
+    for (name, object) in names.iter().zip(&mut *objects) {
+        if object.is_none() && local.contains(&name.key)? {
+            *object = Some(local.get_item(&name.key)?);
+        }
+    }
+    // As it is written, and not as Python reads it.
+    for (place, name) in names.iter().enumerate() {
+        if objects[place].is_none() && !name.text.is_ascii() && local.contains(&name.text)? {
+            put(names, objects, name.key.bind(local.py()), local.get_item(&name.text)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// An expression with its operands.
@@ -481,7 +562,7 @@ impl<'a, 'py> Call<'a, 'py> {
         let source = Source { expr, numbers: &numbers, typed: &typed, fast_math };
         let compiled = own.programs.find(&source, parts, dtype, casting, &fail)?;
         let given: Vec<&str> = numbers.iter().map(|(name, _)| *name).collect();
-        self.observe(expr, &told, &given)?;
+        observe(py, &self.rule, [&own.expr, expr], &told, &given)?;
         let program = &compiled.program;
         let run = program.bind(&views).rule(rule.as_rule());
         let target = match wanted {
@@ -502,55 +583,58 @@ impl<'a, 'py> Call<'a, 'py> {
         }
         target.fill(py, run, program.dtype(), &views, || run.shape().map_err(fail), fail)
     }
+}
 
-    /// Asks the policy of every operation in the text, where someone may care.
-    fn observe(
-        &self,
-        expr: &Expr,
-        told: &[(&str, DType, &[usize])],
-        numbers: &[&str],
-    ) -> PyResult<()> {
-        // A column that the expression makes itself, by an index or a reduction, is meant; by default only one
-        // that an operand has can be suspicious.
-        let has_ones = told.iter().any(|(.., shape)| shape.len() > 1 && shape.contains(&1));
-        if !(policies::is_active() || has_ones) {
-            return Ok(());
-        }
-        let makes_ones = |kind: &ExprKind| match kind {
-            ExprKind::Index(_, axes) => axes.contains(&AxisPattern::New),
-            ExprKind::Reduce { keepdims, .. } => *keepdims,
-            _ => false,
-        };
-        let of = |name: &str| told.iter().find(|(own, ..)| *own == name).map(|(.., shape)| *shape);
-        let rule = self.rule.clone().positional()?;
-        let shapes = expr.shapes(rule.as_rule(), of);
-        // The whole expression is one number, so every result in it was reduced to that.
-        let is_number = |own: &Option<Vec<usize>>| {
-            own.as_ref().is_some_and(|shape| shape.iter().product::<usize>() == 1)
-        };
-        let reduced = shapes.len() == expr.nodes().len() && shapes.last().is_some_and(is_number);
-        let mut made: Vec<bool> = Vec::with_capacity(shapes.len());
-        // What does not broadcast has no shape, and is an error later.
-        for node in expr.nodes().iter().take(shapes.len()) {
-            let children = node.kind.children();
-            let deliberate = children.iter().any(|id| made[id.index()]);
-            let folds = matches!(node.kind, ExprKind::Reduce { .. });
-            made.push(makes_ones(&node.kind) || (deliberate && !folds));
-            let own = children.iter().filter_map(|id| {
-                let name = expr.written(expr.node(*id)?);
-                // A number that was given is an operand, one in the text is not.
-                let given = matches!(&self.own.expr.node(*id)?.kind,
-                    ExprKind::Name(name) if numbers.contains(&name.as_str()));
-                let number = given.then_some(&[][..]);
-                Some((shapes.get(id.index())?.as_deref().or(number)?, name))
-            });
-            let (own, names): (Vec<&[usize]>, Vec<String>) = own.unzip();
-            if own.len() > 1 && policies::is_asked(&own) {
-                let (named, rule) = (Some(names), &self.rule);
-                let evidence = Evidence { reduced, deliberate, ..Evidence::default() };
-                policies::observe_named(self.py, "evaluate", rule, &own, named, evidence)?;
-            }
-        }
-        Ok(())
+/// Asks the policy of every operation in the text, where someone may care.
+///
+/// `whole` is the expression before numbers stood in it.
+pub(crate) fn observe(
+    py: Python<'_>,
+    rule: &Rule,
+    [whole, expr]: [&Expr; 2],
+    told: &[(&str, DType, &[usize])],
+    numbers: &[&str],
+) -> PyResult<()> {
+    // A column that the expression makes itself, by an index or a reduction, is meant; by default only one
+    // that an operand has can be suspicious.
+    let has_ones = told.iter().any(|(.., shape)| shape.len() > 1 && shape.contains(&1));
+    if !(policies::is_active() || has_ones) {
+        return Ok(());
     }
+    let makes_ones = |kind: &ExprKind| match kind {
+        ExprKind::Index(_, axes) => axes.contains(&AxisPattern::New),
+        ExprKind::Reduce { keepdims, .. } => *keepdims,
+        _ => false,
+    };
+    let of = |name: &str| told.iter().find(|(own, ..)| *own == name).map(|(.., shape)| *shape);
+    let positional = rule.clone().positional()?;
+    let shapes = expr.shapes(positional.as_rule(), of);
+    // The whole expression is one number, so every result in it was reduced to that.
+    let is_number = |own: &Option<Vec<usize>>| {
+        own.as_ref().is_some_and(|shape| shape.iter().product::<usize>() == 1)
+    };
+    let reduced = shapes.len() == expr.nodes().len() && shapes.last().is_some_and(is_number);
+    let mut made: Vec<bool> = Vec::with_capacity(shapes.len());
+    // What does not broadcast has no shape, and is an error later.
+    for node in expr.nodes().iter().take(shapes.len()) {
+        let children = node.kind.children();
+        let deliberate = children.iter().any(|id| made[id.index()]);
+        let folds = matches!(node.kind, ExprKind::Reduce { .. });
+        made.push(makes_ones(&node.kind) || (deliberate && !folds));
+        let own = children.iter().filter_map(|id| {
+            let name = expr.written(expr.node(*id)?);
+            // A number that was given is an operand, one in the text is not.
+            let given = matches!(&whole.node(*id)?.kind,
+                ExprKind::Name(name) if numbers.contains(&name.as_str()));
+            let number = given.then_some(&[][..]);
+            Some((shapes.get(id.index())?.as_deref().or(number)?, name))
+        });
+        let (own, names): (Vec<&[usize]>, Vec<String>) = own.unzip();
+        if own.len() > 1 && policies::is_asked(&own) {
+            let named = Some(names);
+            let evidence = Evidence { reduced, deliberate, ..Evidence::default() };
+            policies::observe_named(py, "evaluate", rule, &own, named, evidence)?;
+        }
+    }
+    Ok(())
 }

@@ -12,8 +12,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyTupleMethods};
 
-use crate::expressions::{Expression, compile, value};
+use crate::expressions::{Expression, compiled, value};
 use crate::functions::Options;
+use crate::joint;
 
 const DOC: &CStr = c"evaluate(expr, /, *, out=None, casting='same_kind', dtype=None, rule='numpy', threads=None, local_dict=None, fast_math=False, **operands)
 --
@@ -24,11 +25,16 @@ Python's syntax and precedence, NumPy's functions, types and promotion; no part 
 by Python. Operands are given by name, or in `local_dict`. The result is cast to `dtype`, or to the
 dtype of `out`, as `casting` allows; it stretches to `out`, which never stretches itself.
 
+Several expressions, with `;` between them or in a list, are computed in as few passes as there can be, and give a tuple;
+`out` is then a list of arrays, or None for a new one.
+
 >>> import numpy as np, simulcast
 >>> x = np.array([[1, 2], [3, 6]], dtype=np.float32)
 >>> simulcast.evaluate(\"(x - mean(x, axis=0)) * 0.5 if x > 1 else nan\", x=x)
 array([[ nan, -1. ],
        [ 0.5,  1. ]], dtype=float32)
+>>> simulcast.evaluate(\"x.sum(); x.max(axis=0)\", x=x)
+(np.float32(12.0), array([3., 6.], dtype=float32))
 >>> simulcast.evaluate(\"image - mean\", image=np.ones((2, 3, 4, 4)), mean=np.ones(3))
 Traceback (most recent call last):
 simulcast.BroadcastError: error[E1]: operands of `-` do not broadcast
@@ -101,18 +107,18 @@ fn read<'py>(
         )));
     }
     let expr = arg(0);
-    let Ok(expr) = expr.cast::<PyString>() else {
-        return Err(PyTypeError::new_err(format!(
-            "an expression is text, not {}",
-            expr.get_type()
-        )));
-    };
     let given = names.map_or(0, PyTupleMethods::len);
     let names = || names.into_iter().flat_map(|names| names.iter_borrowed()).enumerate();
     let found = |own: &Bound<'py, PyString>| {
         Ok(names().find(|(_, key)| key.is(own)).map(|(n, _)| arg(count + n)))
     };
-    if let Some(made) = compile(expr, false)?.get().short(expr.py(), given, found)? {
+    let one = match expr.cast::<PyString>() {
+        Ok(text) if !text.to_str()?.contains(';') => Some(text),
+        _ => None,
+    };
+    if let Some(text) = one
+        && let Some(made) = compiled(text, false)?.get().short(expr.py(), given, found)?
+    {
         return Ok(made);
     }
     // This one is looked for first: it decides which expression it is.
@@ -123,13 +129,17 @@ fn read<'py>(
         }
     }
     let fast = fast_math.map(|n| arg(count + n)).filter(|fast| !fast.is_none());
-    let expression = compile(expr, extracted(fast.as_ref(), "fast_math")?.unwrap_or(false))?;
+    let fast = extracted(fast.as_ref(), "fast_math")?.unwrap_or(false);
     let given = names().filter(|(n, _)| Some(*n) != fast_math);
-    call(&expression, given.map(|(n, key)| (key.to_owned(), arg(count + n))))
+    let given = given.map(|(n, key)| (key.to_owned(), arg(count + n)));
+    match one {
+        Some(text) => call(&compiled(text, fast)?, given),
+        None => joint::call(&joint::compiled_jointly(&expr, fast)?, given),
+    }
 }
 
 /// What an expression takes besides its operands.
-const OPTIONS: [&str; 6] = ["out", "casting", "dtype", "rule", "threads", "local_dict"];
+pub(crate) const OPTIONS: [&str; 6] = ["out", "casting", "dtype", "rule", "threads", "local_dict"];
 
 /// Whether a name is that of an option, which comes before an operand of that name.
 pub(crate) fn is_option(name: &str) -> bool {
@@ -151,17 +161,25 @@ pub(crate) fn call<'py>(
             None => own.put(&mut objects, &key, object)?,
         }
     }
-    let [out, casting, dtype, rule, threads, local_dict] = options;
+    let [.., local_dict] = &options;
     own.fill(&mut objects, local_dict.as_ref())?;
+    with_options(&options, |options| value(expression, options, &objects))
+}
+
+/// What [`OPTIONS`] say, all but the last one.
+#[inline]
+pub(crate) fn with_options<'py, T>(
+    [out, casting, dtype, rule, threads, _]: &[Option<Bound<'py, PyAny>>; OPTIONS.len()],
+    then: impl FnOnce(Options<'_, 'py>) -> PyResult<T>,
+) -> PyResult<T> {
     let casting: Option<String> = extracted(casting.as_ref(), "casting")?;
-    let options = Options {
+    then(Options {
         out: out.as_ref(),
         casting: casting.as_deref(),
         dtype: dtype.as_ref(),
         rule: rule.as_ref(),
         threads: extracted(threads.as_ref(), "threads")?,
-    };
-    value(expression, options, &objects)
+    })
 }
 
 /// An option as what it has to be.

@@ -20,6 +20,7 @@
 //! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
 //! | [`composites`] | `clip`, `vjp` |
 //! | [`expressions`], [`fastcall`], [`programs`] | `compile`, `evaluate`, and what they keep |
+//! | [`joint`] | several expressions in one pass, `grad`, `value_and_grad` |
 //! | [`explanation`] | `explain` |
 //! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`command`] | the `simulcast` command inside the wheel |
@@ -39,6 +40,7 @@ mod expressions;
 mod fastcall;
 mod functions;
 mod handler;
+mod joint;
 mod memory;
 mod names;
 mod onnx;
@@ -69,6 +71,8 @@ mod _simulcast {
     use crate::explanation::{Explanation, Finding, explain};
     #[pymodule_export]
     use crate::expressions::{Expression, compile};
+    #[pymodule_export]
+    use crate::joint::{JointExpression, grad, value_and_grad};
     #[pymodule_export]
     use crate::memory::release_memory;
     #[pymodule_export]

@@ -140,7 +140,7 @@ fn made(
 }
 
 /// Programs for the exponents of powers of integers, each a part of the text.
-fn exponents(
+pub(crate) fn exponents(
     expr: &Expr,
     numbers: &[(&str, Literal)],
     typed: &[(&str, DType)],

@@ -12,7 +12,7 @@ use numpy::{PY_ARRAY_API, PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use simulcast::program::Run;
+use simulcast::program::{JointRun, Run};
 use simulcast::{
     AnyArray, AnyView, AnyViewMut, BroadcastError, DType, ProgramError, Rule, resolve,
 };
@@ -125,6 +125,21 @@ impl<'a, 'py> Target<'a, 'py> {
         }
     }
 
+    /// Gives back a result in `out`, to which it stretches, or as it is.
+    fn given(
+        &self,
+        py: Python<'py>,
+        made: Bound<'py, PyUntypedArray>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match &self.out {
+            Some(out) => {
+                out.check(py, made.shape())?;
+                self.store(made.as_any())
+            }
+            None => returned(made),
+        }
+    }
+
     /// The memory of `out`, where results can be written there at once; none of it may be an
     /// operand's.
     pub(crate) fn place(&self, operands: &[AnyView<'_>]) -> Option<AnyViewMut<'_>> {
@@ -196,6 +211,77 @@ impl<'py> Out<'py> {
         let named = |error: BroadcastError| error.with_names(Names::of(["result"])).without_fixes();
         resolve(target, &[shape]).map(|_| ()).map_err(|error| refused(py, &named(error)))
     }
+}
+
+/// Runs a program of several results, and gives back where each of them is. `text` are the dtypes of operands that are
+/// text.
+pub(crate) fn fill_all<'py>(
+    py: Python<'py>,
+    run: JointRun<'_>,
+    dtypes: &[DType],
+    targets: &[Target<'_, 'py>],
+    operands: &[AnyView<'_>],
+    text: &[Bound<'py, PyAny>],
+    fail: &impl Fn(ProgramError) -> PyErr,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let shapes = run.shapes().map_err(fail)?;
+    for (target, shape) in targets.iter().zip(&shapes) {
+        if let Some(out) = target.out.as_ref().filter(|_| policies::is_active()) {
+            policies::observe_view(py, "out", shape, out.array.as_any())?;
+        }
+    }
+    if dtypes.contains(&DType::String) {
+        let made = py.detach(|| run.compute()).map_err(fail)?;
+        let given = made.into_iter().zip(targets).map(|(made, target)| match made.dtype() {
+            DType::String => target.fill_text(py, &made, text, None),
+            _ => target.given(py, into_numpy(py, made)?),
+        });
+        return given.collect();
+    }
+    // Two results in one place are written one after the other, and so are results in an operand's place.
+    let mut taken: Vec<Range<usize>> = Vec::new();
+    let mut fresh_ones = Vec::with_capacity(targets.len());
+    for ((target, shape), &dtype) in targets.iter().zip(&shapes).zip(dtypes) {
+        let own = target.out.as_ref().filter(|out| out.array.shape() == shape);
+        let apart = own.filter(|out| match (out.place(dtype, operands), view(&out.array)) {
+            (Some(_), Some(seen)) => {
+                let bytes = extent(&seen);
+                let free = !taken.iter().any(|other| meets(other, &bytes));
+                taken.push(bytes);
+                free
+            }
+            _ => false,
+        });
+        fresh_ones.push(match apart {
+            Some(_) => None,
+            None => {
+                target.out.as_ref().map_or(Ok(()), |out| out.check(py, shape))?;
+                Some(fresh(py, dtype, shape, &[])?)
+            }
+        });
+    }
+    let mut places = Vec::with_capacity(targets.len());
+    for (target, made) in targets.iter().zip(&fresh_ones) {
+        let array = made.as_ref().or(target.out.as_ref().map(|out| &out.array));
+        let seen = array.and_then(view).ok_or_else(unreadable)?;
+        // SAFETY: a new array, or one that can be written to and shares no memory with an operand or another of them.
+        places.push(unsafe { writable(&seen) });
+    }
+    let small = operands.iter().all(|operand| operand.len() <= SMALL);
+    if small && shapes.iter().all(|shape| shape.iter().product::<usize>() <= SMALL) {
+        run.write(&mut places).map_err(fail)?;
+    } else {
+        py.detach(|| run.write(&mut places)).map_err(fail)?;
+    }
+    drop(places);
+    let given =
+        fresh_ones.into_iter().zip(targets).map(|(made, target)| match (made, &target.out) {
+            (Some(made), _) => target.given(py, made),
+            (None, Some(out)) => Ok(out.object.clone()),
+            // Never: what has no place is new.
+            (None, None) => Err(unreadable()),
+        });
+    given.collect()
 }
 
 /// Computes; with the interpreter released, where that takes a while.

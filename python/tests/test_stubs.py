@@ -25,6 +25,12 @@ value = simulcast.evaluate("x * k", x=x, k=2, local_dict={"x": x}, fast_math=Tru
 expression: simulcast.Expression = simulcast.compile("x + 1", fast_math=False)
 names: tuple[str, ...] = expression.operands
 again = expression(x=x, out=None)
+both: tuple[NDArray[Any], ...] = simulcast.evaluate(["x + k", "sum(x)"], x=x, k=2, out=[None, np.empty(())])
+joint: simulcast.JointExpression = simulcast.compile(["x", "x + 1"])
+loss = simulcast.value_and_grad("mean(x * w)", wrt=["w"], fast_math=True)
+slope: simulcast.JointExpression = expression.grad("x", gradient="g").grad(["g"], gradient="h")
+values = simulcast.grad(["sum(x)", "sum(x * w)"], "w")(x=x, w=1.0, out=None, threads=1)
+visited: list[tuple[int, ...]] = loss.passes(x=x, w=1.0)
 gradients = simulcast.vjp(simulcast.clip, (x, None, 1.0), x, rule=simulcast.pdpd(axis=0))
 sums = simulcast.sum_to(x, (3,))
 totals: NDArray[Any] = simulcast.add(simulcast.exp(x), x) + simulcast.where(x > 0, x, 1)
@@ -78,6 +84,8 @@ WRONG = [
     "simulcast.add(1)",
     "simulcast.add(1, 2, casting='maybe')",
     "simulcast.evaluate(1)",
+    "simulcast.grad('x')",
+    "simulcast.compile(['x']).strategy(x=1)",
     "simulcast.evaluate('x', fast_math='yes')",
     "simulcast.sum_to([1.0], rule=3)",
     "simulcast.strict(strictness=3)",
@@ -96,7 +104,7 @@ def run(*args, **options):
 
 def test_stubs_are_what_the_module_has(tmp_path):
     # `__call__` has no signature at run time; what simulcast.onnx is made of has no types of its own.
-    (tmp_path / "allowed").write_text(r"simulcast\._simulcast\.(__all__|Expression\.__call__|Onnx.*)")
+    (tmp_path / "allowed").write_text(r"simulcast\._simulcast\.(__all__|(Joint)?Expression\.__call__|Onnx.*)")
     (tmp_path / "mypy.ini").write_text("[mypy]\nignore_missing_imports = true\n")
     options = ["--allowlist", "allowed", "--ignore-unused-allowlist", "--ignore-disjoint-bases", "--mypy-config-file", "mypy.ini"]
     done = run("mypy.stubtest", "simulcast._simulcast", "--concise", *options, cwd=tmp_path)
