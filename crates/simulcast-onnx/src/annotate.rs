@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Sizes with names are written as `dim_param`: the inputs' names, expressions of them
-//! (`2*N + 1`, `(height - 1)//2`), `bcast(N, M)` for the common size of two that broadcast, and `y.0`
+//! (`2*N + 1`, `(height + 1)//2`), `bcast(N, M)` for the common size of two that broadcast, and `y.0`
 //! for axis 0 of a value `y` whose size depends on its elements.
 
 use std::borrow::Cow;

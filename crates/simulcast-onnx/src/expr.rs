@@ -13,6 +13,9 @@ const TERMS: usize = 8;
 const DEGREE: usize = 6;
 /// The longest text of an expression that may become a symbol's name.
 const TEXT: usize = 120;
+/// The longest text that is read as an expression, and how deep its brackets may be.
+const PARSED: usize = 400;
+const NESTED: usize = 32;
 
 /// A polynomial with integer coefficients over symbols; each term is its symbols, in order, and its
 /// coefficient, which is not 0.
@@ -114,8 +117,29 @@ impl Expr {
         }
         match (self.constant(), by.constant()) {
             (Some(a), Some(b)) => (a >= 0 && b > 0).then(|| Self::from(a / b)),
-            (_, Some(..=0)) => None,
+            (None, Some(by @ 1..)) => self.floor(by),
+            (_, Some(_)) => None,
             _ => self.named(&format!("{}//{}", self.factor()?, by.factor()?)),
+        }
+    }
+
+    /// The quotient by a number above 0, rounded down, in a form that equal quotients share: what is a
+    /// multiple of the number goes in front, and common factors go.
+    fn floor(&self, by: i64) -> Option<Self> {
+        let (mut whole, mut rest) = (Vec::new(), Vec::new());
+        for (symbols, value) in &self.0 {
+            whole.push((symbols.clone(), value.div_euclid(by)));
+            rest.push((symbols.clone(), value.rem_euclid(by)));
+        }
+        let common = rest.iter().filter(|(symbols, _)| !symbols.is_empty());
+        let common = common.fold(by, |common, (_, value)| divisor(common, *value));
+        // A rest below the common factor does not change the rounded quotient.
+        rest.iter_mut().for_each(|(_, value)| *value /= common);
+        let (whole, rest) = (Self::from_terms(whole)?, Self::from_terms(rest)?);
+        match (rest.constant(), by / common) {
+            (Some(value), by) => whole.add(&Self::from(value.div_euclid(by))),
+            (None, 1) => whole.add(&rest),
+            (None, by) => whole.add(&rest.named(&format!("{}//{by}", rest.factor()?))?),
         }
     }
 
@@ -133,9 +157,166 @@ impl Expr {
         Some(self.to_string()).filter(|text| text.len() <= TEXT)
     }
 
+    /// What a text says: sums, products, quotients inside `floor` or `ceil`, and rounded quotients, of
+    /// numbers and of the names that `symbol` knows.
+    pub(crate) fn parse(text: &str, symbol: &dyn Fn(&str) -> Option<Self>) -> Option<Self> {
+        if text.len() > PARSED || !text.contains(['+', '-', '*', '/', '(']) {
+            return None;
+        }
+        let mut parser = Parser { rest: text, symbol, depth: 0 };
+        let quotient = parser.sum()?;
+        parser.rest.trim_start().is_empty().then_some(quotient)?.whole()
+    }
+
     fn factor(&self) -> Option<String> {
         let text = self.text()?;
-        Some(if self.0.len() > 1 { format!("({text})") } else { text })
+        let is_plain = match self.0.as_slice() {
+            [(symbols, value)] => symbols.is_empty() || (symbols.len() == 1 && *value == 1),
+            _ => self.0.is_empty(),
+        };
+        Some(if is_plain && !text.contains("//") { text } else { format!("({text})") })
+    }
+}
+
+/// The greatest common divisor of a number above 0 and one that is at least 0.
+fn divisor(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
+/// An expression over a number above 0.
+struct Quotient(Expr, i64);
+
+impl Quotient {
+    fn whole(self) -> Option<Expr> {
+        if self.1 == 1 { Some(self.0) } else { self.0.div_exact(&Expr::from(self.1)) }
+    }
+
+    fn add(&self, other: &Self) -> Option<Self> {
+        let (left, right) = (self.0.mul(&Expr::from(other.1))?, other.0.mul(&Expr::from(self.1))?);
+        Some(Self(left.add(&right)?, self.1.checked_mul(other.1)?))
+    }
+
+    fn mul(&self, other: &Self) -> Option<Self> {
+        Some(Self(self.0.mul(&other.0)?, self.1.checked_mul(other.1)?))
+    }
+
+    fn negated(self) -> Option<Self> {
+        Some(Self(self.0.mul(&Expr::from(-1))?, self.1))
+    }
+
+    fn over(self, by: Self) -> Option<Self> {
+        let by = by.whole()?;
+        match by.constant() {
+            Some(by @ 1..) => Some(Self(self.0, self.1.checked_mul(by)?)),
+            Some(_) => None,
+            None => Some(Self(self.whole()?.div_exact(&by)?, 1)),
+        }
+    }
+
+    fn floor(self) -> Option<Expr> {
+        match self.0.constant() {
+            Some(value) => Some(Expr::from(value.div_euclid(self.1))),
+            None if self.1 == 1 => Some(self.0),
+            None => self.0.floor(self.1),
+        }
+    }
+}
+
+/// Reads expressions as exporters write them: `floor(height/2 - 1/2) + 1`, `batch*seq`, `(N - 1)//2`.
+struct Parser<'t, 's> {
+    rest: &'t str,
+    symbol: &'s dyn Fn(&str) -> Option<Expr>,
+    depth: usize,
+}
+
+impl Parser<'_, '_> {
+    fn takes(&mut self, word: &str) -> bool {
+        match self.rest.trim_start().strip_prefix(word) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn sum(&mut self) -> Option<Quotient> {
+        let mut sum = self.product()?;
+        loop {
+            if self.takes("+") {
+                sum = sum.add(&self.product()?)?;
+            } else if self.takes("-") {
+                sum = sum.add(&self.product()?.negated()?)?;
+            } else {
+                return Some(sum);
+            }
+        }
+    }
+
+    fn product(&mut self) -> Option<Quotient> {
+        let mut product = self.atom()?;
+        loop {
+            if self.takes("**") {
+                return None;
+            } else if self.takes("*") {
+                product = product.mul(&self.atom()?)?;
+            } else if self.takes("//") {
+                let by = self.atom()?;
+                product = match by.1 == 1 && by.0.constant().is_none() {
+                    true => Quotient(product.whole()?.div_floor(&by.0)?, 1),
+                    false => Quotient(product.over(by)?.floor()?, 1),
+                };
+            } else if self.takes("/") {
+                product = product.over(self.atom()?)?;
+            } else {
+                return Some(product);
+            }
+        }
+    }
+
+    fn atom(&mut self) -> Option<Quotient> {
+        self.depth += 1;
+        if self.depth > NESTED {
+            return None;
+        }
+        let atom = self.inner();
+        self.depth -= 1;
+        atom
+    }
+
+    fn inner(&mut self) -> Option<Quotient> {
+        if self.takes("-") {
+            return self.atom()?.negated();
+        }
+        if self.takes("(") {
+            let inner = self.sum()?;
+            return self.takes(")").then_some(inner);
+        }
+        let text = self.rest.trim_start();
+        let is_part =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '#' | '@' | '$');
+        let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        self.rest = rest;
+        if word.starts_with(|first: char| first.is_ascii_digit()) {
+            return Some(Quotient(Expr::from(word.parse::<i64>().ok()?), 1));
+        }
+        let rounds = matches!(word, "floor" | "ceil" | "ceiling");
+        if rounds && self.takes("(") {
+            let inner = self.sum()?;
+            if !self.takes(")") {
+                return None;
+            }
+            return Some(match word {
+                "floor" => Quotient(inner.floor()?, 1),
+                // The same form as a size that is rounded up by adding.
+                _ => {
+                    let more = Expr::from(inner.1.checked_sub(1)?);
+                    Quotient(Quotient(inner.0.add(&more)?, inner.1).floor()?, 1)
+                }
+            });
+        }
+        Some(Quotient((self.symbol)(word)?, 1))
     }
 }
 
@@ -159,7 +340,15 @@ impl fmt::Display for Expr {
             if size != 1 || symbols.is_empty() {
                 write!(f, "{size}{}", if symbols.is_empty() { "" } else { "*" })?;
             }
-            f.write_str(&symbols.join("*"))?;
+            // A quotient that is multiplied, or negative, is one only in brackets.
+            let alone = size == 1 && symbols.len() == 1 && (position > 0 || *value > 0);
+            for (position, symbol) in symbols.iter().enumerate() {
+                f.write_str(if position == 0 { "" } else { "*" })?;
+                match !alone && symbol.contains("//") {
+                    true => write!(f, "({symbol})")?,
+                    false => f.write_str(symbol)?,
+                }
+            }
         }
         Ok(())
     }
@@ -181,11 +370,47 @@ mod tests {
         assert_eq!(n.mul(&two).unwrap().div_floor(&two), Some(n.clone()));
         assert_eq!(n.mul(&m).unwrap().div_exact(&m), Some(n.clone()));
         assert_eq!(n.div_exact(&two), None);
-        assert_eq!(sum.div_floor(&two).unwrap().to_string(), "(2*M*N + N - 1)//2");
+        assert_eq!(sum.div_floor(&two).unwrap().to_string(), "(N + 1)//2 + M*N - 1");
         assert_eq!(Expr::from(7).div_floor(&two), Some(Expr::from(3)));
         assert_eq!(Expr::from(7).div_floor(&Expr::from(0)), None);
         assert!(n.add(&two).unwrap().is_at_least(2) && !n.is_at_least(1));
         assert!(!sum.is_at_least(0));
+    }
+
+    #[test]
+    fn texts_of_exporters_are_the_expressions_that_are_inferred() {
+        let parse = |text: &str| {
+            Expr::parse(text, &|name| {
+                matches!(name, "height" | "batch" | "seq").then(|| Expr::symbol(name))
+            })
+        };
+        let said = |text: &str| parse(text).map(|expr| expr.to_string());
+        let half = |expr: &Expr| expr.sub(&Expr::from(1))?.div_floor(&Expr::from(2));
+        let height = Expr::symbol("height");
+        let one = Expr::from(1);
+        let first = half(&height).unwrap().add(&one).unwrap();
+        assert_eq!(parse("floor(height/2 - 1/2) + 1").as_ref(), Some(&first));
+        let second = half(&first).unwrap().add(&one).unwrap();
+        assert_eq!(parse("floor(floor(height/2 - 1/2)/2) + 1").as_ref(), Some(&second));
+        assert_eq!(parse("(height + 1)//2"), Some(first));
+        assert_eq!(said("batch*seq").as_deref(), Some("batch*seq"));
+        assert_eq!(said("ceil(height/2)").as_deref(), Some("(height + 1)//2"));
+        assert_eq!(said("2*(height//2)*batch").as_deref(), Some("2*batch*(height//2)"));
+        assert_eq!(said("2*(batch + 1) - seq").as_deref(), Some("2*batch - seq + 2"));
+        for no in [
+            "batch",
+            "other + 1",
+            "batch +",
+            "(batch",
+            "floor(batch",
+            "batch/2",
+            "batch/0",
+            "2**batch",
+            "",
+        ] {
+            assert_eq!(parse(no), None, "{no}");
+        }
+        assert_eq!(parse(&"(".repeat(300)), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod node;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Symbol};
@@ -15,7 +16,7 @@ use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Symbol};
 use crate::expr::Expr;
 use crate::model::{AttributeValue, Declared, DeclaredDim, Graph, Model, Node, Producer, ValueId};
 use crate::{ElementType, Tensor, operators};
-pub(crate) use node::{InferNode, Results};
+pub(crate) use node::{InferNode, Results, gathered, strides};
 
 /// Nodes that are looked at in all, functions at each of their calls: a small file can ask for more
 /// than any machine can do.
@@ -25,8 +26,11 @@ const DEPTH: usize = 64;
 /// At most this many values of a tensor are followed.
 pub(crate) const FOLDED: usize = 1024;
 
+/// Up to here every whole number is a float of 32 bits.
+const EXACT: f32 = 16_777_216.0;
+
 /// What is known of a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Fact {
     /// The type of its elements.
@@ -35,6 +39,8 @@ pub struct Fact {
     pub dims: Dims,
     /// Its elements, row after row, where it is a small tensor of integers.
     pub(crate) values: Option<Arc<[Expr]>>,
+    /// Its elements, where it is a small tensor of floats that are known.
+    pub(crate) floats: Option<Arc<[f32]>>,
     /// Whether a size of it, or of what it was inferred from, is only what the file declares of a
     /// result: such sizes may be stale.
     pub(crate) declared: bool,
@@ -42,20 +48,41 @@ pub struct Fact {
 
 impl Fact {
     pub(crate) const UNKNOWN: Self =
-        Self { element: None, dims: Dims::Unranked, values: None, declared: false };
+        Self { element: None, dims: Dims::Unranked, values: None, floats: None, declared: false };
 
     pub(crate) fn new(element: Option<ElementType>, dims: Dims) -> Self {
-        Self { element, dims, values: None, declared: false }
+        Self { element, dims, values: None, floats: None, declared: false }
     }
 
     pub(crate) fn of_tensor(tensor: &Tensor, with_values: bool) -> Self {
         let values = if with_values { tensor.ints() } else { None };
+        let floats = if with_values { tensor.floats() } else { None };
         Self {
             element: Some(tensor.element()),
             dims: Dims::from(tensor.shape()),
             values: values.map(|values| values.into_iter().map(Expr::from).collect()),
+            floats: floats.map(Into::into),
             declared: false,
         }
+    }
+
+    /// The same with known floats, where there are as many as the tensor has elements.
+    pub(crate) fn with_floats(mut self, floats: Option<Arc<[f32]>>) -> Self {
+        let count = self.dims.sizes().and_then(|sizes| simulcast_core::elements(&sizes).ok());
+        self.floats = floats.filter(|floats| count == Some(floats.len()));
+        if let (Some(floats), None) = (&self.floats, &self.values) {
+            let exact = |float: &f32| float.fract() == 0.0 && float.abs() <= EXACT;
+            if floats.iter().all(exact) {
+                self.values = Some(floats.iter().map(|float| Expr::from(*float as i64)).collect());
+            }
+        }
+        self
+    }
+
+    /// The elements as floats, where they are known numbers.
+    pub(crate) fn known_floats(&self) -> Option<Arc<[f32]>> {
+        let of_ints = || Some(self.ints()?.iter().map(|value| *value as f32).collect());
+        self.floats.clone().or_else(of_ints)
     }
 
     /// The values, where all of them are known numbers.
@@ -85,6 +112,14 @@ pub struct Broadcast {
     pub(crate) at: Option<usize>,
 }
 
+impl Broadcast {
+    /// What is wrong, in a line.
+    pub(crate) fn error_text(&self) -> Option<String> {
+        let error = self.outcome.error()?;
+        Some(format!("{} ({}): {error}", self.node, self.op))
+    }
+}
+
 /// A node that cannot work, for another reason than a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -95,11 +130,47 @@ pub struct Problem {
     pub op: String,
     /// What is wrong.
     pub message: String,
+    /// The node's inputs.
+    pub operands: Vec<ProblemOperand>,
 }
 
+/// An input of a node that cannot work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProblemOperand {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from, in words.
+    pub producer: String,
+    /// The type of its elements.
+    pub element: Option<ElementType>,
+    /// Its sizes.
+    pub dims: Dims,
+}
+
+/// `w float32 (4, 5)`
+impl std::fmt::Display for ProblemOperand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)?;
+        self.element.map_or(Ok(()), |element| write!(f, " {element}"))?;
+        write!(f, " {}", self.dims)
+    }
+}
+
+/// At most this many inputs are named in a line.
+const OPERANDS: usize = 4;
+
+/// `join (Concat): axis 1: 8 and 9 differ; of a float32 (2, 8), b float32 (2, 9)`
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({}): {}", self.node, self.op, self.message)
+        write!(f, "{} ({}): {}", self.node, self.op, self.message)?;
+        for (position, operand) in self.operands.iter().take(OPERANDS).enumerate() {
+            write!(f, "{}{operand}", if position == 0 { "; of " } else { ", " })?;
+        }
+        match self.operands.len().checked_sub(OPERANDS) {
+            Some(more @ 1..) => write!(f, ", {more} more"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -131,6 +202,9 @@ pub struct Inference {
     pub constraints: Vec<(Constraint, Vec<String>)>,
     /// Values whose declared shape is not the inferred one.
     pub differences: Vec<Difference>,
+    /// What is wrong in branches that are not taken, a line for each node: `If` guards what cannot work
+    /// with some sizes.
+    pub untaken: Vec<String>,
     /// Operators that there is no rule for, and how many nodes have them.
     pub unknown: BTreeMap<String, usize>,
     /// The symbols of the inputs' sizes.
@@ -143,10 +217,7 @@ impl Inference {
     /// What is wrong with the model, a line for each node that cannot work.
     #[must_use]
     pub fn errors(&self) -> Vec<String> {
-        let broadcasts = self.broadcasts.iter().filter_map(|broadcast| {
-            let error = broadcast.outcome.error()?;
-            Some(format!("{} ({}): {error}", broadcast.node, broadcast.op))
-        });
+        let broadcasts = self.broadcasts.iter().filter_map(Broadcast::error_text);
         let problems = self.problems.iter().map(ToString::to_string);
         broadcasts.chain(problems).collect()
     }
@@ -195,6 +266,7 @@ pub fn infer(model: &Model, sizes: &[(&str, usize)]) -> Result<Inference, String
         problems: context.problems,
         constraints: context.constraints.into_iter().collect(),
         differences: context.differences,
+        untaken: context.untaken,
         unknown: context.unknown,
         symbols: context.symbols,
         nested: context.nested,
@@ -245,18 +317,34 @@ pub(crate) struct Context<'m> {
     joins: HashMap<String, Dim>,
     /// Names that were made here, for sizes of which nothing is known.
     pub(crate) fresh: HashSet<String>,
+    /// The names of the inputs' sizes.
+    named: HashSet<&'m str>,
     /// Names that no size made here may have: those, and the names of the inputs' sizes.
     taken: HashSet<String>,
+    /// The names that were made here, in order.
+    made: Vec<String>,
     /// What is known of the values of graphs inside nodes, by the address of the graph.
     pub(crate) nested: HashMap<usize, Vec<Fact>>,
     pub(crate) broadcasts: Vec<Broadcast>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) constraints: BTreeMap<Constraint, Vec<String>>,
     differences: Vec<Difference>,
+    untaken: Vec<String>,
     pub(crate) unknown: BTreeMap<String, usize>,
     budget: usize,
     /// Why inference cannot go on at all.
     pub(crate) fatal: Option<String>,
+}
+
+/// Where inference stood.
+pub(crate) struct Mark {
+    broadcasts: usize,
+    problems: usize,
+    differences: usize,
+    untaken: usize,
+    made: usize,
+    constraints: BTreeMap<Constraint, Vec<String>>,
+    unknown: BTreeMap<String, usize>,
 }
 
 impl<'m> Context<'m> {
@@ -272,12 +360,15 @@ impl<'m> Context<'m> {
             derived: HashMap::new(),
             joins: HashMap::new(),
             fresh: HashSet::new(),
+            named: model.graph.input_symbols().collect(),
             taken: model.graph.input_symbols().map(str::to_owned).collect(),
+            made: Vec::new(),
             nested: HashMap::new(),
             broadcasts: Vec::new(),
             problems: Vec::new(),
             constraints: BTreeMap::new(),
             differences: Vec::new(),
+            untaken: Vec::new(),
             unknown: BTreeMap::new(),
             budget: BUDGET,
             fatal: None,
@@ -392,8 +483,12 @@ impl<'m> Context<'m> {
         let opset = scope.opsets.get(&node.domain).copied().unwrap_or(1);
         let mut own = InferNode { context: self, scope, node, row, index, opset, inputs, facts };
         let before = own.context.broadcasts.len();
+        // Wrong types leave the shapes what they are.
+        if let Err(message) = own.types() {
+            own.problem(message);
+        }
         let results = rule(&mut own);
-        let name = own.name();
+        let results = results.map_err(|message| own.problem(message));
         if let Some(message) = self.fatal.take() {
             return Err(message);
         }
@@ -401,10 +496,7 @@ impl<'m> Context<'m> {
         let failed = own.iter().any(|broadcast| broadcast.outcome.error().is_some());
         Ok(match results {
             Ok(facts) => Followed { facts, failed },
-            Err(message) => {
-                self.problems.push(Problem { node: name, op: node.op.clone(), message });
-                Followed { facts: Vec::new(), failed: true }
-            }
+            Err(()) => Followed { facts: Vec::new(), failed: true },
         })
     }
 
@@ -497,9 +589,21 @@ impl<'m> Context<'m> {
             DeclaredDim::Unknown => Dim::UNKNOWN,
             DeclaredDim::Symbol(name) => match self.sizes.get(name.as_str()) {
                 Some(size) => Dim::Size(*size),
-                None => Dim::Symbol(Symbol::new(name.as_str())),
+                None => {
+                    self.written(name).unwrap_or_else(|| Dim::Symbol(Symbol::new(name.as_str())))
+                }
             },
         }
+    }
+
+    /// A size whose name is an expression over the names of the inputs' sizes.
+    fn written(&mut self, name: &str) -> Option<Dim> {
+        let symbol = |name: &str| match self.sizes.get(name) {
+            Some(size) => i64::try_from(*size).ok().map(Expr::from),
+            None => self.named.contains(name).then(|| Expr::symbol(name)),
+        };
+        let expr = Expr::parse(name, &symbol)?;
+        self.dim(&expr)
     }
 
     /// A symbol for a size of which nothing is known; the name is changed where it is taken.
@@ -511,10 +615,62 @@ impl<'m> Context<'m> {
             own = format!("{name}#{number}");
         }
         self.fresh.insert(own.clone());
+        self.made.push(own.clone());
         match self.sizes.get(own.as_str()) {
             Some(size) => Dim::Size(*size),
             None => Dim::Symbol(Symbol::new(own)),
         }
+    }
+
+    /// Where inference stands, to come back to.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            broadcasts: self.broadcasts.len(),
+            problems: self.problems.len(),
+            differences: self.differences.len(),
+            untaken: self.untaken.len(),
+            made: self.made.len(),
+            constraints: self.constraints.clone(),
+            unknown: self.unknown.clone(),
+        }
+    }
+
+    /// Whether something was wrong between two marks.
+    pub(crate) fn fails(&self, from: &Mark, to: Option<&Mark>) -> bool {
+        let (broadcasts, problems) = self.between(from, to);
+        let broadcasts = self.broadcasts.get(broadcasts).unwrap_or_default();
+        !problems.is_empty() || broadcasts.iter().any(|own| own.outcome.error().is_some())
+    }
+
+    /// Takes what was wrong between two marks as the reason why a branch is not taken.
+    pub(crate) fn forgive(&mut self, from: &Mark, to: Option<&Mark>) {
+        let (broadcasts, problems) = self.between(from, to);
+        self.untaken.extend(self.problems.drain(problems).map(|problem| problem.to_string()));
+        let own: Vec<Broadcast> = self.broadcasts.drain(broadcasts.clone()).collect();
+        let (failed, kept): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|own| own.outcome.error().is_some());
+        self.untaken.extend(failed.iter().filter_map(Broadcast::error_text));
+        self.broadcasts.splice(broadcasts.start..broadcasts.start, kept);
+    }
+
+    fn between(&self, from: &Mark, to: Option<&Mark>) -> (Range<usize>, Range<usize>) {
+        let to_broadcasts = to.map_or(self.broadcasts.len(), |to| to.broadcasts);
+        let to_problems = to.map_or(self.problems.len(), |to| to.problems);
+        (from.broadcasts..to_broadcasts, from.problems..to_problems)
+    }
+
+    /// Forgets what was noted since, so that a graph can be followed again. What it cost stays spent.
+    pub(crate) fn rewind(&mut self, mark: Mark) {
+        self.broadcasts.truncate(mark.broadcasts);
+        self.problems.truncate(mark.problems);
+        self.differences.truncate(mark.differences);
+        self.untaken.truncate(mark.untaken);
+        for name in self.made.drain(mark.made..) {
+            self.taken.remove(&name);
+            self.fresh.remove(&name);
+        }
+        self.constraints = mark.constraints;
+        self.unknown = mark.unknown;
     }
 
     /// Whether a size hangs on one that nothing is known of.

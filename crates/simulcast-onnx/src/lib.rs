@@ -83,7 +83,7 @@ pub use check::{Check, CheckPolicy, Checked, ModelCode, ModelFinding, check};
 pub use element::ElementType;
 pub use error::LoadError;
 pub use external::ExternalError;
-pub use infer::{Broadcast, Difference, Fact, Inference, Problem, infer};
+pub use infer::{Broadcast, Difference, Fact, Inference, Problem, ProblemOperand, infer};
 pub use load::read;
 pub use model::{
     Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, Producer,

@@ -12,14 +12,20 @@
 //! `index` (int32 or int64); `_` is anything. `?` marks an input that may be left out in some opset,
 //! `*` one that repeats. `docs/contributing/adding-an-operator.md` adds one.
 
+mod contrib;
 mod control;
 mod elementwise;
+mod image;
 mod index;
+mod machine_learning;
 mod make;
 mod normalize;
 mod product;
+mod quantize;
+mod recurrent;
 mod reduce;
 mod shape;
+mod signal;
 mod window;
 
 use std::collections::HashMap;
@@ -80,6 +86,8 @@ pub(crate) enum Broadcasts {
     SinceSeven,
     /// By NumPy's rule since opset 8; before, equal shapes.
     SinceEight,
+    /// The others laid onto the first, never the other way.
+    Unidirectional,
     /// The second laid onto the first, never the other way. Before opset 7 a slope of more than one
     /// element is one for each channel.
     Slope,
@@ -252,7 +260,7 @@ impl Row {
                 _ => Rule::Exact,
             },
             (Broadcasts::Slope, ..7) => Rule::Legacy { axis: (rank > 1).then_some(1) },
-            (Broadcasts::Slope, _) => Rule::Unidirectional,
+            (Broadcasts::Slope | Broadcasts::Unidirectional, _) => Rule::Unidirectional,
             _ => Rule::Numpy,
         }
     }
@@ -264,6 +272,7 @@ impl Row {
             Broadcasts::Numpy => "`numpy`",
             Broadcasts::SinceSeven => "`numpy`; before 7 `legacy`",
             Broadcasts::SinceEight => "`numpy`; before 8 `exact`",
+            Broadcasts::Unidirectional => "`unidirectional`",
             Broadcasts::Slope => "`unidirectional`; before 7 `legacy`",
         }
     }
@@ -339,7 +348,17 @@ const FAMILIES: &[&[Row]] = &[
     normalize::ROWS,
     product::ROWS,
     window::ROWS,
+    image::ROWS,
+    signal::ROWS,
+    recurrent::ROWS,
+    quantize::ROWS,
     control::ROWS,
+    machine_learning::ROWS,
+    contrib::STANDARD,
+    contrib::ROWS,
+    contrib::BLOCKED,
+    quantize::CONTRIB,
+    recurrent::CONTRIB,
 ];
 
 /// Every operator.

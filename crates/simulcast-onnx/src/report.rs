@@ -76,6 +76,9 @@ impl Check {
             let first = nodes.first().map_or("", String::as_str);
             let _ = writeln!(notes, "  needs    {constraint} ({first}{more})");
         }
+        for text in &self.inference.untaken {
+            let _ = writeln!(notes, "  note     a branch is not taken with these sizes: {text}");
+        }
         for (op, count) in &self.inference.unknown {
             let nodes = if *count == 1 { "node" } else { "nodes" };
             let _ = writeln!(

@@ -220,6 +220,23 @@ impl Tensor {
         }
     }
 
+    /// The elements of a small tensor of floats, where they can be read.
+    pub(crate) fn floats(&self) -> Option<Vec<f32>> {
+        if self.elements() > FOLDED {
+            return None;
+        }
+        let bytes = self.bytes().ok()?;
+        match self.element {
+            ElementType::F32 => {
+                Some(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
+            }
+            ElementType::F64 => {
+                Some(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b) as f32).collect())
+            }
+            _ => None,
+        }
+    }
+
     /// Reads a `TensorProto`.
     pub(crate) fn decode(
         message: &[u8],

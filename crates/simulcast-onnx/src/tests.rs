@@ -6,6 +6,7 @@ mod annotates;
 mod build;
 mod checks;
 mod hostile;
+mod real;
 mod recorded;
 mod rules;
 #[cfg(feature = "run")]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Rule, Term};
 
-use super::{Broadcast, Context, FOLDED, Fact, Scope};
+use super::{Broadcast, Context, FOLDED, Fact, Problem, ProblemOperand, Scope};
 use crate::ElementType;
 use crate::expr::Expr;
 use crate::model::{AttributeValue, Node};
@@ -83,7 +83,7 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
     }
 
     /// The name of an input, and where it comes from.
-    fn input_name(&self, input: usize) -> (String, String) {
+    pub(crate) fn input_name(&self, input: usize) -> (String, String) {
         match self.node.inputs.get(input).copied().flatten() {
             Some(id) => {
                 let graph = self.scope.graph;
@@ -91,6 +91,54 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
             }
             None => (String::new(), String::new()),
         }
+    }
+
+    // What is wrong.
+
+    /// Notes that the node cannot work.
+    pub(crate) fn problem(&mut self, message: String) {
+        let operand = |input: usize| {
+            let Fact { element, dims, .. } = self.input(input);
+            let (name, producer) = self.input_name(input);
+            ProblemOperand { name, producer, element: *element, dims: dims.clone() }
+        };
+        let given = (0..self.inputs.len()).filter(|input| self.has(*input));
+        let operands = given.map(operand).collect();
+        let (node, op) = (self.name(), self.op().to_owned());
+        self.context.problems.push(Problem { node, op, message, operands });
+    }
+
+    /// Whether the inputs have the types of the operator's signature, as far as they are known.
+    pub(crate) fn types(&self) -> Result<(), String> {
+        let signature = Signature::of(self.row.types);
+        let mut bound: Vec<(&str, usize, ElementType)> = Vec::new();
+        for input in 0..self.inputs.len() {
+            let typed = signature.input(input).map(|typed| typed.word);
+            let (Some(word), Some(own)) = (typed, self.element(input)) else { continue };
+            let name = |input: usize| self.input_name(input).0;
+            let expected = match word {
+                "_" => continue,
+                "index" if matches!(own, ElementType::I32 | ElementType::I64) => continue,
+                "index" => "int32 or int64",
+                word if word.starts_with(|first: char| first.is_ascii_uppercase()) => {
+                    match bound.iter().find(|(variable, ..)| *variable == word) {
+                        Some((_, other, element)) if *element != own => {
+                            let (one, this) = (name(*other), name(input));
+                            return Err(format!(
+                                "{one} is {element} and {this} {own}, which must be the same type"
+                            ));
+                        }
+                        Some(_) => {}
+                        None => bound.push((word, input, own)),
+                    }
+                    continue;
+                }
+                word if ElementType::from_name(word) == Some(own) => continue,
+                word => word,
+            };
+            return Err(format!("{} is {own}, not {expected}", name(input)));
+        }
+        Ok(())
     }
 
     // Attributes, through the call of a function where they refer to it.
@@ -116,6 +164,20 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
         }
     }
 
+    pub(crate) fn floats(&self, name: &str) -> Option<&'m [f32]> {
+        match self.attribute(name)? {
+            AttributeValue::Floats(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Option<&'m [Vec<u8>]> {
+        match self.attribute(name)? {
+            AttributeValue::Texts(texts) => Some(texts),
+            _ => None,
+        }
+    }
+
     pub(crate) fn text(&self, name: &str) -> Option<&'m str> {
         match self.attribute(name)? {
             AttributeValue::Text(text) => std::str::from_utf8(text).ok(),
@@ -135,6 +197,26 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
             return self.input(input).ints().map(Some).ok_or(());
         }
         Ok(self.ints(name).map(<[_]>::to_vec))
+    }
+
+    /// The followed elements of an input, and its sizes.
+    pub(crate) fn elements(&self, input: usize) -> Option<(&'f [Expr], Vec<usize>)> {
+        let (values, sizes) = (self.values(input)?, self.dims(input).sizes()?.to_vec());
+        let count = simulcast_core::elements(&sizes).ok()?;
+        (count == values.len() && count <= FOLDED).then_some((values, sizes))
+    }
+
+    /// Whether the known indices of an input are inside an axis.
+    pub(crate) fn inside(&self, input: usize, axis: &Dim, negative: bool) -> Result<(), String> {
+        let (Some(size), Some(indices)) = (axis.size(), self.input(input).ints()) else {
+            return Ok(());
+        };
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
+        let least = if negative { size.saturating_neg() } else { 0 };
+        match indices.iter().find(|index| !(least..size).contains(*index)) {
+            Some(index) => Err(format!("the index {index} is outside an axis of {size}")),
+            None => Ok(()),
+        }
     }
 
     // Sizes.
@@ -225,10 +307,17 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
     ) -> Dims {
         let (mut names, mut producers, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
         for (input, other) in operands {
-            let (name, producer) = self.input_name(*input);
+            let (name, mut producer) = self.input_name(*input);
             match other {
                 Some((what, dims)) => {
-                    names.push(if what.is_empty() { name } else { (*what).to_owned() });
+                    if what.is_empty() {
+                        let own = self.dims(*input);
+                        producer = format!("part of {own}, {producer}");
+                        names.push(name);
+                    } else {
+                        producer = String::new();
+                        names.push((*what).to_owned());
+                    }
                     shapes.push(dims.clone());
                 }
                 None => {
@@ -276,4 +365,20 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
         let values = values.filter(|values| count == Some(values.len()) && values.len() <= FOLDED);
         Fact { values: values.map(Into::into), ..Fact::new(element, dims) }
     }
+}
+
+/// How many elements lie between neighbours along each axis, row after row.
+pub(crate) fn strides(sizes: &[usize]) -> Vec<usize> {
+    let after = |axis: usize| sizes[axis + 1..].iter().product();
+    (0..sizes.len()).map(after).collect()
+}
+
+/// The elements at the sums of one offset of each axis, the last axis fastest.
+pub(crate) fn gathered(values: &[Expr], offsets: &[Vec<usize>]) -> Vec<Expr> {
+    let mut places = vec![0_usize];
+    for axis in offsets {
+        let all = places.iter().flat_map(|place| axis.iter().map(move |offset| place + offset));
+        places = all.collect();
+    }
+    places.into_iter().filter_map(|place| values.get(place).cloned()).collect()
 }

@@ -60,7 +60,7 @@ rows! { "", ROWS:
     "Mod" 10 "T T -> T" infer broadcast run steps(run::modulo) [by(Numpy), elementwise];
     "Mul" 1 "T T -> T" infer broadcast run steps(run::apply) [by(SinceSeven), elementwise];
     "Neg" 1 "T -> T" infer signed run steps(run::apply) [elementwise];
-    "Not" 1 "bool -> bool" infer same run steps(run::apply) [elementwise];
+    "Not" 1 "bool -> bool" infer signed run steps(run::apply) [elementwise];
     "Or" 1 "bool bool -> bool" infer broadcast run steps(run::apply) [by(SinceSeven), elementwise];
     "Pow" 1 "T T1 -> T" infer broadcast run steps(run::power) [by(SinceSeven), elementwise];
     "PRelu" 1 "T T -> T" infer slope run steps(run::prelu) [by(Slope), elementwise];
@@ -104,7 +104,30 @@ impl InferNode<'_, '_, '_> {
         let operands: Vec<_> = all.iter().map(|input| (*input, None)).collect();
         let dims = self.broadcast_as(rule, &operands, element);
         let values = self.folded(&dims);
-        Ok(vec![self.fact_with(element, dims, values)])
+        let floats = if values.is_none() { self.folded_floats(&dims) } else { None };
+        Ok(vec![self.fact_with(element, dims, values).with_floats(floats)])
+    }
+
+    /// The known floats of the result, computed as the operator would: factors of sizes.
+    fn folded_floats(&self, dims: &Dims) -> Option<std::sync::Arc<[f32]>> {
+        if self.element(0) != Some(ElementType::F32) || dims.dims()?.len() > 1 {
+            return None;
+        }
+        let (a, b) = (self.input(0).known_floats()?, self.input(1).known_floats()?);
+        let count = dims.sizes()?.first().copied().unwrap_or(1);
+        let fold = |a: f32, b: f32| match self.op() {
+            "Add" => Some(a + b),
+            "Sub" => Some(a - b),
+            "Mul" => Some(a * b),
+            "Div" => Some(a / b),
+            "Max" => Some(a.max(b)),
+            "Min" => Some(a.min(b)),
+            _ => None,
+        };
+        let at =
+            |from: &[f32], index: usize| from.get(if from.len() == 1 { 0 } else { index }).copied();
+        let two = self.inputs.len() == 2 && count <= crate::infer::FOLDED;
+        two.then(|| (0..count).map(|n| fold(at(&a, n)?, at(&b, n)?)).collect())?
     }
 
     /// The rule of the operator at this opset.
@@ -144,9 +167,19 @@ impl InferNode<'_, '_, '_> {
 
     fn rounded(&mut self) -> Results {
         match self.values(0) {
-            // Only whole numbers are followed.
+            // Whole numbers stay what they are.
             Some(_) => self.identity(),
-            None => self.same(),
+            None => {
+                let round = |x: &f32| match self.op() {
+                    "Floor" => x.floor(),
+                    "Ceil" => x.ceil(),
+                    _ => x.round_ties_even(),
+                };
+                let floats = self.input(0).floats.as_ref();
+                let floats = floats.map(|floats| floats.iter().map(round).collect());
+                let fact = Fact::new(self.output_element(0), self.dims(0).clone());
+                Ok(vec![fact.with_floats(floats)])
+            }
         }
     }
 
@@ -169,8 +202,26 @@ impl InferNode<'_, '_, '_> {
         // Whole numbers stay what they are in types that hold sizes.
         let kept =
             matches!(to, ElementType::I64 | ElementType::I32 | ElementType::F32 | ElementType::F64);
-        let values = values.clone().filter(|_| kept);
-        Ok(vec![Fact { values, ..Fact::new(Some(to), dims.clone()) }])
+        let truth = to == ElementType::Bool;
+        let truths = |values: &[Expr]| {
+            let one = |value: &Expr| Some(Expr::from(i64::from(value.constant()? != 0)));
+            values.iter().map(one).collect()
+        };
+        let values = match truth {
+            true => values.as_deref().and_then(truths),
+            false => values.clone().filter(|_| kept),
+        };
+        let fact = Fact { values, ..Fact::new(Some(to), dims.clone()) };
+        let floats = self.input(0).floats.clone().filter(|_| fact.values.is_none());
+        Ok(vec![match to {
+            ElementType::F32 | ElementType::F64 => fact.with_floats(floats),
+            // The fraction goes.
+            ElementType::I64 | ElementType::I32 => {
+                let whole = floats.map(|floats| floats.iter().map(|x| x.trunc()).collect());
+                Fact { floats: None, ..fact.with_floats(whole) }
+            }
+            _ => fact,
+        }])
     }
 
     /// Random numbers in the sizes of the input.
@@ -182,6 +233,7 @@ impl InferNode<'_, '_, '_> {
     fn folded_unary(&self, values: &[Expr]) -> Option<Vec<Expr>> {
         let of = |value: &Expr| match self.op() {
             "Neg" => value.mul(&Expr::from(-1)),
+            "Not" => Some(Expr::from(i64::from(value.constant()? == 0))),
             _ if value.is_at_least(0) => Some(value.clone()),
             _ => value.constant()?.checked_abs().map(Expr::from),
         };
@@ -240,6 +292,12 @@ impl InferNode<'_, '_, '_> {
                 None if a.is_at_least(0) && b.is_at_least(0) => a.div_floor(b),
                 None => None,
             },
+            "And" => truth(both()?.0 != 0 && both()?.1 != 0),
+            "Or" => truth(both()?.0 != 0 || both()?.1 != 0),
+            "GreaterOrEqual" if above(0) => truth(true),
+            "GreaterOrEqual" if below(1) => truth(false),
+            "LessOrEqual" if below(0) => truth(true),
+            "LessOrEqual" if above(1) => truth(false),
             "Mod" => {
                 let (a, b) = both()?;
                 (a >= 0 && b > 0).then(|| Expr::from(a % b))

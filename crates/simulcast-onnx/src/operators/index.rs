@@ -8,7 +8,7 @@ use simulcast_core::{Dim, Dims};
 use super::rows;
 use crate::ElementType;
 use crate::expr::Expr;
-use crate::infer::{FOLDED, Fact, InferNode, Results};
+use crate::infer::{Fact, InferNode, Results, gathered, strides};
 
 rows! { "", ROWS:
     "Compress" 9 "T bool -> T" infer compress run whole(run::compress) [moves(&[0])];
@@ -24,12 +24,37 @@ rows! { "", ROWS:
     "ScatterND" 11 "T int64 T -> T" infer same run whole(run::scatter_nd) [moves(&[0, 2])];
     "Slice" 1 "T I? I? I? I? -> T" infer slice run whole(run::slice) [moves(&[0])];
     "Split" 1 "T _? -> T*" infer split run whole(run::split) [moves(&[0])];
+    "Unique" 11 "T -> T int64 int64 int64" infer unique;
     "TensorScatter" 24 "T T int64? -> T" infer same;
     "Trilu" 14 "T int64? -> T" infer same run whole(run::trilu);
 }
 
 impl InferNode<'_, '_, '_> {
+    /// As many as are different.
+    fn unique(&mut self) -> Results {
+        let mut dims = match (self.int("axis"), self.ranked(0)) {
+            (Some(axis), Some(dims)) => {
+                let mut dims = dims.to_vec();
+                let axis = self.axis(axis, dims.len())?;
+                dims[axis] = Dim::UNKNOWN;
+                vec![Dims::from(dims)]
+            }
+            (Some(_), None) => vec![Dims::Unranked],
+            (None, _) => vec![vec![Dim::UNKNOWN].into()],
+        };
+        dims.resize(4, vec![Dim::UNKNOWN].into());
+        let facts = dims.into_iter().enumerate().map(|(output, dims)| {
+            let element = if output == 0 { self.element(0) } else { Some(ElementType::I64) };
+            Fact::new(element, dims)
+        });
+        Ok(facts.collect())
+    }
+
     fn gather_elements(&mut self) -> Results {
+        if let Some(data) = self.ranked(0) {
+            let axis = self.axis(self.int("axis").unwrap_or(0), data.len())?;
+            self.inside(1, &data[axis], true)?;
+        }
         Ok(vec![Fact::new(self.element(0), self.dims(1).clone())])
     }
 
@@ -56,13 +81,19 @@ impl InferNode<'_, '_, '_> {
     }
 
     fn concat(&mut self) -> Results {
-        let element = self.element(0);
-        let count = self.inputs.len();
-        let shapes: Vec<&[Dim]> = (0..count).filter_map(|input| self.ranked(input)).collect();
+        let all: Vec<usize> = (0..self.inputs.len()).collect();
+        self.joined(&all, self.element(0))
+    }
+
+    /// Inputs put together along the axis.
+    pub(super) fn joined(&mut self, inputs: &[usize], element: Option<ElementType>) -> Results {
+        let count = inputs.len();
+        let shapes: Vec<&[Dim]> = inputs.iter().filter_map(|input| self.ranked(*input)).collect();
         let Some(&first) = shapes.first() else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
-        let axis = self.int("axis").or((self.opset < 4).then_some(1));
+        let axis =
+            self.int("axis").or((self.opset < 4 && self.node.domain.is_empty()).then_some(1));
         let axis = self.axis(axis.ok_or("it has no axis")?, first.len())?;
         let mut dims = first.to_vec();
         for &other in &shapes[1..] {
@@ -83,12 +114,18 @@ impl InferNode<'_, '_, '_> {
             })?,
             false => Dim::UNKNOWN,
         };
-        let values = match dims.len() {
-            1 => (0..count).map(|input| self.values(input)).collect::<Option<Vec<_>>>(),
+        // Along the first axis, what lies one after another stays so.
+        let values = match axis {
+            0 => inputs.iter().map(|input| self.values(*input)).collect::<Option<Vec<_>>>(),
             _ => None,
         };
-        let values = values.map(|parts| parts.concat());
-        Ok(vec![self.fact_with(element, dims.into(), values)])
+        let floats = inputs.iter().map(|input| self.input(*input).known_floats());
+        let floats = match (axis, element) {
+            (0, Some(ElementType::F32)) => floats.collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        let fact = self.fact_with(element, dims.into(), values.map(|parts| parts.concat()));
+        Ok(vec![fact.with_floats(floats.map(|parts| parts.concat().into()))])
     }
 
     fn split(&mut self) -> Results {
@@ -175,7 +212,12 @@ impl InferNode<'_, '_, '_> {
             return Ok(vec![Fact::new(element, dims.into())]);
         }
         let (starts, ends) = (starts.unwrap_or_default(), ends.unwrap_or_default());
-        let mut values = self.values(0).filter(|_| dims.len() == 1).map(<[_]>::to_vec);
+        // What is picked of each axis, as offsets of elements.
+        let mut offsets = self.elements(0).map(|(_, sizes)| {
+            let strides = strides(&sizes);
+            let all = sizes.iter().zip(strides);
+            all.map(|(size, stride)| (0..*size).map(|at| at * stride).collect()).collect()
+        });
         for (position, (start, end)) in starts.iter().zip(&ends).enumerate() {
             let axis = match &axes {
                 Some(axes) => {
@@ -198,15 +240,21 @@ impl InferNode<'_, '_, '_> {
                 let size = i64::try_from(size).map_err(|_| "an axis is too long to slice")?;
                 let picked = picked(size, start, end, step);
                 dims[axis] = Dim::Size(picked.len());
-                values = values.and_then(|values| {
-                    let at = |index: i64| values.get(usize::try_from(index).ok()?).cloned();
-                    (values.len() <= FOLDED).then(|| picked.iter().map(at).collect())?
-                });
+                if let Some(all) = &mut offsets {
+                    let all: &mut Vec<Vec<usize>> = all;
+                    let at = |index: i64| all[axis].get(usize::try_from(index).ok()?).copied();
+                    let own = picked.iter().filter_map(at).collect();
+                    all[axis] = own;
+                }
                 continue;
             }
-            values = None;
+            offsets = None;
             dims[axis] = self.with(&[&size], |own| symbolic(&own[0], start, end, step))?;
         }
+        let values = match (offsets, self.values(0)) {
+            (Some(offsets), Some(values)) => Some(gathered(values, &offsets)),
+            _ => None,
+        };
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
@@ -216,6 +264,7 @@ impl InferNode<'_, '_, '_> {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
         let axis = self.axis(self.int("axis").unwrap_or(0), data.len())?;
+        self.inside(1, &data[axis], true)?;
         let mut dims = data[..axis].to_vec();
         dims.extend_from_slice(indices);
         dims.extend_from_slice(&data[axis + 1..]);

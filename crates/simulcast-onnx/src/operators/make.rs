@@ -52,8 +52,15 @@ impl InferNode<'_, '_, '_> {
                 let exprs = values.iter().copied().map(Expr::from).collect();
                 list(ElementType::I64, values.len(), Some(exprs))
             }
-            Some(AttributeValue::Float(_)) => scalar(ElementType::F32, None),
-            Some(AttributeValue::Floats(values)) => list(ElementType::F32, values.len(), None),
+            Some(AttributeValue::Float(value)) => {
+                let fact = Fact::new(Some(ElementType::F32), Vec::new().into());
+                vec![fact.with_floats(Some([*value].into()))]
+            }
+            Some(AttributeValue::Floats(values)) => {
+                let fact = Fact::new(Some(ElementType::F32), Dims::from(&[values.len()][..]));
+                let known = (values.len() <= FOLDED).then(|| values.as_slice().into());
+                vec![fact.with_floats(known)]
+            }
             Some(AttributeValue::Text(_)) => scalar(ElementType::String, None),
             Some(AttributeValue::Texts(values)) => list(ElementType::String, values.len(), None),
             _ => return Err("it has no value".into()),
@@ -91,6 +98,13 @@ impl InferNode<'_, '_, '_> {
             _ => None,
         };
         let (Some(start), Some(end), Some(step)) = (one(0), one(1), one(2)) else {
+            let known = |input: usize| Some(f64::from(*self.input(input).known_floats()?.first()?));
+            if let (Some(start), Some(end), Some(step)) = (known(0), known(1), known(2)) {
+                let count = ((end - start) / step).ceil().max(0.0);
+                let size = (count < 1e15).then(|| Expr::from(count as i64));
+                let dim = self.dim(size.as_ref())?;
+                return Ok(vec![Fact::new(element, vec![dim].into())]);
+            }
             return Ok(vec![Fact::new(element, vec![Dim::UNKNOWN].into())]);
         };
         let span = end.sub(&start);

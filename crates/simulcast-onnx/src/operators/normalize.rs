@@ -12,7 +12,7 @@ use crate::ElementType;
 
 rows! { "", ROWS:
     "BatchNormalization" 1 "T T1 T1 T2 T2 -> T T2 T2 T2 T2" infer per_channel;
-    "GroupNormalization" 18 "T T T -> T" infer same;
+    "GroupNormalization" 18 "T T T -> T" infer grouped;
     "Hardmax" 1 "T -> T" infer same run whole(run::hardmax);
     "InstanceNormalization" 1 "T T T -> T" infer per_channel;
     "LayerNormalization" 17 "T T T? -> T _ _" infer layer run whole(run::layer);
@@ -25,7 +25,7 @@ rows! { "", ROWS:
 }
 
 impl InferNode<'_, '_, '_> {
-    fn layer(&mut self) -> Results {
+    pub(super) fn layer(&mut self) -> Results {
         let data = self.input(0);
         let operands: Vec<usize> = (0..3).filter(|input| self.has(*input)).collect();
         self.broadcast_of(Rule::Unidirectional, &operands);
@@ -42,6 +42,19 @@ impl InferNode<'_, '_, '_> {
         let statistics = Fact::new(float, kept);
         let result = Fact::new(self.output_element(0), data.dims.clone());
         Ok(vec![result, statistics.clone(), statistics])
+    }
+
+    /// Scale and bias are one for each channel; before opset 21, one for each group.
+    fn grouped(&mut self) -> Results {
+        let channels = self.ranked(0).and_then(|dims| dims.get(1).cloned());
+        let groups = self.int("num_groups").and_then(|count| usize::try_from(count).ok());
+        let expected = if self.opset < 21 { groups.map(Dim::Size) } else { channels };
+        for input in 1..3 {
+            if let (Some(expected), Some([own])) = (&expected, self.ranked(input)) {
+                self.equal(expected, own, "the scale and the bias")?;
+            }
+        }
+        self.same()
     }
 
     fn per_channel(&mut self) -> Results {

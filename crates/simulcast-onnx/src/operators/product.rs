@@ -31,8 +31,19 @@ impl InferNode<'_, '_, '_> {
         self.matmul(0, 3, self.element(7))
     }
 
-    fn matmul(&mut self, a: usize, b: usize, element: Option<ElementType>) -> Results {
-        let (Some(x), Some(y)) = (self.ranked(a), self.ranked(b)) else {
+    pub(super) fn matmul(&mut self, a: usize, b: usize, element: Option<ElementType>) -> Results {
+        let (of, by) = (self.dims(a), self.dims(b));
+        self.matmul_of((a, of), (b, by), element)
+    }
+
+    /// The product of two inputs in those sizes.
+    pub(super) fn matmul_of(
+        &mut self,
+        (a, of): (usize, &Dims),
+        (b, by): (usize, &Dims),
+        element: Option<ElementType>,
+    ) -> Results {
+        let (Some(x), Some(y)) = (of.dims(), by.dims()) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
         let (Some((k, rows)), Some((last, before))) = (x.split_last(), y.split_last()) else {
@@ -47,7 +58,6 @@ impl InferNode<'_, '_, '_> {
             Some((inner, right)) => (inner, std::slice::from_ref(last), right),
             None => (last, &[], &[]),
         };
-        let (of, by) = (self.dims(a), self.dims(b));
         self.equal(k, inner, format_args!("{of} @ {by}: the inner sizes"))?;
         let batch = match (left, right) {
             ([], batch) | (batch, []) => Dims::from(batch.to_vec()),
@@ -66,30 +76,45 @@ impl InferNode<'_, '_, '_> {
         Ok(vec![Fact::new(element, dims)])
     }
 
-    fn gemm(&mut self) -> Results {
-        let element = self.element(0);
+    /// The sizes of a product of matrices that may be transposed first.
+    pub(super) fn gemm_sides(&mut self, a: usize, b: usize) -> Result<Option<Vec<Dim>>, String> {
         let mut sides = Vec::new();
-        for (input, transposed) in [(0, "transA"), (1, "transB")] {
-            let Some(dims) = self.ranked(input) else {
-                return Ok(vec![Fact::new(element, Dims::from(vec![Dim::UNKNOWN; 2]))]);
-            };
+        for (input, transposed) in [(a, "transA"), (b, "transB")] {
+            let Some(dims) = self.ranked(input) else { return Ok(None) };
             let [rows, columns] = dims else {
                 return Err(format!("{} is no matrix", self.dims(input)));
             };
             let flipped = self.int(transposed).unwrap_or(0) != 0;
             sides.push(if flipped { [columns, rows] } else { [rows, columns] });
         }
-        let [[m, k], [inner, n]] = sides[..] else { return Ok(Vec::new()) };
+        let [[m, k], [inner, n]] = sides[..] else { return Ok(None) };
         self.equal(k, inner, "the inner sizes")?;
-        let product = Dims::from(vec![m.clone(), n.clone()]);
+        Ok(Some(vec![m.clone(), n.clone()]))
+    }
+
+    pub(super) fn gemm(&mut self) -> Results {
+        let element = self.element(0);
+        let Some(product) = self.gemm_sides(0, 1)?.map(Dims::from) else {
+            return Ok(vec![Fact::new(element, Dims::from(vec![Dim::UNKNOWN; 2]))]);
+        };
         if self.has(2) {
             let rule = match (self.opset, self.int("broadcast")) {
                 (..7, None | Some(0)) => Rule::Exact,
                 _ => Rule::Unidirectional,
             };
-            self.broadcast_as(rule, &[(0, Some(("A @ B", product.clone()))), (2, None)], element);
+            let name = self.product_name();
+            self.broadcast_as(rule, &[(0, Some((&name, product.clone()))), (2, None)], element);
         }
         Ok(vec![Fact::new(element, product)])
+    }
+
+    /// `x @ w.T`
+    fn product_name(&self) -> String {
+        let side = |input: usize, transposed: &str| {
+            let over = self.int(transposed).unwrap_or(0) != 0;
+            format!("{}{}", self.input_name(input).0, if over { ".T" } else { "" })
+        };
+        format!("{} @ {}", side(0, "transA"), side(1, "transB"))
     }
 
     /// Sizes by letter; an ellipsis broadcasts what stands in its place.

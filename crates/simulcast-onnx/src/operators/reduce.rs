@@ -61,8 +61,15 @@ impl InferNode<'_, '_, '_> {
             return Ok(vec![if scalar { Fact::new(element, Vec::new().into()) } else { unknown }]);
         };
         let Some(axes) = self.reduced_axes(dims.len())? else {
-            let same_rank = Fact::new(element, vec![Dim::UNKNOWN; dims.len()].into());
-            return Ok(vec![if keep { same_rank } else { unknown }]);
+            let named = self.ranked(1).and_then(|axes| axes.first()?.size());
+            let rank = match (keep, named) {
+                (true, _) => Some(dims.len()),
+                // None named may mean all of them.
+                (false, Some(count @ 1..)) => dims.len().checked_sub(count),
+                (false, _) => None,
+            };
+            let same_rank = rank.map(|rank| vec![Dim::UNKNOWN; rank].into());
+            return Ok(vec![same_rank.map_or(unknown, |dims| Fact::new(element, dims))]);
         };
         let values = match (self.op(), self.values(0)) {
             ("ReduceProd", Some(values)) if dims.len() == 1 => {
@@ -71,6 +78,11 @@ impl InferNode<'_, '_, '_> {
             ("ReduceSum", Some(values)) if dims.len() == 1 => {
                 let sum = values.iter().try_fold(Expr::from(0), |sum, value| sum.add(value));
                 sum.map(|sum| vec![sum])
+            }
+            ("ReduceMax" | "ReduceMin", Some(_)) if dims.len() == 1 => {
+                let known = self.input(0).ints().unwrap_or_default().into_iter();
+                let one = if self.op_is("ReduceMax") { known.max() } else { known.min() };
+                one.map(|one| vec![Expr::from(one)])
             }
             _ => None,
         };
@@ -102,7 +114,7 @@ impl InferNode<'_, '_, '_> {
     }
 }
 
-fn reduced(dims: &[Dim], axes: &[usize], keep: bool) -> Vec<Dim> {
+pub(super) fn reduced(dims: &[Dim], axes: &[usize], keep: bool) -> Vec<Dim> {
     let each =
         dims.iter().enumerate().filter_map(|(axis, dim)| match (axes.contains(&axis), keep) {
             (false, _) => Some(dim.clone()),

@@ -8,7 +8,7 @@ use simulcast_core::{Dim, Dims, Rule};
 use super::rows;
 use crate::ElementType;
 use crate::expr::Expr;
-use crate::infer::{FOLDED, Fact, InferNode, Results};
+use crate::infer::{FOLDED, Fact, InferNode, Results, gathered, strides};
 
 rows! { "", ROWS:
     "DepthToSpace" 1 "T -> T" infer space run whole(run::space) [moves(&[0])];
@@ -151,7 +151,8 @@ impl InferNode<'_, '_, '_> {
         let dims: Vec<Dim> =
             exprs.iter().map(|expr| self.dim(expr.as_ref())).collect::<Result<_, _>>()?;
         let values = self.values(0).map(<[_]>::to_vec);
-        Ok(vec![self.fact_with(element, dims.into(), values)])
+        let fact = self.fact_with(element, dims.into(), values);
+        Ok(vec![fact.with_floats(self.input(0).floats.clone())])
     }
 
     fn flatten(&mut self) -> Results {
@@ -192,8 +193,13 @@ impl InferNode<'_, '_, '_> {
             let dims = self.dims(0);
             return Err(format!("{order:?} is no order of the axes of {dims}"));
         }
+        let values = self.elements(0).map(|(values, sizes)| {
+            let strides = strides(&sizes);
+            let count = |axis: &usize| (0..sizes[*axis]).map(|at| at * strides[*axis]).collect();
+            let steps: Vec<Vec<usize>> = order.iter().map(count).collect();
+            gathered(values, &steps)
+        });
         let dims: Vec<Dim> = order.iter().map(|axis| dims[*axis].clone()).collect();
-        let values = self.values(0).filter(|_| dims.len() < 2).map(<[_]>::to_vec);
         Ok(vec![self.fact_with(element, dims.into(), values)])
     }
 
@@ -218,7 +224,8 @@ impl InferNode<'_, '_, '_> {
         let left = dims.iter().enumerate().filter(|(axis, _)| !gone.contains(axis));
         let dims: Vec<Dim> = left.map(|(_, dim)| dim.clone()).collect();
         let values = self.values(0).map(<[_]>::to_vec);
-        Ok(vec![self.fact_with(element, dims.into(), values)])
+        let fact = self.fact_with(element, dims.into(), values);
+        Ok(vec![fact.with_floats(self.input(0).floats.clone())])
     }
 
     fn unsqueeze(&mut self) -> Results {
@@ -240,7 +247,8 @@ impl InferNode<'_, '_, '_> {
         };
         let dims: Vec<Dim> = (0..rank).map(dim).collect();
         let values = self.values(0).map(<[_]>::to_vec);
-        Ok(vec![self.fact_with(element, dims.into(), values)])
+        let fact = self.fact_with(element, dims.into(), values);
+        Ok(vec![fact.with_floats(self.input(0).floats.clone())])
     }
 
     /// Two-way with a shape: a size of 1 in the shape keeps the data's.
@@ -254,7 +262,17 @@ impl InferNode<'_, '_, '_> {
             None => None,
         };
         let Some(target) = target else {
-            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+            // An axis longer than 1 stays, and the rank is the larger one.
+            let rank = self.ranked(1).and_then(|dims| dims.first()?.size());
+            let (Some(own), Some(rank)) = (self.ranked(0), rank.filter(|rank| *rank <= 64)) else {
+                return Ok(vec![Fact::new(element, Dims::Unranked)]);
+            };
+            let mut dims = vec![Dim::UNKNOWN; rank.saturating_sub(own.len())];
+            dims.extend(own.iter().map(|dim| match dim {
+                Dim::Size(size) if *size != 1 => dim.clone(),
+                _ => Dim::UNKNOWN,
+            }));
+            return Ok(vec![Fact::new(element, dims.into())]);
         };
         let target = Dims::from(target);
         let dims = match target.sizes() {

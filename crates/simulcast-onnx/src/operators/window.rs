@@ -11,18 +11,133 @@ use crate::expr::Expr;
 rows! { "", ROWS:
     "AveragePool" 1 "T -> T" infer pool;
     "Conv" 1 "T T T? -> T" infer conv;
+    "ConvTranspose" 1 "T T T? -> T" infer conv_transpose;
+    "DeformConv" 19 "T T T T? T? -> T" infer conv;
     "ConvInteger" 10 "T1 T2 T1? T2? -> int32" infer conv_integer;
     "GlobalAveragePool" 1 "T -> T" infer pool_all;
     "GlobalLpPool" 1 "T -> T" infer pool_all;
     "GlobalMaxPool" 1 "T -> T" infer pool_all;
     "LpPool" 1 "T -> T" infer pool;
     "MaxPool" 1 "T -> T int64" infer pool;
+    "MaxUnpool" 9 "T int64 int64? -> T" infer unpool;
     "QLinearConv" 10 "T1 float32 T1 T2 float32 T2 float32 T3 int32? -> T3" infer conv_quantized;
 }
 
 impl InferNode<'_, '_, '_> {
-    fn conv(&mut self) -> Results {
+    pub(super) fn conv(&mut self) -> Results {
+        if !self.op_is("DeformConv") {
+            self.bias_of_channels(2, 1, 0)?;
+        }
         self.convolution(0, 1, self.element(0))
+    }
+
+    /// A bias has one number for each channel of the result, which is an axis of the weights, or one of
+    /// each group.
+    fn bias_of_channels(&mut self, bias: usize, weight: usize, axis: usize) -> Result<(), String> {
+        let (Some(bias), Some(weight)) = (self.ranked(bias), self.ranked(weight)) else {
+            return Ok(());
+        };
+        let ([own], Some(channels)) = (bias, weight.get(axis)) else {
+            return Err(format!("its bias is {}, not a vector", Dims::from(bias.to_vec())));
+        };
+        let (own, channels) = (own.clone(), channels.clone());
+        let group = if axis == 0 { 1 } else { self.int("group").unwrap_or(1) };
+        let all = self.with(&[&channels], |own| own[0].mul(&Expr::from(group)))?;
+        self.equal(&own, &all, "the bias, one number for each channel of the result")?;
+        Ok(())
+    }
+
+    /// What a convolution would have to be given to give this.
+    fn conv_transpose(&mut self) -> Results {
+        let element = self.element(0);
+        let (Some(data), Some(weight)) = (self.ranked(0), self.ranked(1)) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        if data.len() != weight.len() || data.len() < 3 {
+            let (data, weight) = (self.dims(0), self.dims(1));
+            return Err(format!("{data} has no windows of {weight}"));
+        }
+        self.equal(&data[1], &weight[0], "the channels")?;
+        self.bias_of_channels(2, 1, 1)?;
+        let group = Expr::from(self.int("group").unwrap_or(1));
+        let channels = self.with(&[&weight[1]], |own| own[0].mul(&group))?;
+        let rank = data.len() - 2;
+        let kernel: Vec<Dim> = match self.ints("kernel_shape") {
+            Some(sizes) => sizes.iter().map(|size| known(*size)).collect(),
+            None => weight[2..].to_vec(),
+        };
+        let strides = self.steps("strides", 1, rank)?;
+        let dilations = self.steps("dilations", 1, rank)?;
+        let pads = self.steps("pads", 0, rank.saturating_mul(2))?;
+        let more = self.steps("output_padding", 0, rank)?;
+        if kernel.len() != rank {
+            return Err("windows must have a size for each axis".into());
+        }
+        let auto = self.text("auto_pad").unwrap_or("NOTSET").to_owned();
+        let mut dims = vec![data[0].clone(), channels];
+        let given = self.ints("output_shape").unwrap_or_default();
+        for axis in 0..rank {
+            // Some exporters write all axes there.
+            let own = given.len().checked_sub(rank).and_then(|front| given.get(front + axis));
+            if let Some(size) = own {
+                dims.push(known(*size));
+                continue;
+            }
+            let (stride, one) = (Expr::from(strides[axis]), Expr::from(1));
+            let pad = pads[axis].saturating_add(pads[axis + rank]);
+            let extra =
+                Expr::from(more[axis].saturating_sub(if auto == "NOTSET" { pad } else { 0 }));
+            let dilation = Expr::from(dilations[axis]);
+            let sizes = [&data[axis + 2], &kernel[axis]];
+            dims.push(match auto.as_str() {
+                "SAME_UPPER" | "SAME_LOWER" => self.with(&sizes[..1], |own| own[0].mul(&stride))?,
+                _ => self.with(&sizes, |own| {
+                    let span = own[1].sub(&one)?.mul(&dilation)?.add(&one)?;
+                    own[0].sub(&one)?.mul(&stride)?.add(&span)?.add(&extra)
+                })?,
+            });
+        }
+        Ok(vec![Fact::new(element, dims.into())])
+    }
+
+    /// Places of a pooling, back where they were.
+    fn unpool(&mut self) -> Results {
+        let element = self.element(0);
+        if let Some(sizes) = self.values(2).map(<[Expr]>::to_vec) {
+            let dims = sizes.iter().map(|size| self.dim(Some(size)));
+            return Ok(vec![Fact::new(element, dims.collect::<Result<Vec<_>, _>>()?.into())]);
+        }
+        let Some(data) = self.ranked(0) else {
+            return Ok(vec![Fact::new(element, Dims::Unranked)]);
+        };
+        let rank = data.len().saturating_sub(2);
+        let kernel = self.ints("kernel_shape").unwrap_or_default();
+        if self.has(2) || kernel.len() != rank {
+            return Ok(vec![Fact::new(element, vec![Dim::UNKNOWN; data.len()].into())]);
+        }
+        let strides = self.steps("strides", 1, rank)?;
+        let pads = self.steps("pads", 0, rank.saturating_mul(2))?;
+        let mut dims = data.get(..2).unwrap_or_default().to_vec();
+        for axis in 0..rank {
+            let pad = pads[axis].saturating_add(pads[axis + rank]);
+            let more = Expr::from(kernel[axis].saturating_sub(pad));
+            let stride = Expr::from(strides[axis]);
+            let size = [&data[axis + 2]];
+            dims.push(
+                self.with(&size, |own| own[0].sub(&Expr::from(1))?.mul(&stride)?.add(&more))?,
+            );
+        }
+        Ok(vec![Fact::new(element, dims.into())])
+    }
+
+    /// The numbers of an attribute, one for each axis, or the default for all.
+    fn steps(&self, name: &str, default: i64, count: usize) -> Result<Vec<i64>, String> {
+        let own = self.ints(name).filter(|own| !own.is_empty());
+        let own = own.map_or_else(|| vec![default; count], <[_]>::to_vec);
+        match own.len() == count {
+            true => Ok(own),
+            false => Err(format!("{name} has {} numbers, not {count}", own.len())),
+        }
     }
 
     fn conv_integer(&mut self) -> Results {
@@ -30,6 +145,7 @@ impl InferNode<'_, '_, '_> {
     }
 
     fn conv_quantized(&mut self) -> Results {
+        self.bias_of_channels(8, 3, 0)?;
         self.convolution(0, 3, self.element(7))
     }
 
@@ -45,6 +161,17 @@ impl InferNode<'_, '_, '_> {
     }
 
     fn convolution(&mut self, x: usize, w: usize, element: Option<ElementType>) -> Results {
+        self.windows_of(x, w, element, true)
+    }
+
+    /// A convolution, with its channels compared where that is asked for.
+    pub(super) fn windows_of(
+        &mut self,
+        x: usize,
+        w: usize,
+        element: Option<ElementType>,
+        compared: bool,
+    ) -> Results {
         let (Some(data), Some(weight)) = (self.ranked(x), self.ranked(w)) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
@@ -53,8 +180,10 @@ impl InferNode<'_, '_, '_> {
             return Err(format!("{data} has no windows of {weight}"));
         }
         let group = Expr::from(self.int("group").unwrap_or(1));
-        let channels = self.with(&[&weight[1]], |own| own[0].mul(&group))?;
-        self.equal(&data[1], &channels, "the channels")?;
+        if compared {
+            let channels = self.with(&[&weight[1]], |own| own[0].mul(&group))?;
+            self.equal(&data[1], &channels, "the channels")?;
+        }
         let kernel: Vec<Dim> = match self.ints("kernel_shape") {
             Some(sizes) => sizes.iter().map(|size| known(*size)).collect(),
             None => weight[2..].to_vec(),
@@ -64,7 +193,7 @@ impl InferNode<'_, '_, '_> {
         Ok(vec![Fact::new(element, dims.into())])
     }
 
-    fn pool(&mut self) -> Results {
+    pub(super) fn pool(&mut self) -> Results {
         let element = self.element(0);
         let Some(data) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
@@ -84,17 +213,9 @@ impl InferNode<'_, '_, '_> {
     /// How many places windows of those sizes have along each axis.
     fn slid(&mut self, data: &[Dim], kernel: &[Dim], ceil: bool) -> Result<Vec<Dim>, String> {
         let rank = data.len();
-        let list = |name: &str, default: i64, count: usize| {
-            let own = self.ints(name).filter(|own| !own.is_empty());
-            let own = own.map_or_else(|| vec![default; count], <[_]>::to_vec);
-            match own.len() == count {
-                true => Ok(own),
-                false => Err(format!("{name} has {} numbers for {rank} axes", own.len())),
-            }
-        };
-        let strides = list("strides", 1, rank)?;
-        let dilations = list("dilations", 1, rank)?;
-        let pads = list("pads", 0, rank.saturating_mul(2))?;
+        let strides = self.steps("strides", 1, rank)?;
+        let dilations = self.steps("dilations", 1, rank)?;
+        let pads = self.steps("pads", 0, rank.saturating_mul(2))?;
         if kernel.len() != rank || strides.iter().chain(&dilations).any(|step| *step < 1) {
             return Err("windows, strides and dilations must be above 0 for each axis".into());
         }

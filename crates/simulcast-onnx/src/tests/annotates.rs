@@ -51,8 +51,8 @@ fn convolved() -> Build {
 fn every_result_gets_its_type_and_shape() {
     let bytes = convolved().bytes();
     let made = annotated(bytes.clone());
-    assert_eq!(declared(&made.bytes, "c"), "float32 N,5,(H - 3)//2 + 1,3");
-    assert_eq!(declared(&made.bytes, "r"), "float32 N,5,(H - 3)//2 + 1,3");
+    assert_eq!(declared(&made.bytes, "c"), "float32 N,5,(H + 1)//2 - 1,3");
+    assert_eq!(declared(&made.bytes, "r"), "float32 N,5,(H + 1)//2 - 1,3");
     assert_eq!(declared(&made.bytes, "s"), "int64 4");
     assert_eq!(declared(&made.bytes, "z"), "int64 4,z.1");
     assert_eq!(declared(&made.bytes, "x"), "float32 N,3,H,8");
@@ -87,9 +87,9 @@ fn stale_shapes_are_replaced_and_everything_unknown_stays() {
         .field(77, &message(|own| own.bytes(1, "unknown")))
         .bytes();
     let made = annotated(bytes.clone());
-    assert_eq!(declared(&made.bytes, "c"), "float32 N,5,(H - 3)//2 + 1,3");
+    assert_eq!(declared(&made.bytes, "c"), "float32 N,5,(H + 1)//2 - 1,3");
     let replaced =
-        ("c".to_owned(), "(1, 5, 7, 7)".to_owned(), "(N, 5, (H - 3)//2 + 1, 3)".to_owned());
+        ("c".to_owned(), "(1, 5, 7, 7)".to_owned(), "(N, 5, (H + 1)//2 - 1, 3)".to_owned());
     assert!(made.report.replaced.contains(&replaced), "{:?}", made.report);
     assert_eq!(others(&made.bytes, &[graph::OUTPUT]), others(&bytes, &[graph::OUTPUT]));
     let has = |text: &str| made.bytes.windows(text.len()).any(|part| part == text.as_bytes());

@@ -1,7 +1,7 @@
 //! Models built field by field, right or wrong.
 
-use crate::Model;
 use crate::wire::Message;
+use crate::{ElementType, Model};
 
 /// A size of an input.
 #[derive(Clone, Debug)]
@@ -102,6 +102,16 @@ pub(super) fn int64s(name: &str, dims: &[i64], values: &[i64]) -> Message {
     })
 }
 
+/// An initializer of 32-bit floats.
+pub(super) fn float32s(name: &str, dims: &[i64], values: &[f32]) -> Message {
+    message(|tensor| {
+        dims.iter().for_each(|size| tensor.int(1, *size));
+        tensor.int(2, 1);
+        values.iter().for_each(|value| tensor.float(4, *value));
+        tensor.bytes(8, name);
+    })
+}
+
 pub(super) fn node(op: &str, inputs: &[&str], outputs: &[&str], attributes: &[Message]) -> Message {
     message(|node| {
         inputs.iter().for_each(|name| node.bytes(1, name));
@@ -144,6 +154,35 @@ impl Build {
 
     pub(super) fn int64s(self, name: &str, dims: &[i64], values: &[i64]) -> Self {
         self.field(5, &int64s(name, dims, values))
+    }
+
+    pub(super) fn float32s(self, name: &str, dims: &[i64], values: &[f32]) -> Self {
+        self.field(5, &float32s(name, dims, values))
+    }
+
+    /// An initializer of zeros.
+    pub(super) fn zeros(self, name: &str, dims: &[i64]) -> Self {
+        let count = dims.iter().product::<i64>();
+        self.float32s(name, dims, &vec![0.0; usize::try_from(count).unwrap()])
+    }
+
+    /// An input of any element type.
+    pub(super) fn typed(self, name: &str, element: ElementType, sizes: &[Size]) -> Self {
+        self.field(11, &value_info(name, element.code().into(), sizes))
+    }
+
+    /// A node of another domain than the standard one.
+    pub(super) fn node_of(
+        self,
+        domain: &str,
+        op: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attributes: &[Message],
+    ) -> Self {
+        let mut own = node(op, inputs, outputs, attributes);
+        own.bytes(7, domain);
+        self.field(1, &own)
     }
 
     pub(super) fn node(

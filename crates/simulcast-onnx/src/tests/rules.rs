@@ -2,7 +2,7 @@
 
 use simulcast_core::Outcome;
 
-use super::build::{Build, Size, graph_attribute, int, message, node};
+use super::build::{Build, Size, graph_attribute, int, message, node, value_info};
 
 use crate::{Model, infer};
 
@@ -103,7 +103,7 @@ fn branches_read_from_the_graph_around_them() {
         })
     };
     let model = Build::new(17)
-        .input("flag", &[0_i64; 0])
+        .field(11, &value_info("flag", 9, &[]))
         .input("x", &[4, 1])
         .input("b", &[3])
         .input("c", &["N"])
