@@ -208,7 +208,9 @@ impl<'py> Out<'py> {
     /// Whether a result of that shape stretches to the array, which itself never does.
     fn check(&self, py: Python<'py>, shape: &[usize]) -> PyResult<()> {
         let target = Rule::To { target: self.array.shape() };
-        let named = |error: BroadcastError| error.with_names(Names::of(["result"])).without_fixes();
+        let named = |error: BroadcastError| {
+            error.with_names(Names::of(["result"])).with_target("out").without_fixes()
+        };
         resolve(target, &[shape]).map(|_| ()).map_err(|error| refused(py, &named(error)))
     }
 }

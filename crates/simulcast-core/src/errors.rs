@@ -15,7 +15,7 @@ pub(crate) mod fix;
 
 #[cfg(feature = "alloc")]
 pub use {
-    broadcast_error::BroadcastError,
+    broadcast_error::{BroadcastError, Clash},
     fix::{Edit, Fix},
 };
 

@@ -89,7 +89,7 @@ pub use symbolic::Interval;
 
 #[cfg(feature = "alloc")]
 pub use {
-    errors::{BroadcastError, Edit, Fix},
+    errors::{BroadcastError, Clash, Edit, Fix},
     findings::{
         Action, Certainty, Chosen, Evidence, Finding, FindingCode, Limits, MAX_COMPARED_OPERANDS,
         Policy, PolicyError, Strictness, Verdict,

@@ -14,6 +14,35 @@ use crate::reduce::Reducer;
 /// Implemented for the numbers: floats and complex numbers in their own type, `f16` and `bf16` in
 /// `f32`, integers in their own type, wrapping. Exact types of your own take five lines; they are aligned to 64 bytes
 /// at most.
+///
+/// ```
+/// # extern crate simulcast_kernels as simulcast;
+/// use simulcast::addend::Addend; // `simulcast::Addend`
+///
+/// /// Money, in cents.
+/// #[derive(Clone, Copy)]
+/// struct Cents(i32);
+///
+/// impl Addend for Cents {
+///     type Sum = i64;
+///     const ZERO: i64 = 0;
+///     fn widen(self) -> i64 {
+///         self.0.into()
+///     }
+///     fn plus(a: i64, b: i64) -> i64 {
+///         a + b
+///     }
+///     fn narrow(sum: i64) -> Self {
+///         Self(sum as i32)
+///     }
+/// }
+/// assert_eq!(Cents::narrow(Cents::plus(Cents(150).widen(), Cents(250).widen())).0, 400);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be summed",
+    note = "numbers can, and types that implement `simulcast::Addend`",
+    note = "count where a mask is true with `zip((&mask,)).count(|&set| set)`"
+)]
 pub trait Addend: Copy + Send + Sync {
     /// What sums are kept in.
     type Sum: Copy + Send + Sync;

@@ -22,10 +22,10 @@ use crate::{Dims, Interval, Layout, Names, OwnedRule, Refusal, Rule, Side};
 /// assert_eq!(error.fixes()[0].result(), [2, 3, 4]);
 /// assert!(error.to_string().ends_with("help: mask[:, None, :] is (2, 1, 4), result (2, 3, 4)"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BroadcastError(Box<Inner>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Inner {
     rule: OwnedRule,
     shapes: Vec<Dims>,
@@ -34,6 +34,20 @@ struct Inner {
     clashes: Vec<Refusal>,
     fixes: Vec<Fix>,
     names: Names,
+    /// What the shape is called that the rule itself carries.
+    target: Option<&'static str>,
+}
+
+/// Two known sizes that meet on an axis of the result, and neither may stretch; see [`BroadcastError::clash`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Clash {
+    /// The axis of the result, counted from 0.
+    pub axis: usize,
+    /// The two sizes.
+    pub sizes: [usize; 2],
+    /// The operands that have them, counted from 0; `None` for the shape that the rule itself carries, or that of an output.
+    pub operands: [Option<usize>; 2],
 }
 
 impl BroadcastError {
@@ -92,13 +106,31 @@ impl BroadcastError {
         fixes: Vec<Fix>,
     ) -> Self {
         let names = Names::default();
-        Self(Box::new(Inner { rule, shapes, layout, refusal, clashes, fixes, names }))
+        let target = None;
+        Self(Box::new(Inner { rule, shapes, layout, refusal, clashes, fixes, names, target }))
     }
 
     /// The error with names for its operands and their axes.
     #[must_use]
     pub fn with_names(mut self, names: Names) -> Self {
         self.0.names = names;
+        self
+    }
+
+    /// The error with a name for the shape that the rule itself carries, such as `out` for an output, where that is an
+    /// array of the caller's; without a name it is "the target".
+    ///
+    /// ```
+    /// use simulcast_core::{Names, Rule, resolve};
+    ///
+    /// let error = resolve(Rule::To { target: &[1, 3] }, &[&[2, 3][..]]).unwrap_err();
+    /// let error = error.with_names(Names::of(["result"])).with_target("out").without_fixes();
+    /// let text = "E1: result (2, 3) does not broadcast to out (1, 3): axis 0 (-2): out has 1, result has 2";
+    /// assert_eq!(error.to_string(), text);
+    /// ```
+    #[must_use]
+    pub fn with_target(mut self, name: &'static str) -> Self {
+        self.0.target = Some(name);
         self
     }
 
@@ -132,6 +164,28 @@ impl BroadcastError {
     pub fn axis(&self) -> Option<usize> {
         match self.0.refusal {
             Refusal::Clash { axis, .. } => Some(axis),
+            _ => None,
+        }
+    }
+
+    /// The first clash, where its sizes are known: the axis, and the sizes that meet there. `None` where the reason is
+    /// another ([`BroadcastError::refusal`] has it), or a size is symbolic.
+    ///
+    /// ```
+    /// use simulcast_core::{Clash, Rule, resolve};
+    ///
+    /// let error = resolve(Rule::Numpy, &[&[2, 3, 4][..], &[2, 4]]).unwrap_err();
+    /// let Some(Clash { axis, sizes: [a, b], .. }) = error.clash() else { panic!("no clash") };
+    /// assert_eq!((axis, a, b), (1, 3, 2));
+    /// ```
+    #[must_use]
+    pub fn clash(&self) -> Option<Clash> {
+        match self.0.refusal {
+            Refusal::Clash { axis, first, second, .. } => Some(Clash {
+                axis,
+                sizes: [first.size.size()?, second.size.size()?],
+                operands: [first.operand, second.operand],
+            }),
             _ => None,
         }
     }
@@ -195,16 +249,20 @@ impl BroadcastError {
     /// A refusal of this error as text, with the operands' names.
     #[must_use]
     pub fn describe(&self, refusal: &Refusal) -> alloc::string::String {
-        Described(refusal, &self.0.names).to_string()
+        self.described(refusal).to_string()
+    }
+
+    fn described<'a>(&'a self, refusal: &'a Refusal) -> Described<'a> {
+        Described(refusal, &self.0.names, self.0.target)
     }
 }
 
-struct Described<'a>(&'a Refusal, &'a Names);
+struct Described<'a>(&'a Refusal, &'a Names, Option<&'static str>);
 
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axis = |side: &Side| self.1.axis(side.operand?, side.axis);
-        self.0.write(f, |f, operand| f.write_str(&self.1.operand(operand)), axis)
+        self.0.write(f, |f, operand| f.write_str(&self.1.operand(operand)), axis, self.2)
     }
 }
 
@@ -213,7 +271,7 @@ const LISTED: usize = 4;
 
 impl fmt::Display for BroadcastError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { rule, shapes, refusal, clashes, fixes, names, .. } = &*self.0;
+        let Inner { rule, shapes, refusal, clashes, fixes, names, target, .. } = &*self.0;
         write!(f, "{}: ", refusal.code())?;
         match shapes.len() {
             0 => f.write_str("no shapes")?,
@@ -230,17 +288,24 @@ impl fmt::Display for BroadcastError {
                 }
             }
         }
-        match (refusal, shapes.len()) {
-            (Refusal::Memory, _) => f.write_str(": ")?,
-            (_, 1) => write!(f, " does not broadcast under rule {}: ", rule.kind())?,
-            (_, _) => write!(f, " do not broadcast under rule {}: ", rule.kind())?,
+        match (refusal, target, shapes.len()) {
+            (Refusal::Memory, _, _) => f.write_str(": ")?,
+            (_, Some(target), _) => {
+                write!(f, " does not broadcast to {target}")?;
+                match rule.target() {
+                    Some(shape) => write!(f, " {}: ", Dims::from(shape))?,
+                    None => f.write_str(": ")?,
+                }
+            }
+            (_, None, 1) => write!(f, " does not broadcast under rule {}: ", rule.kind())?,
+            (_, None, _) => write!(f, " do not broadcast under rule {}: ", rule.kind())?,
         }
         match clashes.len() {
-            0 => write!(f, "{}", Described(refusal, names))?,
+            0 => write!(f, "{}", self.described(refusal))?,
             _ => {
                 for (position, clash) in clashes.iter().take(LISTED).enumerate() {
                     f.write_str(if position > 0 { "; " } else { "" })?;
-                    write!(f, "{}", Described(clash, names))?;
+                    write!(f, "{}", self.described(clash))?;
                 }
                 if let Some(more @ 1..) = clashes.len().checked_sub(LISTED) {
                     write!(f, "; and {more} more")?;
@@ -251,6 +316,13 @@ impl fmt::Display for BroadcastError {
             Some(fix) => write!(f, "; help: {}", fix.describe(names)),
             None => Ok(()),
         }
+    }
+}
+
+/// As its text: what `unwrap` shows.
+impl fmt::Debug for BroadcastError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BroadcastError").field(&format_args!("{self}")).finish()
     }
 }
 

@@ -159,19 +159,20 @@ impl Refusal {
 /// The text without names: operands are numbered, as no names are known here.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, |f, operand| write!(f, "operand {operand}"), |_| None)
+        self.write(f, |f, operand| write!(f, "operand {operand}"), |_| None, None)
     }
 }
 
 impl core::error::Error for Refusal {}
 
 impl Refusal {
-    /// Writes the text with operands named by `name`, and axes by `axis_name`.
+    /// Writes the text with operands named by `name`, axes by `axis_name`, and the rule's own shape by `target`.
     pub(crate) fn write<'n, N, A>(
         &self,
         f: &mut fmt::Formatter<'_>,
         name: N,
         axis_name: A,
+        target: Option<&str>,
     ) -> fmt::Result
     where
         N: Fn(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
@@ -186,19 +187,24 @@ impl Refusal {
                 }
                 match first.operand {
                     Some(operand) => name(f, operand)?,
-                    None => f.write_str("the target")?,
+                    None => f.write_str(target.unwrap_or("the target"))?,
                 }
                 write!(f, " has {}, ", first.size)?;
                 match second.operand {
                     Some(operand) => name(f, operand)?,
-                    None => f.write_str("the target")?,
+                    None => f.write_str(target.unwrap_or("the target"))?,
                 }
                 write!(f, " has {}", second.size)
             }
             Self::Rank { operand, rank, allowed, at_most } => {
                 name(f, operand)?;
-                let bound = if at_most { "at most " } else { "" };
-                write!(f, " has rank {rank}, the rule allows {bound}{allowed}")
+                match target {
+                    Some(target) => write!(f, " has rank {rank}, {target} has {allowed}"),
+                    None => {
+                        let bound = if at_most { "at most " } else { "" };
+                        write!(f, " has rank {rank}, the rule allows {bound}{allowed}")
+                    }
+                }
             }
             Self::Axis { axis, allowed } => match allowed.checked_sub(1) {
                 None => write!(f, "axis {axis} is out of range: there are no axes"),

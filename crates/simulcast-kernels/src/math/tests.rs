@@ -375,3 +375,42 @@ fn closures_compute_what_loops_without_fused_products_do() {
     compare(&numbers);
     compare(&numbers.iter().map(|&x| x as f32).collect::<Vec<_>>());
 }
+
+/// Every half through each function: one of the halves that lie nearest, as far as `f32` can tell, to what the standard
+/// library finds in `f64`.
+#[test]
+#[cfg(feature = "half")]
+fn halves_are_computed_in_single_precision_and_rounded_once() {
+    use super::half::{bf16_from_f64, f16_from_f64};
+
+    fn compare<T: super::Float + Copy>(
+        of_bits: fn(u16) -> T,
+        wide: fn(T) -> f64,
+        narrow: fn(f64) -> T,
+    ) {
+        type Pair<T> = (&'static str, fn(T) -> T, fn(f64) -> f64);
+        let functions: [Pair<T>; 9] = [
+            ("exp", super::exp, f64::exp),
+            ("exp2", super::exp2, f64::exp2),
+            ("expm1", super::expm1, f64::exp_m1),
+            ("log", super::log, f64::ln),
+            ("log2", super::log2, f64::log2),
+            ("log10", super::log10, f64::log10),
+            ("log1p", super::log1p, f64::ln_1p),
+            ("tanh", super::tanh, f64::tanh),
+            ("sigmoid", super::sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+        ];
+        for bits in (0..=u16::MAX).step_by(if cfg!(miri) { 997 } else { 1 }) {
+            let x = of_bits(bits);
+            for (name, own, other) in functions {
+                let (got, exact) = (wide(own(x)), other(wide(x)));
+                let slack = exact.abs() * 3e-7 + 3e-45;
+                let near = [exact - slack, exact, exact + slack].map(|exact| wide(narrow(exact)));
+                let right = near.contains(&got) || got.is_nan() && exact.is_nan();
+                assert!(right, "{name} of {}: {got}, not {}", wide(x), near[1]);
+            }
+        }
+    }
+    compare(::half::f16::from_bits, ::half::f16::to_f64, f16_from_f64);
+    compare(::half::bf16::from_bits, ::half::bf16::to_f64, bf16_from_f64);
+}
