@@ -5,9 +5,10 @@
 #![allow(clippy::print_stdout, reason = "an example")]
 
 use ndarray::{Array4, Axis, array};
-use simulcast::{Rule, zip, zip_by};
+use simulcast::{Rule, zip, zip_onto};
 
-fn main() {
+/// Runs the example.
+pub fn main() {
     let bias = array![10.0, 20.0, 30.0];
 
     // Channels last: the rule that everybody knows aligns the last axes.
@@ -22,8 +23,8 @@ fn main() {
     assert_eq!(sum[[1, 1, 2, 3]], 20.0);
 
     // … or say on which axis it belongs.
-    let same = zip_by(Rule::Pdpd { axis: Some(1) }, (&first, &bias)).map(|x, b| x + b);
-    assert_eq!(same, sum.into_dyn());
+    let same = zip_onto(Rule::Pdpd { axis: Some(1) }, (&first, &bias)).map(|x, b| x + b);
+    assert_eq!(same, sum);
 
     // Without that, the error tells what is wrong and what would work.
     if let Err(error) = simulcast::try_zip((&first, &bias)) {

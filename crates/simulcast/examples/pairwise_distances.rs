@@ -15,7 +15,8 @@ fn distances(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
         .par_map(|a, b| zip((a, b)).fold(0.0, |sum, a, b| sum + (a - b) * (a - b)).sqrt())
 }
 
-fn main() {
+/// Runs the example.
+pub fn main() {
     let points = Array2::from_shape_fn((500, 3), |(i, k)| (i * (k + 1) % 17) as f64);
     let all = distances(&points, &points);
     assert!(all.diag().iter().all(|&d| d == 0.0));

@@ -7,7 +7,8 @@
 use ndarray::Array2;
 use simulcast::{sum_to_shape, zip};
 
-fn main() {
+/// Runs the example.
+pub fn main() {
     let (rows, columns) = (1000, 4);
     let data = Array2::from_shape_fn((rows, columns), |(i, j)| {
         ((i * 37 + j) % 101) as f64 * (j + 1) as f64

@@ -7,7 +7,8 @@
 use ndarray::{Axis, array};
 use simulcast::{broadcast_to, copy_to, zip};
 
-fn main() {
+/// Runs the example.
+pub fn main() {
     let first = array!["red", "green"];
     let second = array!["apple", "pear", "plum"];
     let pairs = zip((first.view().insert_axis(Axis(1)), &second)).map(|a, b| format!("{a} {b}"));

@@ -1,6 +1,6 @@
 //! The calls on arrays whose element types are known at compile time.
 
-pub(crate) mod copy;
-pub(crate) mod sum_to;
-pub(crate) mod view;
-pub(crate) mod zip;
+pub mod copy;
+pub mod sum_to;
+pub mod view;
+pub mod zip;

@@ -55,7 +55,7 @@ fn an_array_that_would_have_to_stretch_is_an_error_that_names_it() {
     let mut x = Array2::<i32>::zeros((1, 3));
     let rows = Array2::<i32>::zeros((2, 3));
     let error = zip((&rows,)).try_update(&mut x, |x, n| *x += n).unwrap_err();
-    assert!(error.to_string().contains("the target has 1, result has 2"), "{error}");
+    assert!(error.to_string().contains("out has 1, result has 2"), "{error}");
     assert!(
         zip((&rows,)).try_update(&mut x.view_mut().insert_axis(Axis(0)), |x, n| *x += n).is_err()
     );

@@ -183,5 +183,5 @@ fn copies_that_cannot_be_are_errors() {
 #[test]
 #[should_panic(expected = "E1: A (2, 3) and B (2,) do not broadcast under rule numpy")]
 fn the_short_name_panics_with_the_message() {
-    broadcast_views((&Array2::<u8>::zeros((2, 3)), &Array1::<u8>::zeros(2)));
+    let _ = broadcast_views((&Array2::<u8>::zeros((2, 3)), &Array1::<u8>::zeros(2)));
 }

@@ -259,10 +259,10 @@ fn an_output_never_stretches() {
         .map(|outcome| outcome.unwrap_err().to_string())
         .collect();
     insta::assert_snapshot!(texts.join("\n"), @r"
-    E1: result (2, 3) does not broadcast under rule to: axis 1 (-1): the target has 1, result has 3
-    E2: result (2, 3) does not broadcast under rule to: result has rank 2, the rule allows at most 1
-    E1: result (2, 3) does not broadcast under rule to: axis 0 (-2): the target has 3, result has 2; axis 1 (-1): the target has 2, result has 3
-    E2: result (2, 3) does not broadcast under rule to: result has rank 2, the rule allows at most 0
+    E1: result (2, 3) does not broadcast to out (2, 1): axis 1 (-1): out has 1, result has 3
+    E2: result (2, 3) does not broadcast to out (3,): result has rank 2, out has 1
+    E1: result (2, 3) does not broadcast to out (3, 2): axis 0 (-2): out has 3, result has 2; axis 1 (-1): out has 2, result has 3
+    E2: result (2, 3) does not broadcast to out (): result has rank 2, out has 0
     ");
 }
 

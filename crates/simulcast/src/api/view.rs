@@ -31,15 +31,34 @@ use crate::layout::broadcast::{checked_len, common, strides_under};
 // Implements E_BROADCAST_ANY_FUNC_3010.
 /// The array in that shape, as NumPy's `broadcast_to` has it.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::broadcast_to;
+///
+/// let row = array![1, 2];
+/// let view = broadcast_to(&row, (3, 2));
+/// assert_eq!(view, array![[1, 2], [1, 2], [1, 2]]);
+/// assert_eq!(view.strides(), [0, 1]); // a row is repeated, nothing is copied
+/// ```
+///
 /// # Panics
 ///
 /// Where the array does not broadcast to the shape, with the message of the [`BroadcastError`].
 #[track_caller]
+#[must_use]
 pub fn broadcast_to<A: Operand, I: IntoDimension>(array: A, shape: I) -> A::View<I::Dim> {
     or_panic(try_broadcast_to(array, shape))
 }
 
 /// [`broadcast_to`] without the panic.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::try_broadcast_to;
+///
+/// let error = try_broadcast_to(&array![1, 2], (2, 3)).unwrap_err();
+/// assert!(error.to_string().contains("axis 1 (-1): the target has 3, A has 2"));
+/// ```
 ///
 /// # Errors
 ///
@@ -69,15 +88,34 @@ fn refused_to(shape: &[usize], target: &[usize]) -> BroadcastError {
 
 /// The operands in their common shape under [`Rule::Numpy`].
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::broadcast_views;
+///
+/// let (x, names) = (array![[1.0], [2.0]], array!["a", "b", "c"]);
+/// let (x, names) = broadcast_views((&x, &names));
+/// assert_eq!((x.dim(), names.dim()), ((2, 3), (2, 3)));
+/// assert_eq!((x[[1, 2]], names[[1, 2]]), (2.0, "c"));
+/// ```
+///
 /// # Panics
 ///
 /// Where they do not broadcast, with the message of the [`BroadcastError`].
 #[track_caller]
+#[must_use]
 pub fn broadcast_views<T: CommonDim>(operands: T) -> T::Views<T::Dim> {
     or_panic(try_broadcast_views(operands))
 }
 
 /// [`broadcast_views`] without the panic.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::try_broadcast_views;
+///
+/// let error = try_broadcast_views((&array![1, 2], &array![1, 2, 3])).unwrap_err();
+/// assert_eq!((error.code(), error.axis()), ("E1", Some(0)));
+/// ```
 ///
 /// # Errors
 ///
@@ -88,15 +126,33 @@ pub fn try_broadcast_views<T: CommonDim>(operands: T) -> Result<T::Views<T::Dim>
 
 /// The operands in their common shape under a rule.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{Rule, broadcast_views_by};
+///
+/// let (x, column) = (array![[1, 2, 3], [4, 5, 6]], array![7, 8]);
+/// let (_, column) = broadcast_views_by(Rule::Pdpd { axis: Some(0) }, (&x, &column));
+/// assert_eq!(column, array![[7, 7, 7], [8, 8, 8]].into_dyn());
+/// ```
+///
 /// # Panics
 ///
 /// Where they do not broadcast, with the message of the [`BroadcastError`].
 #[track_caller]
+#[must_use]
 pub fn broadcast_views_by<T: Operands>(rule: Rule<'_>, operands: T) -> T::Views<IxDyn> {
     or_panic(try_broadcast_views_by(rule, operands))
 }
 
 /// [`broadcast_views_by`] without the panic.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{Rule, try_broadcast_views_by};
+///
+/// let error = try_broadcast_views_by(Rule::Exact, (&array![[1, 2]], &array![1, 2])).unwrap_err();
+/// assert_eq!(error.code(), "E2"); // another rank
+/// ```
 ///
 /// # Errors
 ///
@@ -142,6 +198,16 @@ pub fn broadcast_all<'a, A, D: Dimension>(
 
 /// [`broadcast_all`] without the panic.
 ///
+/// ```
+/// use ndarray::{array, aview1};
+/// use simulcast::try_broadcast_all;
+///
+/// let views = try_broadcast_all(&[aview1(&[1]), aview1(&[1, 2, 3])])?;
+/// assert_eq!(views[0], array![1, 1, 1].into_dyn());
+/// assert!(try_broadcast_all(&[aview1(&[1, 2]), aview1(&[1, 2, 3])]).is_err());
+/// # Ok::<(), simulcast::BroadcastError>(())
+/// ```
+///
 /// # Errors
 ///
 /// Where the views do not broadcast.
@@ -152,6 +218,16 @@ pub fn try_broadcast_all<'a, A, D: Dimension>(
 }
 
 /// Any number of views of one element type in their common shape under a rule.
+///
+/// ```
+/// use ndarray::aview1;
+/// use simulcast::{NamedAxes, broadcast_all_by};
+///
+/// let named = NamedAxes::new(&[&["city"][..], &["day"]])?;
+/// let views = broadcast_all_by(named.as_rule(), &[aview1(&[1, 2]), aview1(&[3, 4, 5])]);
+/// assert_eq!(views[0].shape(), [2, 3]);
+/// # Ok::<(), simulcast::Refusal>(())
+/// ```
 ///
 /// # Panics
 ///
@@ -166,6 +242,13 @@ pub fn broadcast_all_by<'a, A, D: Dimension>(
 }
 
 /// [`broadcast_all_by`] without the panic.
+///
+/// ```
+/// use ndarray::aview1;
+/// use simulcast::{Rule, try_broadcast_all_by};
+///
+/// assert!(try_broadcast_all_by(Rule::Exact, &[aview1(&[1]), aview1(&[1, 2])]).is_err());
+/// ```
 ///
 /// # Errors
 ///

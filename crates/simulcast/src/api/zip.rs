@@ -31,13 +31,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ndarray::{Array, ArrayRef, Dimension, IxDyn};
-use simulcast_core::{BroadcastError, Rule};
+use simulcast_core::{BroadcastError, Names, Refusal, Rule};
 
 use crate::api::view::or_panic;
-use crate::array::operand::{CommonDim, Operand, Operands};
+use crate::array::operand::{CommonDim, LaidOperands, Operand, Operands};
 use crate::exec::closure::{Closure, Update};
 use crate::exec::inner_loop::InnerLoop;
 use crate::exec::launch::{Source, Work};
@@ -48,12 +48,22 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::tuning::TINY_ELEMENTS;
 
 /// Operands in one shape, ready for a closure; see [`zip`].
+///
+/// ```
+/// use ndarray::{Array2, Ix2, array};
+/// use simulcast::{Zip, zip};
+///
+/// let (x, row) = (Array2::<f32>::ones((2, 3)), array![1_f32, 2.0, 3.0]);
+/// let both: Zip<_, Ix2> = zip((&x, &row)); // nothing is computed yet
+/// assert_eq!(both.shape(), [2, 3]);
+/// assert_eq!(both.fold(0.0, |sum, x, row| sum + x * row), 12.0);
+/// ```
 #[must_use = "a zip does nothing until it is mapped, folded or visited"]
-pub struct Zip<T: Operands, D> {
+pub struct Zip<T, D> {
     operands: T,
     /// The operands' strides along the result, once something needed them. Under [`Rule::Numpy`] each call computes them
     /// anew: for tiny arrays that takes less time than to store them here.
-    laid: OnceLock<Box<T::Laid>>,
+    laid: OnceLock<LaidOperands>,
     /// Whether all operands have one shape, so that their own strides are those along the result.
     alike: bool,
     /// Whether the closure to come clones its only operand.
@@ -79,17 +89,30 @@ pub struct Zip<T: Operands, D> {
 /// ```
 #[track_caller]
 #[inline(always)]
-pub fn zip<T: CommonDim>(operands: T) -> Zip<T, T::Dim> {
+pub fn zip<T: CommonDim<Dim = D>, D: Dimension>(operands: T) -> Zip<T, D> {
     or_panic(checked(operands))
 }
 
-/// [`zip`] without the panic.
+/// [`zip()`] without the panic.
+///
+/// ```
+/// use ndarray::{Array2, array};
+/// use simulcast::{BroadcastError, try_zip};
+///
+/// fn centred(x: &Array2<f64>, mean: &ndarray::Array1<f64>) -> Result<Array2<f64>, BroadcastError> {
+///     try_zip((x, mean))?.try_map(|x, mean| x - mean)
+/// }
+/// let error = centred(&Array2::zeros((2, 3)), &array![1.0, 2.0]).unwrap_err();
+/// assert_eq!(error.clash().map(|clash| (clash.axis, clash.sizes)), Some((1, [3, 2])));
+/// ```
 ///
 /// # Errors
 ///
 /// Where the operands do not broadcast.
 #[inline(always)]
-pub fn try_zip<T: CommonDim>(operands: T) -> Result<Zip<T, T::Dim>, BroadcastError> {
+pub fn try_zip<T: CommonDim<Dim = D>, D: Dimension>(
+    operands: T,
+) -> Result<Zip<T, D>, BroadcastError> {
     checked(operands)
 }
 
@@ -117,6 +140,15 @@ pub fn zip_by<T: Operands>(rule: Rule<'_>, operands: T) -> Zip<T, IxDyn> {
 
 /// [`zip_by`] without the panic.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{Rule, try_zip_by};
+///
+/// // No operand may stretch.
+/// let error = try_zip_by(Rule::Exact, (&array![1, 2, 3], &array![4])).unwrap_err();
+/// assert!(error.to_string().contains("axis 0 (-1): A has 3, B has 1"));
+/// ```
+///
 /// # Errors
 ///
 /// Where the operands do not broadcast under the rule.
@@ -126,6 +158,104 @@ pub fn try_zip_by<T: Operands>(
     operands: T,
 ) -> Result<Zip<T, IxDyn>, BroadcastError> {
     laid(rule, operands)
+}
+
+/// [`zip()`] of operands whose ranks the compiler does not know: the result's rank is known when it runs.
+///
+/// For code that is generic over dimensions, where `zip` needs a bound such as `D: DimMax<Ix1>`.
+/// [`ranked`](Zip::ranked) and [`zip_onto`] give the dimension back.
+///
+/// ```
+/// use ndarray::{Array, ArrayD, Dimension, array};
+/// use simulcast::zip_dyn;
+///
+/// fn product<D: Dimension, E: Dimension>(x: &Array<f64, D>, y: &Array<f64, E>) -> ArrayD<f64> {
+///     zip_dyn((x, y)).map(|x, y| x * y)
+/// }
+/// assert_eq!(product(&array![[1.0], [2.0]], &array![3.0, 4.0]), array![[3.0, 4.0], [6.0, 8.0]].into_dyn());
+/// ```
+///
+/// # Panics
+///
+/// Where they do not broadcast, with the message of the [`BroadcastError`].
+#[track_caller]
+#[inline]
+pub fn zip_dyn<T: Operands>(operands: T) -> Zip<T, IxDyn> {
+    or_panic(try_zip_dyn(operands))
+}
+
+/// [`zip_dyn`] without the panic.
+///
+/// ```
+/// use ndarray::{Array, Dimension, Ix1, array};
+/// use simulcast::{BroadcastError, try_zip_dyn};
+///
+/// fn outer<D: Dimension>(x: &Array<f64, D>, row: &Array<f64, Ix1>) -> Result<Vec<usize>, BroadcastError> {
+///     Ok(try_zip_dyn((x, row))?.shape().to_vec())
+/// }
+/// assert_eq!(outer(&array![[1.0], [2.0]], &array![3.0, 4.0, 5.0])?, [2, 3]);
+/// # Ok::<(), BroadcastError>(())
+/// ```
+///
+/// # Errors
+///
+/// Where the operands do not broadcast.
+#[inline]
+pub fn try_zip_dyn<T: Operands>(operands: T) -> Result<Zip<T, IxDyn>, BroadcastError> {
+    checked(operands)
+}
+
+/// Brings operands onto the first under a rule: the result has the dimension of the first operand.
+///
+/// [`Rule::Unidirectional`], [`Rule::Pdpd`], [`Rule::Legacy`] and [`Rule::Exact`] promise that; under other rules it is an
+/// error where the result has more axes. For code that is generic over a dimension too.
+///
+/// ```
+/// use ndarray::{Array, Array1, Array4, Dimension, array};
+/// use simulcast::{Rule, zip_onto};
+///
+/// let (images, bias) = (Array4::<f32>::zeros((2, 3, 4, 4)), array![1.0, 2.0, 3.0]);
+/// let shifted: Array4<f32> = zip_onto(Rule::Pdpd { axis: Some(1) }, (&images, &bias)).map(|x, b| x + b);
+/// assert_eq!(shifted[[1, 2, 3, 3]], 3.0);
+///
+/// fn scaled<D: Dimension>(x: &Array<f64, D>, scale: &Array1<f64>) -> Array<f64, D> {
+///     zip_onto(Rule::Unidirectional, (x, scale)).map(|x, scale| x * scale)
+/// }
+/// assert_eq!(scaled(&array![[1.0, 2.0]], &array![3.0, 4.0]), array![[3.0, 8.0]]);
+/// ```
+///
+/// # Panics
+///
+/// Where they do not broadcast, or the result has another rank, with the message of the [`BroadcastError`].
+#[track_caller]
+#[inline]
+pub fn zip_onto<T: Operands>(rule: Rule<'_>, operands: T) -> Zip<T, T::First> {
+    or_panic(try_zip_onto(rule, operands))
+}
+
+/// [`zip_onto`] without the panic.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{Rule, try_zip_onto};
+///
+/// let error = try_zip_onto(Rule::Numpy, (&array![1, 2], &array![[3], [4]])).unwrap_err();
+/// assert!(error.to_string().ends_with("result has rank 2, the first operand has 1"));
+/// ```
+///
+/// # Errors
+///
+/// Where the operands do not broadcast under the rule, or the result has another rank than the first operand.
+#[inline]
+pub fn try_zip_onto<T: Operands>(
+    rule: Rule<'_>,
+    operands: T,
+) -> Result<Zip<T, T::First>, BroadcastError> {
+    let zip: Zip<T, IxDyn> = laid(rule, operands)?;
+    match zip.operands.first().len() {
+        rank if rank == zip.shape().len() => Ok(zip.with_dim()),
+        rank => Err(zip.misranked(rank, "the first operand")),
+    }
 }
 
 #[inline(always)]
@@ -168,10 +298,85 @@ impl<T: Operands, D> Zip<T, D> {
 
     /// Lays them, once; an error where they cannot be. Not cold: under other rules than NumPy's all come here.
     #[inline(never)]
-    fn lay(&self, rule: Rule<'_>) -> Result<&T::Laid, BroadcastError> {
-        let mut laid = Box::<T::Laid>::default();
-        self.operands.lay(rule, &mut laid)?;
+    fn lay(&self, rule: Rule<'_>) -> Result<&LaidOperands, BroadcastError> {
+        let laid = self.operands.lay(rule)?;
         Ok(self.laid.get_or_init(|| laid))
+    }
+
+    /// The shape of the result.
+    ///
+    /// ```
+    /// use ndarray::{Array2, array};
+    /// use simulcast::zip;
+    ///
+    /// assert_eq!(zip((&Array2::<f32>::zeros((4, 1)), &array![1, 2, 3])).shape(), [4, 3]);
+    /// ```
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        if self.alike {
+            return self.operands.first();
+        }
+        let laid = self.laid.get().map_or_else(|| self.lay(Rule::Numpy), Ok);
+        // Never an error: they fit.
+        laid.map_or(&[], |laid| &laid.shape)
+    }
+
+    /// The same operands with a result of that dimension, which the rule could not tell the compiler.
+    ///
+    /// ```
+    /// use ndarray::{Array4, Ix4, array};
+    /// use simulcast::{Rule, zip_by};
+    ///
+    /// let (images, bias) = (Array4::<f32>::zeros((2, 3, 4, 4)), array![1.0, 2.0, 3.0]);
+    /// let shifted = zip_by(Rule::Pdpd { axis: Some(1) }, (&images, &bias)).ranked::<Ix4>().map(|x, b| x + b);
+    /// assert_eq!(shifted[[1, 2, 3, 3]], 3.0);
+    /// let inferred: Array4<f32> = zip_by(Rule::Paddle { axis: Some(1) }, (&images, &bias)).ranked().map(|x, b| x + b);
+    /// assert_eq!(inferred, shifted);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where the result has another rank, with the message of the [`BroadcastError`].
+    #[track_caller]
+    pub fn ranked<E: Dimension>(self) -> Zip<T, E> {
+        or_panic(self.try_ranked())
+    }
+
+    /// [`ranked`](Self::ranked) without the panic.
+    ///
+    /// ```
+    /// use ndarray::{Ix3, array};
+    /// use simulcast::zip_dyn;
+    ///
+    /// let error = zip_dyn((&array![[1], [2]], &array![3, 4])).try_ranked::<Ix3>().unwrap_err();
+    /// assert!(error.to_string().ends_with("result has rank 2, the type asked for has 3"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where the result has another rank.
+    pub fn try_ranked<E: Dimension>(self) -> Result<Zip<T, E>, BroadcastError> {
+        match E::NDIM {
+            Some(rank) if rank != self.shape().len() => {
+                Err(self.misranked(rank, "the type asked for"))
+            }
+            _ => Ok(self.with_dim()),
+        }
+    }
+
+    /// A result of another rank than is asked for.
+    #[cold]
+    fn misranked(&self, allowed: usize, whose: &'static str) -> BroadcastError {
+        let shape = self.shape();
+        let refusal = Refusal::Rank { operand: 0, rank: shape.len(), allowed, at_most: false };
+        let error = BroadcastError::new(Rule::Exact, &[shape], refusal);
+        error.with_names(Names::of(["result"])).with_target(whose).without_fixes()
+    }
+
+    /// The same with another dimension, which has the result's rank.
+    fn with_dim<E>(self) -> Zip<T, E> {
+        let Self { operands, laid, alike, moves, level, threads, dim: _ } = self;
+        Zip { operands, laid, alike, moves, level, threads, dim: PhantomData }
     }
 
     /// Promises what closures will be, so that plain data moves as bytes.
@@ -185,19 +390,34 @@ impl<T: Operands, D> Zip<T, D> {
     }
 
     /// Uses at most that many threads in the `par_…` calls: 1 keeps the work on this one.
+    ///
+    /// ```
+    /// use ndarray::Array1;
+    /// use simulcast::zip;
+    ///
+    /// let x = Array1::<f32>::ones(100_000);
+    /// assert_eq!(zip((&x,)).threads(2).par_map(|x| x + 1.0).sum(), 200_000.0);
+    /// ```
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
     }
 
     /// Runs at that instruction-set level.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use simulcast::{Level, zip};
+    ///
+    /// assert_eq!(zip((&array![1, 2],)).level(Level::BASELINE).map(|x| x + 1), array![2, 3]);
+    /// ```
     pub fn level(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 }
 
-impl<T: Operands, D> fmt::Debug for Zip<T, D> {
+impl<T, D> fmt::Debug for Zip<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Zip").field("level", &self.level).finish_non_exhaustive()
     }
@@ -206,42 +426,28 @@ impl<T: Operands, D> fmt::Debug for Zip<T, D> {
 macro_rules! zips {
     ($count:literal: $($name:ident $index:tt),*) => {
         impl<$($name: Operand,)* Dim: Dimension> Zip<($($name,)*), Dim> {
-            /// The shape of the result.
-            #[must_use]
-            pub fn shape(&self) -> &[usize] {
-                if self.alike {
-                    return self.operands.0.sizes();
-                }
-                let laid = self.laid.get().map_or_else(|| self.lay(Rule::Numpy), |laid| Ok(laid));
-                // Never an error: they fit.
-                laid.map_or(&[], |laid| &laid.shape)
-            }
-
             /// Passes on what is to be run: the operands' strides along the result, which are computed here where nothing
             /// asked for them yet.
             #[inline(always)]
             fn with_source<Out>(&self, then: impl FnOnce(Source<'_>) -> Out) -> Out {
                 let ins = [$(self.operands.$index.pointer().cast()),*];
-                let own;
                 // SAFETY: these are the operands that were laid, or have one shape, and inner loops are made for their
                 // element types below; the parallel calls ask for `Sync`.
                 unsafe {
                     if self.alike {
                         let strides = [$(self.operands.$index.steps()),*];
-                        let shape = self.operands.0.sizes();
-                        return then(Source::new(shape, &strides, &ins, self.level));
+                        return then(Source::new(self.operands.first(), &strides, &ins, self.level));
                     }
-                    let laid = match self.laid.get() {
-                        Some(laid) => laid,
-                        None => {
-                            let mut laid = Laid::default();
-                            if self.operands.lay(Rule::Numpy, &mut laid).is_err() {
-                                unreachable!("operands that fit are laid");
-                            }
-                            own = laid;
-                            &own
-                        }
-                    };
+                    if let Some(laid) = self.laid.get() {
+                        let strides = laid.slices();
+                        return then(Source::new(&laid.shape, &strides[..$count], &ins, self.level));
+                    }
+                    let mut laid = Laid::<$count>::default();
+                    let sizes = [$(self.operands.$index.sizes()),*];
+                    let steps = [$(self.operands.$index.steps()),*];
+                    if laid.lay(Rule::Numpy, &sizes, &steps).is_err() {
+                        unreachable!("operands that fit are laid");
+                    }
                     then(Source::new(&laid.shape, &laid.slices(), &ins, self.level))
                 }
             }
@@ -295,15 +501,34 @@ macro_rules! zips {
 
             /// A new row-major array of the closure's results.
             ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::zip;
+            ///
+            /// let (x, scale) = (array![[1, 2], [3, 4]], array![0.5, 2.0]);
+            /// assert_eq!(zip((&x, &scale)).map(|&x, scale| f64::from(x) * scale), array![[0.5, 4.0], [1.5, 8.0]]);
+            /// ```
+            ///
             /// # Panics
             ///
             /// Where the result does not fit in memory.
             #[track_caller]
+            #[must_use]
             pub fn map<R>(&self, f: impl FnMut($(&$name::Elem),*) -> R) -> Array<R, Dim> {
                 or_panic(self.try_map(f))
             }
 
             /// [`map`](Self::map) without the panic.
+            ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::{broadcast_to, zip};
+            ///
+            /// let byte = array![0_u8];
+            /// let endless = broadcast_to(&byte, 1 << 60);
+            /// let error = zip((endless,)).try_map(|&x| x).unwrap_err();
+            /// assert_eq!(error.code(), "E15"); // no memory for it
+            /// ```
             ///
             /// # Errors
             ///
@@ -317,6 +542,15 @@ macro_rules! zips {
             }
 
             /// The closure's results into `out`, to whose shape the result stretches.
+            ///
+            /// ```
+            /// use ndarray::{Array3, array, s};
+            /// use simulcast::zip;
+            ///
+            /// let mut out = Array3::zeros((2, 2, 3));
+            /// zip((&array![1, 2], &array![[10], [20]])).map_into(&mut out.slice_mut(s![.., .., ..2]), |a, b| a + b);
+            /// assert_eq!(out.slice(s![1, .., ..]), array![[11, 12, 0], [21, 22, 0]]);
+            /// ```
             ///
             /// # Panics
             ///
@@ -332,6 +566,16 @@ macro_rules! zips {
             }
 
             /// [`map_into`](Self::map_into) without the panic.
+            ///
+            /// ```
+            /// use ndarray::{Array2, array};
+            /// use simulcast::zip;
+            ///
+            /// let (row, column) = (array![1, 2, 3], array![[10], [20]]);
+            /// let mut out = Array2::zeros((1, 3));
+            /// let error = zip((&row, &column)).try_map_into(&mut out, |a, b| a + b).unwrap_err();
+            /// assert!(error.to_string().ends_with("axis 0 (-2): out has 1, result has 2"));
+            /// ```
             ///
             /// # Errors
             ///
@@ -374,6 +618,15 @@ macro_rules! zips {
 
             /// [`update`](Self::update) without the panic.
             ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::zip;
+            ///
+            /// let mut x = array![1, 2, 3];
+            /// assert!(zip((&array![[1], [2]],)).try_update(&mut x, |x, n| *x += n).is_err()); // x would have to stretch
+            /// assert_eq!(x, array![1, 2, 3]);
+            /// ```
+            ///
             /// # Errors
             ///
             /// Where the operands do not broadcast to the shape of `x`, which never stretches.
@@ -387,12 +640,49 @@ macro_rules! zips {
             }
 
             /// Calls the closure for every element of the result, in any order.
+            ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::zip;
+            ///
+            /// let mut largest = i32::MIN;
+            /// zip((&array![[1], [7]], &array![3, 5])).for_each(|a, b| largest = largest.max(a * b));
+            /// assert_eq!(largest, 35);
+            /// ```
             pub fn for_each(&self, f: impl FnMut($(&$name::Elem),*)) {
                 let mut inner = Closure::<_, ($($name::Elem,)*), ()>::new(f, false, false, self.level);
                 self.with_source(|source| source.effects(Work::Here(&mut inner), true));
             }
 
+            /// The number of elements of the result for which the closure is true.
+            ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::zip;
+            ///
+            /// let (x, limit) = (array![[1.0, 5.0], [3.0, 4.0]], array![2.0, 4.5]);
+            /// assert_eq!(zip((&x, &limit)).count(|x, limit| x > limit), 2);
+            /// let mask = array![[true, false], [true, true]];
+            /// assert_eq!(zip((&mask,)).count(|&set| set), 3);
+            /// ```
+            #[must_use]
+            pub fn count(&self, mut f: impl FnMut($(&$name::Elem),*) -> bool) -> usize {
+                let mut count = 0;
+                #[expect(non_snake_case, reason = "one name for a type and its value")]
+                self.for_each(|$($name),*| count += usize::from(f($($name),*)));
+                count
+            }
+
             /// Folds every element of the result, in row-major order.
+            ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::zip;
+            ///
+            /// let (x, y) = (array![[1.0], [2.0]], array![3.0, 4.0]);
+            /// assert_eq!(zip((&x, &y)).fold(0.0, |sum, x, y| sum + x * y), 21.0);
+            /// ```
+            #[must_use]
             pub fn fold<Acc>(&self, start: Acc, mut f: impl FnMut(Acc, $(&$name::Elem),*) -> Acc) -> Acc {
                 let mut value = Some(start);
                 #[expect(non_snake_case, reason = "one name for a type and its value")]
@@ -412,15 +702,33 @@ macro_rules! zips {
         impl<$($name: Operand<Elem: Sync>,)* Dim: Dimension> Zip<($($name,)*), Dim> {
             /// [`map`](Self::map) on several threads.
             ///
+            /// ```
+            /// use ndarray::Array2;
+            /// use simulcast::{math, zip};
+            ///
+            /// let (x, row) = (Array2::<f32>::zeros((500, 300)), ndarray::Array1::<f32>::ones(300));
+            /// assert_eq!(zip((&x, &row)).par_map(|x, row| math::exp(*x) + row).sum(), 300_000.0);
+            /// ```
+            ///
             /// # Panics
             ///
             /// Where the result does not fit in memory.
             #[track_caller]
+            #[must_use]
             pub fn par_map<R: Send>(&self, f: impl Fn($(&$name::Elem),*) -> R + Sync) -> Array<R, Dim> {
                 or_panic(self.try_par_map(f))
             }
 
             /// [`par_map`](Self::par_map) without the panic.
+            ///
+            /// ```
+            /// use ndarray::array;
+            /// use simulcast::{broadcast_to, zip};
+            ///
+            /// let byte = array![0_u8];
+            /// let endless = broadcast_to(&byte, 1 << 60);
+            /// assert!(zip((endless,)).try_par_map(|&x| x).is_err()); // no memory for it
+            /// ```
             ///
             /// # Errors
             ///
@@ -438,6 +746,15 @@ macro_rules! zips {
 
             /// [`map_into`](Self::map_into) on several threads.
             ///
+            /// ```
+            /// use ndarray::{Array2, array};
+            /// use simulcast::zip;
+            ///
+            /// let mut out = Array2::zeros((1000, 3));
+            /// zip((&array![1.0, 2.0, 3.0],)).par_map_into(&mut out, |x| 2.0 * x);
+            /// assert_eq!(out.row(999), array![2.0, 4.0, 6.0]);
+            /// ```
+            ///
             /// # Panics
             ///
             /// Where the result does not broadcast to the shape of `out`.
@@ -451,6 +768,14 @@ macro_rules! zips {
             }
 
             /// [`par_map_into`](Self::par_map_into) without the panic.
+            ///
+            /// ```
+            /// use ndarray::{Array2, array};
+            /// use simulcast::zip;
+            ///
+            /// let (row, mut out) = (array![1.0, 2.0, 3.0], Array2::zeros((1000, 2)));
+            /// assert!(zip((&row,)).try_par_map_into(&mut out, |x| 2.0 * x).is_err());
+            /// ```
             ///
             /// # Errors
             ///
@@ -473,6 +798,15 @@ macro_rules! zips {
 
             /// [`update`](Self::update) on several threads.
             ///
+            /// ```
+            /// use ndarray::{Array2, array};
+            /// use simulcast::zip;
+            ///
+            /// let mut x = Array2::<f32>::ones((1000, 3));
+            /// zip((&array![1.0, 2.0, 3.0],)).par_update(&mut x, |x, n| *x += n);
+            /// assert_eq!(x.row(999), array![2.0, 3.0, 4.0]);
+            /// ```
+            ///
             /// # Panics
             ///
             /// Where the operands do not broadcast to the shape of `x`.
@@ -482,14 +816,100 @@ macro_rules! zips {
                 x: &mut ArrayRef<X, E>,
                 f: impl Fn(&mut X, $(&$name::Elem),*) + Sync,
             ) {
+                or_panic(self.try_par_update(x, f));
+            }
+
+            /// [`par_update`](Self::par_update) without the panic.
+            ///
+            /// ```
+            /// use ndarray::{Array2, array};
+            /// use simulcast::zip;
+            ///
+            /// let (column, mut x) = (array![[1], [2]], Array2::<i32>::zeros((1, 3)));
+            /// let error = zip((&column,)).try_par_update(&mut x, |x, n| *x += n).unwrap_err();
+            /// assert!(error.to_string().ends_with("axis 0 (-2): out has 1, result has 2"));
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// Where the operands do not broadcast to the shape of `x`, which never stretches.
+            pub fn try_par_update<X: Send, E: Dimension>(
+                &self,
+                x: &mut ArrayRef<X, E>,
+                f: impl Fn(&mut X, $(&$name::Elem),*) + Sync,
+            ) -> Result<(), BroadcastError> {
                 let level = self.level;
                 let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
                     run(&mut Update::<_, ($($name::Elem,)*), X>::new(&f, level));
                 };
-                or_panic(self.with_source(|source| source.assign(Work::Parts(&make, self.threads), x)));
+                self.with_source(|source| source.assign(Work::Parts(&make, self.threads), x))
+            }
+
+            /// [`count`](Self::count) on several threads.
+            ///
+            /// ```
+            /// use ndarray::{Array1, array};
+            /// use simulcast::zip;
+            ///
+            /// let x = Array1::from_iter(0..100_000);
+            /// assert_eq!(zip((&x, &array![[2], [3]])).par_count(|x, n| x % n == 0), 50_000 + 33_334);
+            /// ```
+            #[must_use]
+            pub fn par_count(&self, f: impl Fn($(&$name::Elem),*) -> bool + Sync) -> usize {
+                #[expect(non_snake_case, reason = "one name for a type and its value")]
+                self.par_fold(|| 0, |count, $($name),*| count + usize::from(f($($name),*)), |a, b| a + b)
+            }
+
+            /// [`fold`](Self::fold) on several threads: each folds elements from `start`, in any order, and what they come
+            /// to is combined in any order.
+            ///
+            /// `start` gives a value that changes nothing when it is combined, as 0 for a sum: it is called at least once
+            /// for every part. How many parts there are depends on the threads, so a sum of floats may differ in its last
+            /// bits; [`par_sum_to`](crate::par_sum_to) has the same on any number of threads.
+            ///
+            /// ```
+            /// use ndarray::{Array2, array};
+            /// use simulcast::zip;
+            ///
+            /// let (x, scale) = (Array2::<f32>::ones((300, 200)), array![[2_f32]]);
+            /// let largest = zip((&x, &scale)).par_fold(|| f32::MIN, |most, x, s| most.max(x * s), f32::max);
+            /// assert_eq!(largest, 2.0);
+            /// ```
+            #[must_use]
+            pub fn par_fold<Acc: Send>(
+                &self,
+                start: impl Fn() -> Acc + Sync,
+                f: impl Fn(Acc, $(&$name::Elem),*) -> Acc + Sync,
+                combine: impl FnMut(Acc, Acc) -> Acc,
+            ) -> Acc {
+                let (level, done) = (self.level, Mutex::new(Vec::new()));
+                let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
+                    let mut value = Some(start());
+                    #[expect(non_snake_case, reason = "one name for a type and its value")]
+                    let step = |$($name: &$name::Elem),*| {
+                        // Never `None`, but where the closure panicked.
+                        value = value.take().map(|value| f(value, $($name),*));
+                    };
+                    run(&mut Closure::<_, ($($name::Elem,)*), ()>::new(step, false, false, level));
+                    done.lock().unwrap_or_else(PoisonError::into_inner).extend(value);
+                };
+                self.with_source(|source| source.effects(Work::Parts(&make, self.threads), true));
+                let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+                done.into_iter().reduce(combine).unwrap_or_else(start)
             }
 
             /// [`for_each`](Self::for_each) on several threads.
+            ///
+            /// ```
+            /// use ndarray::Array1;
+            /// use simulcast::zip;
+            /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+            ///
+            /// let hits = Array1::from_shape_fn(8, |_| AtomicU64::new(0));
+            /// let x = Array1::from_iter(0..100_000_usize);
+            /// zip((&x,)).par_for_each(|x| _ = hits[x % 8].fetch_add(1, Relaxed));
+            /// assert!(hits.iter().all(|hits| hits.load(Relaxed) == 12_500));
+            /// ```
             pub fn par_for_each(&self, f: impl Fn($(&$name::Elem),*) + Sync) {
                 let level = self.level;
                 let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {

@@ -16,7 +16,26 @@ use sealed::Sealed;
 
 /// An array to be broadcast: `&ArrayBase` of any storage, `&ArrayRef`, or a view.
 ///
+/// ```
+/// use ndarray::{Array, ArrayD, Dimension, array, aview0, aview1};
+/// use simulcast::{Operand, zip};
+///
+/// fn doubled<A: Operand<Elem = f64>>(array: A) -> Array<f64, A::Dim> {
+///     zip((array,)).map(|x| 2.0 * x)
+/// }
+/// assert_eq!(doubled(&array![1.0, 2.0]), array![2.0, 4.0]);
+/// assert_eq!(doubled(aview1(&[1.0, 2.0])), array![2.0, 4.0]); // a slice or a vector, as a view
+/// assert_eq!(doubled(aview0(&3.0)).into_scalar(), 6.0); // a number
+/// ```
+///
 /// Sealed: unsafe code relies on strides that stay within the array.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no array that can be broadcast",
+    label = "neither a reference to an array nor a view",
+    note = "an operand is `&array`, or a view such as `array.view()`; an output is passed to `map_into` or `update`",
+    note = "a number is captured by the closure, `zip((&x,)).map(|x| x * scale)`, or passed as `aview0(&scale)`",
+    note = "a `Vec` or a slice is passed as `aview1(&values)`; `aview0` and `aview1` are ndarray's"
+)]
 pub trait Operand: Sealed {
     /// The element type.
     type Elem;
@@ -46,6 +65,7 @@ pub trait Operand: Sealed {
 macro_rules! operand {
     ($(impl[$($generics:tt)*] $type:ty, $elem:ty, $dim:ty, |$this:ident, $to:ident| $stretched:expr;)*) => { $(
         impl<'a, $($generics)*> Sealed for $type {}
+        #[diagnostic::do_not_recommend]
         impl<'a, $($generics)*> Operand for $type {
             type Elem = $elem;
             type Dim = $dim;
@@ -90,12 +110,36 @@ operand! {
     };
 }
 
+/// Operands that were laid, eight at most: of the strides, as many are meant as there are operands.
+pub(crate) type LaidOperands = Box<Laid<8>>;
+
 /// One to eight operands, of different element types, in a tuple.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{BroadcastError, Operands, Rule, try_zip_by};
+///
+/// /// The shape that operands come to under a rule.
+/// fn shape<T: Operands>(rule: Rule<'_>, operands: T) -> Result<Vec<usize>, BroadcastError> {
+///     Ok(try_zip_by(rule, operands)?.shape().to_vec())
+/// }
+/// assert_eq!(shape(Rule::Numpy, (&array![[1], [2]], &array!["a", "b", "c"]))?, [2, 3]);
+/// # Ok::<(), BroadcastError>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tuple of arrays",
+    label = "not one to eight arrays in a tuple",
+    note = "operands are passed as one tuple of references or views: `(&a, &b)`; one alone is `(&a,)`"
+)]
 pub trait Operands: Sealed {
-    #[doc(hidden)]
-    type Laid: Default;
     /// Views of all of them, with one dimension.
     type Views<D: Dimension>;
+    /// The dimension of the first.
+    type First: Dimension;
+
+    /// The shape of the first.
+    #[doc(hidden)]
+    fn first(&self) -> &[usize];
 
     /// Whether all have one shape, so that their own strides are those along the result.
     #[doc(hidden)]
@@ -104,12 +148,31 @@ pub trait Operands: Sealed {
     #[doc(hidden)]
     fn fit(&self) -> bool;
     #[doc(hidden)]
-    fn lay(&self, rule: Rule<'_>, laid: &mut Self::Laid) -> Result<(), BroadcastError>;
+    fn lay(&self, rule: Rule<'_>) -> Result<LaidOperands, BroadcastError>;
     #[doc(hidden)]
     fn views<D: Dimension>(self, rule: Rule<'_>) -> Result<Option<Self::Views<D>>, BroadcastError>;
 }
 
 /// Operands whose common dimension under [`Rule::Numpy`] is known to the compiler: the largest.
+///
+/// Where a dimension is a type parameter, the compiler does not know the largest without a bound on it;
+/// [`zip_onto`](crate::zip_onto) and [`zip_dyn`](crate::zip_dyn) need none.
+///
+/// ```
+/// use ndarray::{Array2, array};
+/// use simulcast::{CommonDim, broadcast_views};
+///
+/// fn rank<T: CommonDim>(_: &T) -> Option<usize> {
+///     <T::Dim as ndarray::Dimension>::NDIM
+/// }
+/// assert_eq!(rank(&(&Array2::<f32>::zeros((2, 3)), &array![1, 2, 3])), Some(2));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tuple of arrays",
+    label = "not one to eight arrays in a tuple",
+    note = "operands are passed as one tuple of references or views: `(&a, &b)`; one alone is `(&a,)`",
+    note = "in code that is generic over the dimension, use `zip_onto` or `zip_dyn`"
+)]
 pub trait CommonDim: Operands {
     /// The dimension of the result.
     type Dim: Dimension;
@@ -119,13 +182,17 @@ macro_rules! operands {
     ($count:literal: $($name:ident $index:tt),*) => {
         impl<$($name: Operand),*> Sealed for ($($name,)*) {}
         impl<$($name: Operand),*> Operands for ($($name,)*) {
-            type Laid = Laid<$count>;
             type Views<Dim: Dimension> = ($($name::View<Dim>,)*);
+            type First = A::Dim;
+
+            #[inline(always)]
+            fn first(&self) -> &[usize] {
+                self.0.sizes()
+            }
 
             #[inline(always)]
             fn alike(&self) -> bool {
-                let first = self.0.sizes();
-                $(same(self.$index.sizes(), first))&&*
+                $(same(self.$index.sizes(), self.first()))&&*
             }
 
             #[inline(always)]
@@ -133,9 +200,11 @@ macro_rules! operands {
                 fit(&[$(self.$index.sizes()),*])
             }
 
-            #[inline(always)]
-            fn lay(&self, rule: Rule<'_>, laid: &mut Laid<$count>) -> Result<(), BroadcastError> {
-                laid.lay(rule, [$(self.$index.sizes()),*], [$(self.$index.steps()),*])
+            #[inline]
+            fn lay(&self, rule: Rule<'_>) -> Result<LaidOperands, BroadcastError> {
+                let mut laid = LaidOperands::default();
+                laid.lay(rule, &[$(self.$index.sizes()),*], &[$(self.$index.steps()),*])?;
+                Ok(laid)
             }
 
             #[inline]

@@ -105,7 +105,9 @@ impl Source<'_> {
     ) -> Result<(), BroadcastError> {
         for (to, from) in strides.iter_mut().zip(self.strides) {
             let [own] = Laid::new(Rule::To { target: out }, [self.shape], [from])
-                .map_err(|error| error.with_names(Names::of(["result"])).without_fixes())?
+                .map_err(|error| {
+                    error.with_names(Names::of(["result"])).with_target("out").without_fixes()
+                })?
                 .strides;
             *to = own;
         }

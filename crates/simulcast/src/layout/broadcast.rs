@@ -34,7 +34,7 @@ impl<const N: usize> Laid<N> {
         strides: [&[isize]; N],
     ) -> Result<Self, BroadcastError> {
         let mut laid = Self::default();
-        laid.lay(rule, shapes, strides)?;
+        laid.lay(rule, &shapes, &strides)?;
         Ok(laid)
     }
 
@@ -44,15 +44,15 @@ impl<const N: usize> Laid<N> {
         std::array::from_fn(|n| &self.strides[n][..])
     }
 
-    /// [`Laid::new`] in place: a few hundred bytes are not moved about for tiny arrays.
+    /// [`Laid::new`] in place, for `N` operands at most: a few hundred bytes are not moved about for tiny arrays.
     #[inline(always)]
     pub(crate) fn lay(
         &mut self,
         rule: Rule<'_>,
-        shapes: [&[usize]; N],
-        strides: [&[isize]; N],
+        shapes: &[&[usize]],
+        strides: &[&[isize]],
     ) -> Result<(), BroadcastError> {
-        self.len = lay(rule, &shapes, &strides, &mut self.shape, &mut self.strides)?;
+        self.len = lay(rule, shapes, strides, &mut self.shape, &mut self.strides)?;
         Ok(())
     }
 }

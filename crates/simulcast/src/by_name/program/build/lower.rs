@@ -62,7 +62,7 @@ impl Expr {
     /// let types = Expr::parse("x / 2")?.types(&[("x", DType::I32)], Promotion::Numpy);
     /// let two = OperandType::Literal(Literal::Int(2));
     /// assert_eq!(types, [DType::I32.into(), two, DType::F64.into()]);
-    /// # Ok::<(), simulcast::program::ParseError>(())
+    /// # Ok::<(), simulcast::program::SyntaxError>(())
     /// ```
     #[must_use]
     pub fn types(&self, operands: &[(&str, DType)], promotion: Promotion) -> Vec<OperandType> {

@@ -278,7 +278,7 @@ impl Expr {
     /// let part = part.unwrap_or_else(|| unreachable!());
     /// assert_eq!(part.operands().collect::<Vec<_>>(), ["a", "total"]);
     /// assert_eq!(part, Expr::parse("exp(a - total)")?);
-    /// # Ok::<(), simulcast::program::ParseError>(())
+    /// # Ok::<(), simulcast::program::SyntaxError>(())
     /// ```
     #[must_use]
     pub fn part(&self, root: ExprId, operands: &[(ExprId, &str)]) -> Option<Self> {

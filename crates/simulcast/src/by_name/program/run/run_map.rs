@@ -90,7 +90,7 @@ pub(crate) fn brought<const N: usize>(
             (shapes[n], strides[n], ins[n]) = (view.shape(), view.strides(), view.pointer());
         }
     }
-    laid.lay(Rule::Numpy, shapes, strides)?;
+    laid.lay(Rule::Numpy, &shapes, &strides)?;
     Ok(ins)
 }
 

@@ -1,0 +1,6 @@
+//~ is no array that can be broadcast
+//~ an operand is `&array`, or a view such as `array.view()`; an output is passed to `map_into` or `update`
+fn main() {
+    let (x, y) = (ndarray::array![1.0, 2.0], ndarray::array![1.0, 2.0]);
+    let _ = simulcast::zip((x, &y)).map(|x, y| x * y);
+}

@@ -1,0 +1,6 @@
+//~ is no tuple of arrays
+//~ operands are passed as one tuple of references or views: `(&a, &b)`; one alone is `(&a,)`
+fn main() {
+    let x = ndarray::array![1.0, 2.0];
+    let _ = simulcast::zip_by(simulcast::Rule::Numpy, &x).map(|x| x * 2.0);
+}

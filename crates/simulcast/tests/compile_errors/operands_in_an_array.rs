@@ -1,0 +1,6 @@
+//~ is no tuple of arrays
+//~ operands are passed as one tuple of references or views: `(&a, &b)`; one alone is `(&a,)`
+fn main() {
+    let (x, y) = (ndarray::array![1.0, 2.0], ndarray::array![1.0, 2.0]);
+    let _ = simulcast::zip([&x, &y]).map(|x, y| x * y);
+}
