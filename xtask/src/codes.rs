@@ -44,7 +44,7 @@ pub(crate) fn check() -> Result<String, String> {
 }
 
 fn of(kinds: &[CodeKind]) -> impl Iterator<Item = &'static Code> {
-    const ALL: &[Code] = &Code::ALL;
+    const ALL: &[Code] = Code::ALL;
     ALL.iter().filter(|code| kinds.contains(&code.kind))
 }
 

@@ -5,6 +5,7 @@
 //! | i686 | natively | 32-bit sizes |
 //! | aarch64 | qemu-user | NEON, weaker memory order |
 //! | s390x | qemu-user | big-endian files and models |
+//! | thumbv7em | qemu-user | the core without an operating system or an allocator (`cargo xtask bare`) |
 //! | wasm32-wasip1 | node's WASI | the core and explanations without an operating system |
 //! | x86_64-pc-windows-gnu | wine | paths, mapped files, terminals of Windows |
 //! | Windows (MSVC), macOS, wasm32-unknown-unknown | `cargo check` | that it compiles |
@@ -104,10 +105,16 @@ fn exists(program: &str) -> bool {
     output(command("sh", ["-c", &format!("command -v {program}")])).is_ok()
 }
 
-/// Finds the tools of a target. What is missing is installed from Debian's packages in CI only.
+/// Finds the tools of a target.
 fn install(target: &Target) -> Result<(), String> {
-    if !(exists(target.linker) && exists(target.probe)) {
-        let packages = target.packages.join(" ");
+    install_packages(&[target.linker, target.probe], target.packages)?;
+    ensure_target(target.name)
+}
+
+/// Finds programs. What is missing is installed from Debian's packages in CI only.
+fn install_packages(programs: &[&str], names: &[&str]) -> Result<(), String> {
+    if !programs.iter().all(|program| exists(program)) {
+        let packages = names.join(" ");
         if !is_strict() {
             return Err(format!("on Debian: apt-get install {packages}"));
         }
@@ -115,9 +122,42 @@ fn install(target: &Target) -> Result<(), String> {
         output(command("apt-get", ["update"]))?;
         let install = command("apt-get", ["install", "-y", "--no-install-recommends"]);
         let mut install = { install };
-        output(install.args(target.packages).env("DEBIAN_FRONTEND", "noninteractive"))?;
+        output(install.args(names).env("DEBIAN_FRONTEND", "noninteractive"))?;
     }
-    ensure_target(target.name)
+    Ok(())
+}
+
+/// The core where there is no operating system: with and without an allocator it builds, with its default features it says
+/// what to do, and without an allocator its example runs, under qemu's user mode.
+pub(crate) fn bare() -> Result<(), String> {
+    const BARE: &str = "thumbv7em-none-eabi";
+    let step = Step::new("the core on a bare target");
+    if let Err(why) = ensure_target(BARE) {
+        return step.skipped(&why);
+    }
+    let build = || cargo(["build", "-p", "simulcast-core", "--target", BARE]);
+    let none = "--no-default-features";
+    step.run(build().args([none, "--features", "alloc"]))?;
+    Step::new("the core's default features on a bare target").check(|| match output(build()) {
+        Err(said) if said.contains("say `default-features = false`") => {
+            Ok("refused, with what to do".into())
+        }
+        Err(said) => Err(said),
+        Ok(_) => Err("they build, and fail in the program that uses them".into()),
+    })?;
+    let step = Step::new("the core's example on a bare target");
+    if let Err(why) = install_packages(&["qemu-arm"], &["qemu-user"]) {
+        return step.skipped(&why);
+    }
+    // Compiled directly: cargo would compile what the tests need for the target too.
+    output(build().arg(none))?;
+    let library = format!("simulcast_core=target/{BARE}/debug/libsimulcast_core.rlib");
+    let program = format!("target/{BARE}/debug/bare");
+    let mut compile =
+        command("rustc", ["--edition", "2024", "--target", BARE, "-C", "panic=abort"]);
+    compile.args(["--extern", &library, "-o", &program, "crates/simulcast-core/examples/bare.rs"]);
+    output(compile)?;
+    step.run(command("qemu-arm", [program]))
 }
 
 /// Cargo for a target, with its linker and what runs its programs. Emulated tests draw fewer cases.

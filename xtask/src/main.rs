@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a terminal")]
 
+mod api;
 mod bench;
 mod check;
 mod codes;
@@ -49,6 +50,7 @@ cargo xtask COMMAND
   lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff and mypy; workflows
   msrv              build with the oldest Rust that Cargo.toml promises
   cross [TARGET…]   tests on other processors and systems, under emulation: i686, aarch64, s390x, windows, wasm, check
+  bare              the core where there is no operating system: built, and its example run under qemu
   codes             make the pages of errors and findings anew
   pictures          make the pictures of the documentation anew
   operations        make Python's names and stubs of operations and their reference page anew, from the table
@@ -71,6 +73,8 @@ cargo xtask COMMAND
                     --engine NAME, --quick, --rounds N, --runs N, --out FILE; --build only builds
   bench --best-of FILE...
                     what several such runs come to
+  api [--accept]    the public interface of the crates that users add, against the text that was accepted; and that
+                    every public item has an example
   layers            the engine's architecture: imports, unsafe code, thresholds
   kernels           the functions that the engine compiles to, by module (--against REV: and before)
   bench compile     what a further closure costs a user's release build, in CPU seconds and bytes
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         ["lint"] => lint(),
         ["msrv"] => msrv(),
         ["cross", targets @ ..] => cross::run(targets),
+        ["bare"] => cross::bare(),
         ["codes"] => codes::write(),
         ["pictures"] => pictures::write(),
         ["operations"] => operations::write(),
@@ -104,6 +109,7 @@ fn main() -> ExitCode {
         ["tsan"] => threads::sanitize(),
         ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
         ["bench", "compile"] => compile_cost::run(),
+        ["api", options @ ..] => api::run(options),
         ["layers"] => Step::new("architecture of the engine").check(layers::check),
         ["kernels", options @ ..] => kernels::run(options),
         ["bench", options @ ..] => bench::run(options),
@@ -153,16 +159,7 @@ fn test() -> Result<(), String> {
         "simulcast-onnx",
         "--no-default-features",
     ]))?;
-    const BARE: &str = "thumbv7em-none-eabi";
-    match ensure_target(BARE) {
-        Ok(()) => {
-            for features in [&["--no-default-features"][..], &[]] {
-                let build = ["build", "-p", "simulcast-core", "--target", BARE];
-                Step::new("the core on a bare target").run(cargo(build).args(features))?;
-            }
-        }
-        Err(why) => Step::new("the core on a bare target").skipped(&why)?,
-    }
+    cross::bare()?;
     const NEON: &str = "aarch64-unknown-linux-gnu";
     match ensure_target(NEON) {
         Ok(()) => Step::new("the engine on another processor").run(cargo([
@@ -200,6 +197,7 @@ fn lint() -> Result<(), String> {
     Step::new("clippy without programs").run(small.args(["--", "-D", "warnings"]))?;
     let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
     Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    api::run(&[])?;
     python::lint()?;
     python::workflows()
 }

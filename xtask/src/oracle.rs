@@ -228,7 +228,7 @@ fn all_shapes(rank: usize, size: usize) -> Vec<Vec<usize>> {
 /// The rules for each pair of shapes, with every axis that can matter and some that cannot.
 fn pair_rules(rank: isize) -> Vec<OwnedRule> {
     let mut rules = Vec::new();
-    for kind in RuleKind::ALL {
+    for &kind in RuleKind::ALL {
         let takes = kind.parameters();
         let axes: Vec<Option<isize>> = match takes.axis {
             true => [None].into_iter().chain((-2..=rank + 1).map(Some)).collect(),
@@ -250,7 +250,7 @@ fn exhaust(rank: usize, size: usize, mut each: impl FnMut(&OwnedRule, &[Vec<usiz
             let pair = [a.clone(), b.clone()];
             rules.iter().for_each(|rule| each(rule, &pair));
             let target = Parts { shape: Some(b.clone()), ..Parts::default() };
-            for kind in RuleKind::ALL {
+            for &kind in RuleKind::ALL {
                 if let Some(rule) = OwnedRule::from_parts(kind, target.clone()) {
                     each(&rule, &pair[..1]);
                 }
@@ -285,7 +285,7 @@ fn exhaust(rank: usize, size: usize, mut each: impl FnMut(&OwnedRule, &[Vec<usiz
         }
     }
     // No operand at all.
-    for kind in RuleKind::ALL.into_iter().filter(|kind| kind.arity().is_none()) {
+    for kind in RuleKind::ALL.iter().copied().filter(|kind| kind.arity().is_none()) {
         let parts = Parts { labels: kind.parameters().labels.then(Vec::new), ..Parts::default() };
         if let Some(rule) = OwnedRule::from_parts(kind, parts) {
             each(&rule, &[]);

@@ -29,7 +29,7 @@ Pasted text:
 /// Every rule, as it is written, with what it means.
 fn rules() -> String {
     let mut text = String::from("Rules:");
-    for kind in RuleKind::ALL {
+    for &kind in RuleKind::ALL {
         let takes = kind.parameters();
         let parameters = match (takes.axis, takes.shape, takes.axes) {
             (true, ..) => "[:AXIS]",

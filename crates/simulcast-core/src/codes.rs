@@ -13,6 +13,12 @@
 use core::fmt;
 
 /// What a code is of.
+///
+/// ```
+/// use simulcast_core::{Code, CodeKind};
+///
+/// assert_eq!(Code::find("E1").map(|code| code.kind), Some(CodeKind::Error));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CodeKind {
     /// An error: shapes do not broadcast, or a question has no answer.
@@ -24,7 +30,16 @@ pub enum CodeKind {
 }
 
 /// A stable code with what it stands for.
+///
+/// ```
+/// use simulcast_core::Code;
+///
+/// let code = Code::find("e1").unwrap();
+/// assert_eq!((code.code, code.title), ("E1", "incompatible sizes on an axis"));
+/// assert!(Code::ALL.iter().any(|other| other == code));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Code {
     /// The code as text: `E1`, `SC102`.
     pub code: &'static str,
@@ -62,7 +77,7 @@ const fn model(code: &'static str, title: &'static str, explanation: &'static st
 
 impl Code {
     /// Every code, errors first, each kind in the order of its numbers.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: &'static [Self] = &[
         error(
             "E0",
             "a line that is not a request",
@@ -263,7 +278,7 @@ impl Code {
     /// The code of that text, in capitals or not.
     #[must_use]
     pub fn find(text: &str) -> Option<&'static Self> {
-        const ALL: &[Code] = &Code::ALL;
+        const ALL: &[Code] = Code::ALL;
         ALL.iter().find(|own| own.code.eq_ignore_ascii_case(text))
     }
 
@@ -275,6 +290,13 @@ impl Code {
 }
 
 /// A place in the documentation: `docs/findings/SC102.md`, `docs/reference/errors.md#e1`.
+///
+/// ```
+/// use simulcast_core::Code;
+///
+/// let anchor = Code::find("SC102").unwrap().anchor();
+/// assert_eq!(anchor.to_string(), "docs/findings/SC102.md");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Anchor {
     code: &'static str,

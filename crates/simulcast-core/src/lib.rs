@@ -37,8 +37,9 @@
 //! - No operand at all gives the scalar shape.
 //! - Nothing panics, wraps or allocates beyond a constant times its input. The crate has no
 //!   `unsafe`, and its lints forbid indexing and unchecked arithmetic.
-//! - Without the `alloc` feature there remain [`resolve_into`], [`sources_into`],
-//!   [`view_strides_into`], [`row_major_into`] and [`offset_through`], which never allocate.
+//! - Without the `alloc` feature there remain [`resolve_into`], [`strides_into`], [`offsets`] and the steps that they
+//!   are made of, which never allocate: `examples/bare.rs`. A target without an operating system needs
+//!   `default-features = false`, and `features = ["alloc"]` where it has an allocator.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -62,6 +63,12 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(all(feature = "default", target_os = "none"))]
+compile_error!(
+    "simulcast-core on a target without an operating system: say `default-features = false` where you depend on it, \
+     and `features = [\"alloc\"]` if the target has an allocator"
+);
+
 #[cfg(feature = "alloc")]
 extern crate alloc;
 #[cfg(test)]
@@ -81,8 +88,8 @@ mod request;
 pub use codes::{Anchor, Code, CodeKind};
 pub use errors::{Refusal, Side};
 pub use plan::{
-    Source, elements, join, offset_through, resolve_into, row_major_into, sources_into,
-    view_strides_into,
+    Offsets, Source, elements, join, offset_through, offsets, resolve_into, row_major_into,
+    sources_into, strides_into, view_strides_into,
 };
 pub use rules::{Parameters, Parts, Rule, RuleKind, RuleOf};
 pub use symbolic::Interval;

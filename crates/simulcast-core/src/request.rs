@@ -24,6 +24,16 @@ use crate::{
 };
 
 /// Operands, what they are called, and the rule under which they meet.
+///
+/// ```
+/// use simulcast_core::{Request, RequestError};
+///
+/// let operands = ["pred:32,1", "target:32"].map(|text| text.parse().unwrap());
+/// let request = Request::new("numpy".parse().unwrap(), operands)?;
+/// assert_eq!(request.names.operand(0), "pred");
+/// assert_eq!(request.resolve().shape().unwrap().to_string(), "(32, 32)");
+/// # Ok::<(), RequestError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
@@ -103,6 +113,14 @@ impl Request {
 }
 
 /// Why operands and a rule are no request, or a symbol cannot be set.
+///
+/// ```
+/// use simulcast_core::Request;
+///
+/// let operands = ["a:32,3", "b:3"].map(|text| text.parse().unwrap());
+/// let error = Request::new("named".parse().unwrap(), operands).unwrap_err();
+/// assert_eq!(error.to_string(), "axis 0 of a has no name; write b=32,c=3");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
@@ -144,6 +162,16 @@ impl fmt::Display for RequestError {
 impl core::error::Error for RequestError {}
 
 /// What came of shapes under a rule.
+///
+/// ```
+/// use simulcast_core::{Outcome, Request};
+///
+/// let operands = ["2,3", "4"].map(|text| text.parse().unwrap());
+/// let outcome = Request::new("numpy".parse()?, operands)?.resolve();
+/// assert!(matches!(&outcome, Outcome::Error(error) if error.code() == "E1"));
+/// assert!(outcome.shape().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// Every size is known, and they broadcast.

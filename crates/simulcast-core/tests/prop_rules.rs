@@ -9,7 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use simulcast_core::{
-    NamedAxes, Parts, Rule, RuleKind, Source, resolve, resolve_into, row_major_into, sources_into,
+    NamedAxes, Parts, Rule, RuleKind, Source, offsets, resolve, resolve_into, row_major_into,
+    sources_into, strides_into,
 };
 
 /// Everything that a plan says, against the oracle.
@@ -63,6 +64,18 @@ fn check(rule: Rule<'_>, shapes: &[Vec<usize>]) {
         let mut strides = vec![0; shape.len()];
         row_major_into(shape, &mut strides).unwrap();
         let strides = plan.strides(operand, &strides).unwrap();
+        let (mut own_shape, mut own_strides) = ([7; 16], [7; 16]);
+        let at_once =
+            strides_into(rule, shapes, operand, None, &mut own_shape, &mut own_strides).unwrap();
+        assert_eq!(
+            (at_once, &own_strides[..result.len()]),
+            (&result[..], &strides[..]),
+            "{context}"
+        );
+        let visited = indices(result)
+            .into_iter()
+            .map(|index| [strides.iter().zip(index).map(|(s, at)| s * at as isize).sum::<isize>()]);
+        assert!(offsets(result, [&strides]).unwrap().eq(visited), "{context}");
         for index in indices(result) {
             let mut i = vec![0; shape.len()];
             for (j, &(size, axis)) in laid.iter().enumerate() {
@@ -95,7 +108,7 @@ fn all_pairs_of_shapes_up_to_rank_3_and_size_3_under_every_rule_that_takes_them(
         for b in &shapes {
             let pair = [a.clone(), b.clone()];
             let target = Parts { shape: Some(&b[..]), ..Parts::default() };
-            for kind in RuleKind::ALL {
+            for &kind in RuleKind::ALL {
                 for axis in (-2..5).map(Some).chain([None]) {
                     let parts = Parts { axis, ..Parts::default() };
                     if let Some(rule) = Rule::from_parts(kind, parts) {
@@ -149,7 +162,7 @@ proptest! {
     // [E_BROADCAST_ANY_FUNC_0090]
     #[test]
     fn any_number_of(shapes in vec(sizes(4), 0..6)) {
-        for kind in RuleKind::ALL.into_iter().filter(|kind| kind.arity().is_none()) {
+        for kind in RuleKind::ALL.iter().copied().filter(|kind| kind.arity().is_none()) {
             if let Some(rule) = Rule::from_parts(kind, Parts::default()) {
                 check(rule, &shapes);
             }

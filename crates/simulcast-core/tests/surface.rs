@@ -112,7 +112,7 @@ fn small_questions() {
     assert_eq!(resolve(Rule::Numpy, &[[3]]).unwrap().target(), None);
     assert_eq!(to.rule().kind().to_string(), "to");
     assert!(!resolve(Rule::Numpy, &[[3]]).unwrap().is_repeated(0).unwrap());
-    let stretching = RuleKind::ALL.into_iter().filter(|kind| !kind.stretches());
+    let stretching = RuleKind::ALL.iter().copied().filter(|kind| !kind.stretches());
     assert_eq!(stretching.collect::<Vec<_>>(), [RuleKind::Exact, RuleKind::Axes]);
 }
 

@@ -39,6 +39,14 @@ struct Inner {
 }
 
 /// Two known sizes that meet on an axis of the result, and neither may stretch; see [`BroadcastError::clash`].
+///
+/// ```
+/// use simulcast_core::{Rule, resolve};
+///
+/// let clash = resolve(Rule::To { target: &[2, 3] }, &[[4]]).unwrap_err().clash().unwrap();
+/// assert_eq!((clash.axis, clash.sizes), (1, [3, 4]));
+/// assert_eq!(clash.operands, [None, Some(0)]); // the target has 3, operand 0 has 4
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Clash {

@@ -12,6 +12,13 @@ use crate::plan::resolve::try_resolve;
 use crate::{Names, OwnedRule, Plan, Refusal, Rule, RuleKind, format_shape};
 
 /// A change to an operand, or to the rule.
+///
+/// ```
+/// use simulcast_core::{Edit, Rule, resolve};
+///
+/// let error = resolve(Rule::Numpy, &[&[2, 3, 4][..], &[2, 4]]).unwrap_err();
+/// assert_eq!(error.fixes()[0].edit(), &Edit::InsertAxes { operand: 1, axes: vec![1] });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Edit {
@@ -48,6 +55,15 @@ pub enum Edit {
 }
 
 /// An [`Edit`] that was checked to work, with what comes out of it.
+///
+/// ```
+/// use simulcast_core::{Names, Rule, resolve};
+///
+/// let error = resolve(Rule::Numpy, &[&[2, 3, 4][..], &[2, 4]]).unwrap_err();
+/// let fix = &error.fixes()[0];
+/// assert_eq!((fix.shape(), fix.result()), (Some(&[2, 1, 4][..]), &[2, 3, 4][..]));
+/// assert_eq!(fix.expression(&Names::of(["image", "mask"])), "mask[:, None, :]");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     edit: Edit,

@@ -8,6 +8,14 @@ use core::fmt;
 use crate::Interval;
 
 /// One side of a clash: who has which size.
+///
+/// ```
+/// use simulcast_core::{Refusal, Rule, resolve};
+///
+/// let error = resolve(Rule::Numpy, &[[2, 3], [2, 4]]).unwrap_err();
+/// let Refusal::Clash { second, .. } = *error.refusal() else { panic!("no clash") };
+/// assert_eq!((second.operand, second.axis, second.size.size()), (Some(1), 1, Some(4)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Side {
     /// The operand, counted from 0; `None` for the shape that the rule itself carries.
@@ -19,6 +27,14 @@ pub struct Side {
 }
 
 /// Why operands cannot be brought to one shape, or why a question about a plan has no answer.
+///
+/// ```
+/// use simulcast_core::{Refusal, Rule, resolve_into};
+///
+/// let refused = resolve_into(Rule::Exact, &[&[2][..], &[2, 1]], &mut [0; 4]).unwrap_err();
+/// assert_eq!(refused, Refusal::Rank { operand: 1, rank: 2, allowed: 1, at_most: false });
+/// assert_eq!((refused.code(), refused.to_string().as_str()), ("E2", "operand 1 has rank 2, the rule allows 1"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {

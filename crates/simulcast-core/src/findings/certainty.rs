@@ -22,6 +22,13 @@ use super::{Finding, FindingCode, PolicyError};
 use crate::{Dim, SymbolicPlan};
 
 /// How sure it is that a finding is no coincidence of sizes.
+///
+/// ```
+/// use simulcast_core::{Certainty, FindingCode};
+///
+/// assert_eq!("confirmed".parse(), Ok(Certainty::Confirmed));
+/// assert!(Certainty::Possible < Certainty::Confirmed);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
     /// One observation of sizes, which may agree by chance.
@@ -87,7 +94,7 @@ pub struct Evidence {
 
 impl Evidence {
     // Implements E_BROADCAST_ANY_FUNC_2140.
-    /// How certain a finding of that code is, by the table of [the module](self); `None` where it is no
+    /// How certain a finding of that code is, by the table of `findings/certainty.rs`; `None` where it is no
     /// finding.
     #[must_use]
     pub const fn certainty(self, code: FindingCode) -> Option<Certainty> {

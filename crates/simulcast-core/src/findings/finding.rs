@@ -9,6 +9,13 @@ use super::{Certainty, PolicyError};
 use crate::{Code, Fix};
 
 /// The stable codes of findings.
+///
+/// ```
+/// use simulcast_core::FindingCode;
+///
+/// assert_eq!("sc102".parse(), Ok(FindingCode::SquareOuter));
+/// assert_eq!(FindingCode::SquareOuter.as_str(), "SC102");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FindingCode {
@@ -66,6 +73,7 @@ impl FindingCode {
     }
 
     /// The code's row in the list of all codes.
+    #[expect(clippy::indexing_slicing, reason = "of a constant, in a constant")]
     #[must_use]
     pub fn code(self) -> &'static Code {
         // Never else: a test finds every code in the list.
@@ -96,6 +104,15 @@ impl fmt::Display for FindingCode {
 }
 
 /// A legal but suspicious broadcast.
+///
+/// ```
+/// use simulcast_core::{FindingCode, Limits, Rule, resolve};
+///
+/// let found = resolve(Rule::Numpy, &[&[32, 1][..], &[32]])?.findings(&Limits::default());
+/// assert_eq!(found[0].code, FindingCode::SquareOuter);
+/// assert!(found[0].to_string().starts_with("SC102: "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -139,6 +156,16 @@ impl fmt::Display for Finding {
 }
 
 /// The limits above which growth is a finding.
+///
+/// ```
+/// use simulcast_core::{FindingCode, Limits, Rule, resolve};
+///
+/// let plan = resolve(Rule::Numpy, &[&[1000, 1][..], &[999]])?;
+/// let grown = |limits| plan.findings(&limits).iter().any(|found| found.code == FindingCode::Growth);
+/// assert!(grown(Limits::default()));
+/// assert!(!grown(Limits { growth: 1e6, ..Limits::default() }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// How many times larger the result may be than all operands together.

@@ -14,6 +14,13 @@ use crate::{
 };
 
 /// What to do about a finding.
+///
+/// ```
+/// use simulcast_core::Action;
+///
+/// assert_eq!("raise".parse(), Ok(Action::Raise));
+/// assert!(Action::Raise > Action::Warn);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// Say nothing.
@@ -55,6 +62,16 @@ impl FromStr for Action {
 }
 
 /// How much implicit broadcasting is accepted at all.
+///
+/// ```
+/// use simulcast_core::{Policy, Rule, Strictness, resolve};
+///
+/// let mut policy = Policy::default();
+/// policy.strictness = Strictness::SameRank;
+/// let plan = resolve(Rule::Numpy, &[&[2, 3][..], &[3]])?;
+/// assert!(!policy.judge(&plan).raised.is_empty()); // a rank is padded
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strictness {
     /// No operand repeats, not even a scalar.
@@ -100,6 +117,13 @@ impl FromStr for Strictness {
 }
 
 /// Why a text is no policy, or no part of one.
+///
+/// ```
+/// use simulcast_core::Policy;
+///
+/// let error = "SC999=warn".parse::<Policy>().unwrap_err();
+/// assert!(error.to_string().contains("SC999"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError(String);
 
@@ -168,6 +192,16 @@ impl Default for Policy {
 }
 
 /// What a policy says of a plan.
+///
+/// ```
+/// use simulcast_core::{Policy, Rule, resolve};
+///
+/// let plan = resolve(Rule::Numpy, &[&[32, 1][..], &[32]])?;
+/// let verdict = Policy::default().judge(&plan);
+/// assert_eq!((verdict.raised.len(), verdict.warned.len()), (0, 0)); // 32 may meet 32 by chance
+/// assert_eq!(verdict.unconfirmed.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Findings that refuse the broadcast.

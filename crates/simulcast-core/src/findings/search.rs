@@ -14,6 +14,10 @@ use crate::errors::fix;
 use crate::{Alignment, Finding, FindingCode, Fix, Limits, Plan, Source};
 
 /// Operands with distinct shapes that are compared with each other.
+///
+/// ```
+/// assert!(simulcast_core::MAX_COMPARED_OPERANDS > 1);
+/// ```
 pub const MAX_COMPARED_OPERANDS: usize = 32;
 
 impl Plan {

@@ -10,6 +10,15 @@ use alloc::vec::Vec;
 use crate::{Names, OwnedRule, Refusal, Rule, Source, elements, view_strides_into};
 
 /// How operand axes were aligned with result axes.
+///
+/// ```
+/// use simulcast_core::{Alignment, Rule, resolve};
+///
+/// let alignment = |rule| resolve(rule, &[&[2, 3][..], &[2]]).map(|plan| plan.alignment());
+/// assert_eq!(alignment(Rule::Pdpd { axis: Some(0) })?, Alignment::Given);
+/// assert_eq!(resolve(Rule::Numpy, &[[2, 3]])?.alignment(), Alignment::Right);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -287,6 +296,15 @@ impl Plan {
 }
 
 /// What a broadcast costs, in elements; `None` is more than fits in `usize`.
+///
+/// ```
+/// use simulcast_core::{Rule, resolve};
+///
+/// let cost = resolve(Rule::Numpy, &[&[1000, 1][..], &[1000]])?.cost();
+/// assert_eq!((cost.stored, cost.result), (Some(2000), Some(1_000_000)));
+/// assert_eq!((cost.growth(), cost.result_bytes(4)), (Some(500.0), Some(4_000_000)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cost {
     /// The elements that all operands together store.

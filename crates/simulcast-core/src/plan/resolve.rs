@@ -9,7 +9,7 @@ use core::ops::ControlFlow;
 use crate::rules::frame::Frame;
 #[cfg(feature = "alloc")]
 use crate::{BroadcastError, Plan};
-use crate::{Refusal, Rule, Side, Source};
+use crate::{Refusal, Rule, Side, Source, elements};
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
@@ -99,6 +99,71 @@ pub fn sources_into<S: AsRef<[usize]>>(
         }
     }
     Ok(())
+}
+
+/// Writes the result shape, and the strides along it of operand `operand`; never allocates. Returns the part of `shape` that
+/// was written. With [`offsets`](crate::offsets) this is all that reading broadcast operands takes.
+///
+/// `own` are the operand's strides; `None` stands for a row-major array. An axis along which the operand repeats has stride 0.
+///
+/// # Errors
+///
+/// As [`resolve_into`], and [`Refusal::Index`] where there is no such operand; [`Refusal::Buffer`] where `strides` is shorter
+/// than the result's rank, or `own` has not one stride for each axis of the operand; [`Refusal::Overflow`] where a row-major
+/// operand has more elements than fit in `isize`.
+///
+/// ```
+/// use simulcast_core::{Rule, strides_into};
+///
+/// let shapes = [&[8, 1, 6][..], &[7, 1]];
+/// let (mut shape, mut strides) = ([0; 4], [0; 4]);
+/// let shape = strides_into(Rule::Numpy, &shapes, 1, None, &mut shape, &mut strides)?;
+/// assert_eq!((shape, &strides[..3]), (&[8, 7, 6][..], &[0, 1, 0][..]));
+/// # Ok::<(), simulcast_core::Refusal>(())
+/// ```
+pub fn strides_into<'o, S: AsRef<[usize]>>(
+    rule: Rule<'_>,
+    shapes: &[S],
+    operand: usize,
+    own: Option<&[isize]>,
+    shape: &'o mut [usize],
+    strides: &mut [isize],
+) -> Result<&'o [usize], Refusal> {
+    let result = resolve_into(rule, shapes, shape)?;
+    let given = strides.len();
+    let Some(strides) = strides.get_mut(..result.len()) else {
+        return Err(Refusal::Buffer { needed: result.len(), given });
+    };
+    let Some(sizes) = shapes.get(operand).map(S::as_ref) else {
+        return Err(Refusal::Index { index: operand, len: shapes.len() });
+    };
+    let mut row_major = 0;
+    match own {
+        Some(own) if own.len() != sizes.len() => {
+            return Err(Refusal::Buffer { needed: sizes.len(), given: own.len() });
+        }
+        Some(_) => {}
+        None => match isize::try_from(elements(sizes)?) {
+            Ok(all) => row_major = all,
+            Err(_) => return Err(Refusal::Overflow),
+        },
+    }
+    let before = shapes.iter().take(operand).map(|s| s.as_ref().len()).sum();
+    let frame = frame(rule, shapes)?;
+    let mut targets = frame.targets(operand, before, sizes.len());
+    strides.fill(0);
+    for (axis, &size) in sizes.iter().enumerate() {
+        // The number of elements of the axes behind it.
+        row_major = row_major.checked_div(size.cast_signed()).unwrap_or(0);
+        let stride = own.and_then(|own| own.get(axis)).copied().unwrap_or(row_major);
+        let Some(target) = targets.step() else { continue };
+        // Never else: targets are below the result's rank.
+        let (Some(out), Some(&all)) = (strides.get_mut(target), result.get(target)) else {
+            continue;
+        };
+        *out = if size == all { stride } else { 0 };
+    }
+    Ok(result)
 }
 
 fn frame<'a, S: AsRef<[usize]>>(rule: Rule<'a>, shapes: &[S]) -> Result<Frame<'a>, Refusal> {

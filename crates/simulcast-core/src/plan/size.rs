@@ -21,6 +21,12 @@ use crate::Refusal;
 ///
 /// Commutative, associative and idempotent, with 1 as its neutral element; so the common size of
 /// any number of axes does not depend on their order or grouping.
+///
+/// ```
+/// use simulcast_core::join;
+///
+/// assert_eq!([join(1, 4), join(1, 0), join(3, 4)], [Some(4), Some(0), None]);
+/// ```
 #[inline]
 #[must_use]
 pub const fn join(a: usize, b: usize) -> Option<usize> {

@@ -5,6 +5,15 @@
 use crate::{Refusal, elements};
 
 /// Where a result axis gets its elements from, in one operand.
+///
+/// ```
+/// use simulcast_core::{Rule, Source, resolve};
+///
+/// let plan = resolve(Rule::Numpy, &[&[8, 1][..], &[7]])?;
+/// assert_eq!(plan.sources(0)?, [Source::Kept(0), Source::Stretched(1)]);
+/// assert_eq!(plan.sources(1)?, [Source::Added, Source::Kept(0)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Source {
     /// From that axis of the operand, element by element.

@@ -6,7 +6,17 @@ use super::frame::Base;
 use crate::{Refusal, Rule};
 
 /// Where a rule lays operands' axes: the picture that a plan and an error share.
+///
+/// ```
+/// use simulcast_core::{Layout, Rule};
+///
+/// let layout = Layout::new(Rule::Pdpd { axis: Some(1) }, 2, |operand| [4, 2][operand])?;
+/// assert_eq!(layout.rank, 4);
+/// assert_eq!(layout.targets[1], [Some(1), Some(2)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Layout {
     /// The result's rank.
     pub rank: usize,

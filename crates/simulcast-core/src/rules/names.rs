@@ -9,6 +9,13 @@ use alloc::vec::Vec;
 use crate::{OwnedRule, Refusal, Rule};
 
 /// What operands and their axes are called. An empty text stands for no name.
+///
+/// ```
+/// use simulcast_core::Names;
+///
+/// let names = Names::of(["image"]);
+/// assert_eq!((names.operand(0).as_str(), names.operand(1).as_str()), ("image", "B"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Names {

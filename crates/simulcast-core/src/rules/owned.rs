@@ -66,6 +66,13 @@ impl fmt::Display for OwnedRule {
 }
 
 /// Why a text is not a rule.
+///
+/// ```
+/// use simulcast_core::{OwnedRule, RuleError};
+///
+/// let error: RuleError = "nunpy".parse::<OwnedRule>().unwrap_err();
+/// assert!(error.to_string().contains("nunpy"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError(String);
 
@@ -92,7 +99,7 @@ impl FromStr for RuleKind {
 
     /// Reads a [`name`](Self::name); `uni` and `none` are short for `unidirectional` and `exact`.
     fn from_str(name: &str) -> Result<Self, RuleError> {
-        let known = Self::ALL.into_iter().find(|kind| {
+        let known = Self::ALL.iter().copied().find(|kind| {
             let facts = kind.facts();
             [Some(kind.name()), facts.alias].contains(&Some(name))
         });

@@ -16,6 +16,15 @@ use crate::Refusal;
 
 /// How operands are brought to one shape, with lists of sizes and axes of type `L`: borrowed in
 /// [`Rule`], owned in `OwnedRule`.
+///
+/// ```
+/// use simulcast_core::{OwnedRule, Rule};
+///
+/// let borrowed = Rule::To { target: &[2, 3] };
+/// let owned = OwnedRule::from(borrowed);
+/// assert_eq!(owned, OwnedRule::To { target: vec![2, 3] });
+/// assert_eq!(owned.as_rule(), borrowed);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleOf<L> {
@@ -95,6 +104,14 @@ pub enum RuleOf<L> {
 pub type Rule<'a> = RuleOf<&'a [usize]>;
 
 /// A [`Rule`] without its parameters.
+///
+/// ```
+/// use simulcast_core::{Rule, RuleKind};
+///
+/// assert_eq!(Rule::Pdpd { axis: Some(1) }.kind(), RuleKind::Pdpd);
+/// assert_eq!("pdpd".parse(), Ok(RuleKind::Pdpd));
+/// assert_eq!((RuleKind::Pdpd.arity(), RuleKind::Numpy.arity()), (Some(2), None));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -125,6 +142,13 @@ pub enum RuleKind {
 }
 
 /// Which parameters a kind of rule takes, and the names under which requests, JSON and Python give them.
+///
+/// ```
+/// use simulcast_core::RuleKind;
+///
+/// let takes = RuleKind::Mapping.parameters();
+/// assert_eq!((takes.axis, takes.shape, takes.axes), (false, Some("shape"), Some("axes_mapping")));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parameters {
@@ -139,6 +163,14 @@ pub struct Parameters {
 }
 
 /// The parameters of a rule of any kind; `None` for one that its kind does not take.
+///
+/// ```
+/// use simulcast_core::{Parts, Rule, RuleKind};
+///
+/// let parts = Parts { axis: Some(1), ..Parts::default() };
+/// assert_eq!(Rule::from_parts(RuleKind::Pdpd, parts), Some(Rule::Pdpd { axis: Some(1) }));
+/// assert_eq!(Rule::from_parts(RuleKind::Numpy, parts), None); // it takes no axis
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts<L> {
     /// The `axis`; `None` too where the default is meant.
@@ -229,7 +261,7 @@ const COMMON: Facts = Facts {
 
 impl RuleKind {
     /// Every kind, in the order of the table of rules.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: &'static [Self] = &[
         Self::Exact,
         Self::Numpy,
         Self::Unidirectional,
@@ -357,7 +389,7 @@ impl RuleKind {
     /// The kind of that [`name`](Self::name).
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
     /// The rule in a few words, for lists of rules.
@@ -390,7 +422,7 @@ impl RuleKind {
     /// ```
     /// use simulcast_core::RuleKind;
     ///
-    /// let of_first = RuleKind::ALL.into_iter().filter(|kind| kind.result_is_first());
+    /// let of_first = RuleKind::ALL.iter().copied().filter(|kind| kind.result_is_first());
     /// let names: Vec<_> = of_first.map(RuleKind::name).collect();
     /// assert_eq!(names, ["exact", "unidirectional", "pdpd", "legacy"]);
     /// ```
@@ -883,7 +915,7 @@ mod tests {
 
     #[test]
     fn names_are_distinct_and_found_again() {
-        for kind in RuleKind::ALL {
+        for &kind in RuleKind::ALL {
             assert_eq!(RuleKind::from_name(kind.name()), Some(kind));
         }
         assert_eq!(RuleKind::from_name("NUMPY"), None);
@@ -892,7 +924,7 @@ mod tests {
     #[test]
     fn a_rule_is_its_kind_and_its_parameters() {
         let list = &[2, 3][..];
-        for kind in RuleKind::ALL {
+        for &kind in RuleKind::ALL {
             let takes = kind.parameters();
             let parts = Parts {
                 axis: takes.axis.then_some(1),

@@ -10,6 +10,15 @@ use core::fmt;
 use crate::{Names, join};
 
 /// A size that a constraint speaks of.
+///
+/// ```
+/// use simulcast_core::{Constraint, Rule, ShapeText, Term, resolve_dims};
+///
+/// let shapes = ["N", "4"].map(|text| text.parse::<ShapeText>().unwrap().dims);
+/// let plan = resolve_dims(Rule::Numpy, &shapes)?;
+/// assert_eq!(plan.constraints(), [Constraint::OneOr(Term::Symbol("N".into()), Term::Size(4))]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Term {
@@ -46,6 +55,17 @@ impl Term {
 }
 
 /// What must hold for the sizes, once they are known.
+///
+/// ```
+/// use simulcast_core::{Names, Rule, ShapeText, resolve_dims};
+///
+/// let shapes = ["N", "4"].map(|text| text.parse::<ShapeText>().unwrap().dims);
+/// let plan = resolve_dims(Rule::Numpy, &shapes)?;
+/// let constraint = &plan.constraints()[0];
+/// assert_eq!(constraint.describe(&Names::default()), "N is 1 or 4");
+/// assert_eq!((constraint.holds(|_| Some(1)), constraint.holds(|_| Some(3))), (Some(true), Some(false)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Constraint {

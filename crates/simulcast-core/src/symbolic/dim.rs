@@ -8,6 +8,14 @@ use core::fmt;
 use crate::Interval;
 
 /// A name for a size that is not known yet, with what is known of it.
+///
+/// ```
+/// use simulcast_core::{Dim, Dims, Rule, Symbol, resolve_dims};
+///
+/// let n = Dims::from(vec![Dim::Symbol(Symbol::new("n"))]);
+/// assert_eq!(resolve_dims(Rule::Numpy, &[n.clone(), n])?.shape().to_string(), "(n,)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Symbol {
     /// The name; equal names stand for equal sizes. Shared, because sizes go from shape to shape.
@@ -24,6 +32,13 @@ impl Symbol {
 }
 
 /// A size, an interval of sizes, or a symbol.
+///
+/// ```
+/// use simulcast_core::{Dim, Symbol};
+///
+/// let dims = [Dim::Size(3), Dim::Symbol(Symbol::new("n")), Dim::UNKNOWN];
+/// assert_eq!(dims.map(|dim| dim.size()), [Some(3), None, None]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {
     /// A known size.
@@ -90,6 +105,15 @@ impl fmt::Display for Dim {
 }
 
 /// The dimensions of a shape, or a shape of which not even the rank is known.
+///
+/// ```
+/// use simulcast_core::{Dims, ShapeText};
+///
+/// let dims = "N,3".parse::<ShapeText>()?.dims;
+/// assert_eq!((dims.to_string().as_str(), dims.sizes()), ("(N, 3)", None));
+/// assert_eq!(Dims::from(&[2, 3][..]).sizes(), Some(vec![2, 3]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Dims {
     /// One dimension for each axis.

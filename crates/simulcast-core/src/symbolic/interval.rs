@@ -17,6 +17,15 @@ use core::fmt;
 /// The sizes from `lo` to `hi`, both included; `hi` is `None` where there is no upper end.
 ///
 /// Never empty.
+///
+/// ```
+/// use simulcast_core::Interval;
+///
+/// let batch = Interval::new(1, Some(8)).unwrap();
+/// assert_eq!((batch.lo(), batch.hi(), batch.contains(4)), (1, Some(8), true));
+/// assert_eq!(batch.join(Interval::from(4)), Some(Interval::from(4)));
+/// assert_eq!(Interval::from(4).size(), Some(4));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     lo: usize,

@@ -11,6 +11,17 @@ use crate::{
 };
 
 /// The outcome of [`resolve_dims`]: the result's dimensions, and what must hold for them.
+///
+/// ```
+/// use simulcast_core::{Rule, ShapeText, resolve_dims};
+///
+/// let shapes = ["N,1", "4"].map(|text| text.parse::<ShapeText>().unwrap().dims);
+/// let plan = resolve_dims(Rule::Numpy, &shapes)?;
+/// assert_eq!(plan.shape().to_string(), "(N, 4)");
+/// assert_eq!(plan.substitute(&[("N", 8)])?.shape().to_string(), "(8, 4)");
+/// assert_eq!(plan.bind(&[&[8, 1][..], &[4]])?.shape(), [8, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolicPlan {
     rule: OwnedRule,

@@ -53,6 +53,13 @@ impl ShapeText {
 }
 
 /// Why a text is not a shape.
+///
+/// ```
+/// use simulcast_core::ShapeText;
+///
+/// let error = "2,x!".parse::<ShapeText>().unwrap_err();
+/// assert_eq!(error.part(), "x!");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     text: String,

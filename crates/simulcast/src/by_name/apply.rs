@@ -46,8 +46,27 @@ static KEPT: [[OnceLock<Cells>; 2]; OPS] = [const { [const { OnceLock::new() }; 
 pub(crate) const LETTERS: [&str; 3] = ["A", "B", "C"];
 
 /// Operations on arrays whose types are known when they run: methods of [`Op`].
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyArray, AnyView, Apply, Op};
+///
+/// let (x, y) = (array![1_i32, 2], array![[0.5_f32], [2.0]]);
+/// let sum = Op::Add.apply(&[AnyView::from(&x), AnyView::from(&y)])?;
+/// assert_eq!(sum, AnyArray::from(array![[1.5, 2.5], [3.0, 4.0]])); // float64, as in NumPy
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 pub trait Apply: sealed::Sealed + Sized {
     /// The result for some arrays, under NumPy's rule and promotion.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use simulcast::{AnyArray, AnyView, Apply, Op};
+    ///
+    /// let x = array![4.0, 9.0];
+    /// assert_eq!(Op::Sqrt.apply(&[AnyView::from(&x)])?, AnyArray::from(array![2.0, 3.0]));
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -56,6 +75,16 @@ pub trait Apply: sealed::Sealed + Sized {
     fn apply(self, operands: &[AnyView<'_>]) -> Result<AnyArray, ProgramError>;
 
     /// [`Apply::apply`] into `out`, to whose shape the result stretches.
+    ///
+    /// ```
+    /// use ndarray::{Array2, array};
+    /// use simulcast::{AnyView, AnyViewMut, Apply, Op};
+    ///
+    /// let (x, mut out) = (array![4.0, 9.0], Array2::<f64>::zeros((2, 2)));
+    /// Op::Sqrt.apply_into(&[AnyView::from(&x)], &mut AnyViewMut::from(&mut out))?;
+    /// assert_eq!(out, array![[2.0, 3.0], [2.0, 3.0]]);
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -71,6 +100,18 @@ pub trait Apply: sealed::Sealed + Sized {
     ///
     /// A rule of one operand, such as [`Rule::To`], goes with an operation of one.
     ///
+    /// ```
+    /// use ndarray::array;
+    /// use simulcast::types::Promotion;
+    /// use simulcast::{AnyArray, AnyView, Apply, Op, Rule};
+    ///
+    /// let (x, by_row) = (array![[1, 2], [3, 4]], array![10, 20]);
+    /// let operands = [AnyView::from(&x), AnyView::from(&by_row)];
+    /// let sum = Op::Add.apply_by(Rule::Pdpd { axis: Some(0) }, Promotion::Strict, &operands)?;
+    /// assert_eq!(sum, AnyArray::from(array![[11, 12], [23, 24]]));
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Apply::apply`].
@@ -82,6 +123,18 @@ pub trait Apply: sealed::Sealed + Sized {
     ) -> Result<AnyArray, ProgramError>;
 
     /// [`Apply::apply_by`] into `out`, to whose shape the result stretches.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use simulcast::types::Promotion;
+    /// use simulcast::{AnyView, AnyViewMut, Apply, Op, Rule};
+    ///
+    /// let (x, mut out) = (array![1, 2], array![[0, 0], [0, 0]]);
+    /// let to = Rule::To { target: &[2, 2] };
+    /// Op::Negative.apply_by_into(to, Promotion::Numpy, &[AnyView::from(&x)], &mut AnyViewMut::from(&mut out))?;
+    /// assert_eq!(out, array![[-1, -2], [-1, -2]]);
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -96,6 +149,15 @@ pub trait Apply: sealed::Sealed + Sized {
 
     /// The program of this one step for operands of these types, which is kept for the life of the
     /// process.
+    ///
+    /// ```
+    /// use simulcast::types::Promotion;
+    /// use simulcast::{Apply, DType, Op};
+    ///
+    /// let program = Op::Add.program(Promotion::Numpy, &[DType::I32, DType::F32])?;
+    /// assert_eq!(program.dtype(), DType::F64);
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
     ///
     /// # Errors
     ///

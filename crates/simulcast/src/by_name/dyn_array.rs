@@ -40,6 +40,17 @@ use simulcast_kernels::dtype::{DType, Element};
 use simulcast_kernels::every_dtype;
 
 /// A read-only view of an array of any element type.
+///
+/// ```
+/// use ndarray::{array, s};
+/// use simulcast::{AnyView, DType};
+///
+/// let x = array![[1_u8, 2, 3], [4, 5, 6]];
+/// let odd = x.slice(s![.., ..;2]);
+/// let view = AnyView::from(&odd);
+/// assert_eq!((view.dtype(), view.shape(), view.strides()), (DType::U8, &[2, 2][..], &[3, 2][..]));
+/// assert_eq!(view.typed::<u8>(), Some(array![[1, 3], [4, 6]].view().into_dyn()));
+/// ```
 #[derive(Clone)]
 pub struct AnyView<'a> {
     dtype: DType,
@@ -52,6 +63,17 @@ pub struct AnyView<'a> {
 }
 
 /// A view of an array of any element type, for writing: no two of its elements share a place.
+///
+/// ```
+/// use ndarray::Array2;
+/// use simulcast::{AnyViewMut, DType};
+///
+/// let mut x = Array2::<f32>::zeros((2, 3));
+/// let mut view = AnyViewMut::from(&mut x);
+/// assert_eq!((view.dtype(), view.shape()), (DType::F32, &[2, 3][..]));
+/// view.typed::<f32>().unwrap().fill(1.0);
+/// assert_eq!(x.sum(), 6.0);
+/// ```
 pub struct AnyViewMut<'a> {
     dtype: DType,
     pointer: *mut u8,
@@ -128,6 +150,7 @@ impl<'a> AnyView<'a> {
     /// As [`AnyView::from_raw`], of bytes of any value.
     #[must_use]
     #[inline]
+    #[doc(hidden)]
     pub unsafe fn from_raw_truths(pointer: *const u8, shape: &[usize], strides: &[isize]) -> Self {
         // SAFETY: the caller keeps the conditions, and nothing reads the bytes as `bool`.
         let bytes = unsafe { Self::from_raw(DType::Bool, pointer, shape, strides) };
@@ -141,6 +164,7 @@ impl<'a> AnyView<'a> {
     /// As [`AnyView::from_raw`]; every element that is reached is one of this view's.
     #[must_use]
     #[inline]
+    #[doc(hidden)]
     pub unsafe fn relaid(&self, shape: &[usize], strides: &[isize]) -> Self {
         // SAFETY: the caller keeps the conditions, and what holds of the elements still does.
         let seen = unsafe { Self::from_raw(self.dtype, self.pointer, shape, strides) };
@@ -215,6 +239,7 @@ impl<'a> AnyView<'a> {
 
     /// The truths as an array, where one of them is another byte than 0 and 1.
     #[must_use]
+    #[doc(hidden)]
     pub fn settled(&self) -> Option<AnyArray> {
         let bytes = self.loose_bytes()?;
         Some(crate::zip((&bytes,)).map(|&byte| byte != 0).into())
@@ -338,7 +363,19 @@ impl<'a, T: Element, D: Dimension> From<&'a mut ArrayRef<T, D>> for AnyViewMut<'
 macro_rules! any {
     ($($variant:ident: $type:ty = $name:literal,)*) => {
         /// An array of any element type.
+        ///
+        /// ```
+        /// use ndarray::{Array2, array};
+        /// use simulcast::{AnyArray, DType};
+        ///
+        /// let any = AnyArray::from(array![[1_f32, 2.0]]);
+        /// assert_eq!((any.dtype(), any.shape()), (DType::F32, &[1, 2][..]));
+        /// assert!(matches!(&any, AnyArray::F32(array) if array[[0, 1]] == 2.0));
+        /// let back: Array2<f32> = any.try_into()?;
+        /// # Ok::<(), simulcast::IntoArrayError>(())
+        /// ```
         #[derive(Clone, PartialEq)]
+        #[non_exhaustive]
         pub enum AnyArray {
             $(#[doc = concat!("Of `", $name, "`.")] $variant(ArrayD<$type>),)*
         }

@@ -39,6 +39,16 @@ use simulcast_kernels::op::Op;
 
 /// The gradient of each operand, under NumPy's rule; see [the module's page](self).
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyArray, AnyView, Op, vjp};
+///
+/// let (x, w, grad) = (array![[1.0, 2.0], [3.0, 4.0]], array![10.0, 20.0], array![[1.0, 1.0], [1.0, 2.0]]);
+/// let both = vjp(Op::Multiply, &[AnyView::from(&x), AnyView::from(&w)], &AnyView::from(&grad))?;
+/// assert_eq!(both[1], Some(AnyArray::from(array![4.0, 10.0])));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
 /// # Errors
 ///
 /// Where the operation has no derivative on these types, the operands do not broadcast, or the
@@ -53,6 +63,7 @@ pub fn vjp(
 
 /// How operands come together: by a rule, but for those that are numbers, which fit everywhere.
 #[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
 pub struct Laying<'r> {
     /// The rule of all other operands.
     pub rule: Rule<'r>,
@@ -91,6 +102,18 @@ impl Laying<'_> {
 // Implements E_BROADCAST_ANY_FUNC_3110, E_BROADCAST_ANY_ERR_3110.
 /// [`vjp`] under any rule, or beside numbers that fit everywhere.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::gradient::vjp_by;
+/// use simulcast::{AnyArray, AnyView, Op, Rule};
+///
+/// let (x, by_row, grad) = (array![[1.0, 2.0], [3.0, 4.0]], array![1.0, 1.0], array![[1.0, 1.0], [1.0, 2.0]]);
+/// let operands = [AnyView::from(&x), AnyView::from(&by_row)];
+/// let both = vjp_by(Rule::Pdpd { axis: Some(0) }, Op::Add, &operands, &AnyView::from(&grad))?;
+/// assert_eq!(both[1], Some(AnyArray::from(array![2.0, 3.0])));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
 /// # Errors
 ///
 /// As [`vjp`].
@@ -108,6 +131,18 @@ pub fn vjp_by<'r>(
 }
 
 /// The gradients of `x` and of the slope of [`dynamic::prelu`](crate::by_name::dynamic::prelu).
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::gradient::vjp_prelu;
+/// use simulcast::{AnyArray, AnyView};
+///
+/// let (x, slope, grad) = (array![-2.0, 3.0], array![0.5], array![1.0, 1.0]);
+/// let made = vjp_prelu(&AnyView::from(&x), &AnyView::from(&slope), &AnyView::from(&grad))?;
+/// assert_eq!(made[0], Some(AnyArray::from(array![0.5, 1.0])));
+/// assert_eq!(made[1], Some(AnyArray::from(array![-2.0])));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -130,6 +165,18 @@ pub fn vjp_prelu(
 /// The gradients of `x` and of the bounds of [`dynamic::clip`](crate::by_name::dynamic::clip): whichever
 /// is the result gets it, `x` where it is equal to a bound. `None` for a bound that is not there.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::gradient::vjp_clip;
+/// use simulcast::{AnyArray, AnyView};
+///
+/// let (x, lo, grad) = (array![-2.0, 3.0], array![0.0], array![1.0, 1.0]);
+/// let made = vjp_clip(&AnyView::from(&x), Some(&AnyView::from(&lo)), None, &AnyView::from(&grad))?;
+/// assert_eq!(made[0], Some(AnyArray::from(array![0.0, 1.0])));
+/// assert_eq!(made[1], Some(AnyArray::from(array![1.0])));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
 /// # Errors
 ///
 /// As [`vjp`].
@@ -143,6 +190,17 @@ pub fn vjp_clip(
 }
 
 /// [`vjp_clip`] under any rule; numbers are counted among the operands that are there.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::gradient::vjp_clip_by;
+/// use simulcast::{AnyArray, AnyView, Rule};
+///
+/// let (x, hi, grad) = (array![1.0, 3.0], array![2.0, 2.0], array![1.0, 1.0]);
+/// let made = vjp_clip_by(Rule::Exact, &AnyView::from(&x), None, Some(&AnyView::from(&hi)), &AnyView::from(&grad))?;
+/// assert_eq!(made[2], Some(AnyArray::from(array![0.0, 1.0])));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -78,6 +78,14 @@ kinds! {
 }
 
 /// The dimension that two have together: the larger.
+///
+/// ```
+/// use ndarray::{Array2, Ix1, Ix2, array};
+/// use simulcast::ops::{self, Larger};
+///
+/// let sum: ndarray::Array<f64, Larger<Ix2, Ix1>> = ops::add(&Array2::zeros((2, 2)), &array![1.0, 2.0]);
+/// assert_eq!(sum.dim(), (2, 2));
+/// ```
 pub type Larger<D, E> = <D as DimMax<E>>::Output;
 
 mod sealed {

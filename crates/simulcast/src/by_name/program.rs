@@ -84,7 +84,16 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 
 /// An operand of a program.
+///
+/// ```
+/// use simulcast::{DType, TypedProgram};
+///
+/// let program = TypedProgram::parse("x + y", &[("x", DType::F32), ("y", DType::I8)])?;
+/// assert_eq!((program.operands()[1].name.as_str(), program.operands()[1].dtype), ("y", DType::I8));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProgramOperand {
     /// Its name.
     pub name: String,
@@ -95,6 +104,17 @@ pub struct ProgramOperand {
 /// An expression that was compiled for operands of certain types, which it takes in order; see [the module's page](self).
 ///
 /// A [`Program`] takes them by name and compiles itself for the types that come.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyArray, AnyView, DType, TypedProgram};
+///
+/// let program = TypedProgram::parse("(x - mean) / 2", &[("x", DType::F64), ("mean", DType::F64)])?;
+/// let (x, mean) = (array![[1.0, 2.0], [3.0, 6.0]], array![2.0, 4.0]);
+/// let y = program.run(&[AnyView::from(&x), AnyView::from(&mean)])?;
+/// assert_eq!(y, AnyArray::from(array![[-0.5, -1.0], [0.5, 1.0]]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TypedProgram {
     graph: Graph,
@@ -203,6 +223,7 @@ impl TypedProgram {
     /// memory with an operand.
     #[must_use]
     #[inline]
+    #[doc(hidden)]
     pub unsafe fn run_dense(
         &self,
         out: *mut u8,
@@ -249,6 +270,18 @@ impl TypedProgram {
 }
 
 /// A program with its operands; see [`TypedProgram::bind`].
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyView, DType, Rule, TypedProgram};
+///
+/// let program = TypedProgram::parse("x + b", &[("x", DType::I32), ("b", DType::I32)])?;
+/// let (x, b) = (array![[1, 2], [3, 4]], array![10, 20]);
+/// let operands = [AnyView::from(&x), AnyView::from(&b)];
+/// let run = program.bind(&operands).rule(Rule::Pdpd { axis: Some(0) }).threads(1);
+/// assert_eq!(run.compute()?.typed::<i32>(), Some(array![[11, 12], [23, 24]].view().into_dyn()));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "nothing runs until the result is collected"]
 pub struct Run<'r> {
@@ -262,7 +295,21 @@ pub struct Run<'r> {
 /// Which sub-expressions are hoisted: computed at their own shape before the stage that reads them,
 /// such as `exp(row)` in `x + exp(row)`. They take memory of their own size; the result has the same
 /// bits.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::program::Hoisting;
+/// use simulcast::{AnyView, DType, TypedProgram};
+///
+/// let program = TypedProgram::parse("x + exp(row)", &[("x", DType::F64), ("row", DType::F64)])?;
+/// let (x, row) = (array![[1.0, 2.0]], array![0.0, 0.0]);
+/// let operands = [AnyView::from(&x), AnyView::from(&row)];
+/// let run = |hoisting| program.bind(&operands).hoisting(hoisting).compute();
+/// assert_eq!(run(Hoisting::Always)?, run(Hoisting::Never)?); // the same bits
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Hoisting {
     /// Those that save more time than a pass of their own takes.
     #[default]

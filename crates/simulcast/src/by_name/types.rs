@@ -45,7 +45,20 @@ use simulcast_kernels::dtype::{DType, DTypeKind};
 use simulcast_kernels::op::Op;
 
 /// How operands of different types meet.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::Program;
+/// use simulcast::types::Promotion;
+///
+/// let (x, y) = (array![1_f32], array![1_i32]);
+/// let both = (("x", &x), ("y", &y));
+/// assert!(Program::parse("x + y")?.call(both).is_ok()); // float64
+/// assert!(Program::parse("x + y")?.with_promotion(Promotion::Strict).call(both).is_err());
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Promotion {
     /// As NumPy 2: operands are cast to a common type, literals are weak.
     #[default]
@@ -55,6 +68,15 @@ pub enum Promotion {
 }
 
 /// The type of an operand: an array's, or a literal that adopts the type of what it meets.
+///
+/// ```
+/// use simulcast::types::{OperandType, Promotion, result_type};
+/// use simulcast::DType;
+///
+/// let types = [OperandType::from(DType::F32), OperandType::Literal(0.5.into())];
+/// assert_eq!(result_type(&types, Promotion::Numpy)?, DType::F32);
+/// # Ok::<(), simulcast::types::TypeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OperandType {
     /// An array of that type.
@@ -71,6 +93,7 @@ impl From<DType> for OperandType {
 
 /// What an operation does with its operands' types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Signature {
     /// The type that each operand is cast to; literals get their value there. Places beyond the
     /// operation's arity repeat the last one.
@@ -100,6 +123,7 @@ impl Signature {
 /// A number of operands that the operation does not take, types that it is not defined on, types
 /// that have nothing in common (or, under [`Promotion::Strict`], differ), and literals that do not
 /// fit.
+#[doc(hidden)]
 pub fn signature(
     op: Op,
     args: &[OperandType],
@@ -168,6 +192,16 @@ pub fn signature(
 }
 
 /// The type that operands have in common: NumPy's `result_type`.
+///
+/// ```
+/// use simulcast::types::{OperandType, Promotion, result_type};
+/// use simulcast::DType;
+///
+/// assert_eq!(result_type(&[DType::I8.into(), DType::U8.into()], Promotion::Numpy)?, DType::I16);
+/// let types = [OperandType::Literal(1.into()), DType::U8.into()];
+/// assert_eq!(result_type(&types, Promotion::Numpy)?, DType::U8);
+/// # Ok::<(), simulcast::types::TypeError>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -36,6 +36,15 @@ use crate::layout::partition::Partition;
 use crate::layout::small_vec::INLINE;
 
 /// How a call is computed on this machine, for these shapes and strides: printed by `Display`.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{Strategy, zip};
+///
+/// let strategy: Strategy = zip((&array![1.0, 2.0],)).threads(1).strategy::<f64>();
+/// println!("{strategy}"); // the loops, stores and threads of a call, before it runs
+/// assert_eq!(strategy, zip((&array![3.0, 4.0],)).threads(1).strategy::<f64>());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strategy {
     pub(crate) shape: Shape,

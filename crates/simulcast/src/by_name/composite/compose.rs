@@ -31,6 +31,19 @@ use simulcast_kernels::op::Op;
 // Implements E_BROADCAST_ANY_FUNC_3120.
 /// Makes a program of some steps on these arrays, and runs it.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::types::Promotion;
+/// use simulcast::{AnyArray, AnyView, compose};
+///
+/// let x = array![-1.0, 2.0];
+/// let y = compose::evaluate(Promotion::Numpy, &[AnyView::from(&x)], |build, args| {
+///     compose::leaky_relu(build, args[0], 0.5)
+/// })?;
+/// assert_eq!(y, AnyArray::from(array![-0.5, 2.0]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
 /// # Errors
 ///
 /// Where the steps are not defined on the types, or the arrays do not broadcast.

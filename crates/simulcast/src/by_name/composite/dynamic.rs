@@ -25,6 +25,17 @@ use crate::by_name::types::Promotion;
 use simulcast_kernels::op::Op;
 
 /// Which way bits are shifted.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::dynamic::{Direction, bit_shift};
+/// use simulcast::{AnyArray, AnyView};
+///
+/// let (x, y) = (array![1_u8, 6], array![1_u8]);
+/// let shifted = bit_shift(&AnyView::from(&x), &AnyView::from(&y), Direction::Right)?;
+/// assert_eq!(shifted, AnyArray::from(array![0_u8, 3]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Towards higher values.
@@ -34,6 +45,16 @@ pub enum Direction {
 }
 
 /// `min(max(x, lo), hi)`, with the bounds that there are; where `lo` is above `hi`, `hi`.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyArray, AnyView, dynamic};
+///
+/// let (x, lo, hi) = (array![-1.0, 0.5, 9.0], array![0.0], array![1.0]);
+/// let clipped = dynamic::clip(&AnyView::from(&x), Some(&AnyView::from(&lo)), Some(&AnyView::from(&hi)))?;
+/// assert_eq!(clipped, AnyArray::from(array![0.0, 0.5, 1.0]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -54,6 +75,16 @@ pub fn clip(
 
 /// `slope * x` where `x` is negative, else `x`; the slope stretches to `x`, never the other way.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyArray, AnyView, dynamic};
+///
+/// let (x, slope) = (array![[-1.0, 2.0], [-3.0, -4.0]], array![0.5, 2.0]);
+/// let y = dynamic::prelu(&AnyView::from(&x), &AnyView::from(&slope))?;
+/// assert_eq!(y, AnyArray::from(array![[-0.5, 2.0], [-1.5, -8.0]]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
 /// # Errors
 ///
 /// Where the slope does not stretch to `x`, or the types have no product.
@@ -65,6 +96,16 @@ pub fn prelu(x: &AnyView<'_>, slope: &AnyView<'_>) -> Result<AnyArray, ProgramEr
 macro_rules! variadic {
     ($($(#[$doc:meta])* $name:ident)*) => { $(
         $(#[$doc])*
+        ///
+        /// ```
+        /// use ndarray::array;
+        /// use simulcast::{AnyView, dynamic};
+        ///
+        /// let (a, b) = (array![[1.0], [2.0]], array![3.0, 4.0]);
+        #[doc = concat!("let made = dynamic::", stringify!($name), "(&[AnyView::from(&a), AnyView::from(&b)])?;")]
+        /// assert_eq!(made.shape(), [2, 2]);
+        /// # Ok::<(), simulcast::ProgramError>(())
+        /// ```
         ///
         /// # Errors
         ///
@@ -88,6 +129,15 @@ variadic! {
 
 /// A copy of `x` in the shape that it and `shape` have in common.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyArray, AnyView, dynamic};
+///
+/// let x = array![[1], [2]];
+/// assert_eq!(dynamic::expand(&AnyView::from(&x), &[1, 2])?, AnyArray::from(array![[1, 1], [2, 2]]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
 /// # Errors
 ///
 /// Where they have none, or no array can have it.
@@ -97,6 +147,17 @@ pub fn expand(x: &AnyView<'_>, shape: &[usize]) -> Result<AnyArray, ProgramError
 }
 
 /// `x` with its bits shifted by `y`.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::dynamic::{Direction, bit_shift};
+/// use simulcast::{AnyArray, AnyView};
+///
+/// let (x, y) = (array![1_u8, 3], array![2_u8]);
+/// let shifted = bit_shift(&AnyView::from(&x), &AnyView::from(&y), Direction::Left)?;
+/// assert_eq!(shifted, AnyArray::from(array![4_u8, 12]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -114,6 +175,17 @@ pub fn bit_shift(
 }
 
 /// What is left of `a` divided by `b`: with the sign of `a`, as C's `fmod`, or with that of `b`.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyArray, AnyView, dynamic};
+///
+/// let (a, b) = (array![-7, 7], array![3]);
+/// let modulo = |fmod| dynamic::modulo(&AnyView::from(&a), &AnyView::from(&b), fmod);
+/// assert_eq!(modulo(true)?, AnyArray::from(array![-1, 1]));
+/// assert_eq!(modulo(false)?, AnyArray::from(array![2, 1]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -300,6 +300,16 @@ impl fmt::Debug for Program {
 }
 
 /// What a name stands for: an array, or a number that adopts the type of what it meets.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::program::Argument;
+///
+/// let x = array![1.0, 2.0];
+/// let arguments = [("x", Argument::from(&x)), ("scale", Argument::from(2))]; // an array and a number in one list
+/// assert_eq!(simulcast::eval("x * scale", arguments)?.shape(), [2]);
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Argument<'a> {
@@ -425,6 +435,18 @@ tuples! {
 }
 
 /// A [`Program`] with its arguments, compiled for their types; see [`Program::call`].
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{DType, Program, Rule};
+///
+/// let program = Program::parse("x + by_row")?;
+/// let (x, by_row) = (array![[1, 2], [3, 4]], array![10, 20]);
+/// let call = program.call((("x", &x), ("by_row", &by_row)))?.rule(Rule::Pdpd { axis: Some(0) }).threads(1);
+/// assert_eq!((call.dtype(), call.shape()?), (DType::I32, vec![2, 2]));
+/// assert_eq!(call.into_array::<i32, ndarray::Ix2>()?, array![[11, 12], [23, 24]]);
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone)]
 #[must_use = "nothing is computed until the result is asked for"]
 pub struct Call<'a> {

@@ -108,6 +108,17 @@ impl TypedProgram {
     /// The program of the gradients of some operands, each in its operand's shape and type, for a result that is one
     /// number.
     ///
+    /// ```
+    /// use ndarray::array;
+    /// use simulcast::{AnyArray, AnyView, DType, TypedProgram};
+    ///
+    /// let loss = TypedProgram::parse("sum(x * w)", &[("x", DType::F64), ("w", DType::F64)])?;
+    /// let (x, w) = (array![[1.0, 2.0], [3.0, 4.0]], array![1.0, 1.0]);
+    /// let made = loss.gradient(&["w"])?.run(&[AnyView::from(&x), AnyView::from(&w)])?;
+    /// assert_eq!(made[0], AnyArray::from(array![4.0, 6.0]));
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Names that no operand has, operands that are not floats, and operations that have no derivative.
@@ -438,6 +449,19 @@ fn check_derivatives(graph: &Graph, roots: &[Node], wrt: &[usize]) -> Result<(),
 }
 
 /// A program of several results with its operands; see [`JointProgram::bind`].
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{AnyView, DType, JointProgram};
+///
+/// let both = JointProgram::parse("x + 1; sum(x)", &[("x", DType::F64)])?;
+/// let x = array![1.0, 2.0];
+/// let operands = [AnyView::from(&x)];
+/// let run = both.bind(&operands).threads(1);
+/// assert_eq!(run.shapes()?, [vec![2], vec![]]);
+/// assert_eq!(run.compute()?.len(), 2);
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "nothing runs until the results are computed"]
 pub struct JointRun<'r> {

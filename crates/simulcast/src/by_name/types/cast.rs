@@ -4,6 +4,14 @@
 use simulcast_kernels::dtype::{DType, DTypeKind};
 
 /// What a cast may do, as in NumPy.
+///
+/// ```
+/// use simulcast::types::{Casting, can_cast};
+/// use simulcast::DType;
+///
+/// assert!(can_cast(DType::I32, DType::F64, Casting::Safe));
+/// assert!(!can_cast(DType::I64, DType::F32, Casting::Safe) && can_cast(DType::I64, DType::F32, Casting::SameKind));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Casting {
     /// Nothing.
@@ -123,6 +131,14 @@ const fn is_safe(from: DType, to: DType) -> bool {
 ///
 /// `None` for text with numbers, and for `bfloat16` with what neither holds: NumPy has no common type
 /// for these, though its loops take `float32` for them.
+///
+/// ```
+/// use simulcast::types::promote_types;
+/// use simulcast::DType;
+///
+/// assert_eq!(promote_types(DType::I64, DType::F32), Some(DType::F64));
+/// assert_eq!(promote_types(DType::String, DType::F32), None);
+/// ```
 #[must_use]
 pub fn promote_types(a: DType, b: DType) -> Option<DType> {
     let holds =

@@ -7,7 +7,17 @@ use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 
 /// Types that an operation does not take.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{ProgramErrorKind, eval};
+///
+/// let error = eval("~x", ("x", &array![1.5])).unwrap_err();
+/// let ProgramErrorKind::Type(error) = &error.kind else { panic!("a type error") };
+/// assert_eq!(error.to_string(), "`bitwise_not` is not defined on float64; it takes bool and integers");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TypeError {
     /// The operation, where there is one.
     pub op: Option<Op>,
@@ -18,6 +28,16 @@ pub struct TypeError {
 }
 
 /// What is wrong with types.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::types::TypeErrorKind;
+/// use simulcast::{ProgramErrorKind, eval};
+///
+/// let error = eval("x + 300", ("x", &array![1_i8])).unwrap_err();
+/// let ProgramErrorKind::Type(error) = &error.kind else { panic!("a type error") };
+/// assert!(matches!(error.kind, TypeErrorKind::Literal { .. }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TypeErrorKind {

@@ -7,6 +7,14 @@ use simulcast_core::tuple;
 use simulcast_kernels::dtype::{DType, Element};
 
 /// An array of another element type, or with another number of axes, than was asked for.
+///
+/// ```
+/// use ndarray::{Array1, array};
+/// use simulcast::{AnyArray, DType};
+///
+/// let error = Array1::<f64>::try_from(AnyArray::from(array![1_f32])).unwrap_err();
+/// assert_eq!((error.found().0, error.expected().0), (DType::F32, DType::F64));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntoArrayError {
     dtype: DType,

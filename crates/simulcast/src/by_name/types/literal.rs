@@ -144,6 +144,7 @@ fn write_float(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
 ///
 /// An integer outside of the type's range, and a literal of a larger family than the type: `0.5` is
 /// no integer. Floats are rounded, to infinity where they are too large, as NumPy does it.
+#[doc(hidden)]
 pub fn literal_as(literal: Literal, dtype: DType) -> Result<Scalar, TypeError> {
     let refused = || {
         let types = [OperandType::Literal(literal)];
@@ -190,6 +191,7 @@ pub fn literal_as(literal: Literal, dtype: DType) -> Result<Scalar, TypeError> {
 /// # Errors
 ///
 /// As [`literal_as`].
+#[doc(hidden)]
 pub fn literal_operand(
     op: Op,
     args: &[OperandType],

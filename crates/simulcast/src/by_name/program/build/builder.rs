@@ -37,6 +37,20 @@ use simulcast_kernels::ops;
 
 /// A program under construction.
 ///
+/// ```
+/// use ndarray::array;
+/// use simulcast::program::Builder;
+/// use simulcast::types::Promotion;
+/// use simulcast::{AnyArray, AnyView, DType, Op};
+///
+/// let mut build = Builder::new(Promotion::Numpy);
+/// let (x, half) = (build.operand("x", DType::F32), build.literal(0.5.into()));
+/// let root = build.apply(Op::Multiply, &[x, half])?;
+/// let program = build.finish(root)?;
+/// assert_eq!(program.run(&[AnyView::from(&array![2_f32, 4.0])])?, AnyArray::from(array![1_f32, 2.0]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
 /// # Panics
 ///
 /// Its methods take nodes that it made itself, or that the builder did which it is a clone of. A
@@ -68,6 +82,7 @@ impl Builder {
     }
 
     /// Says where the following steps stand in a text, so that errors can point there.
+    #[doc(hidden)]
     pub const fn at(&mut self, span: Range<usize>) {
         self.span = span;
     }

@@ -12,6 +12,16 @@ use simulcast_kernels::dtype::{Complex, DType, Scalar};
 use simulcast_kernels::op::Op;
 
 /// A value of a program under construction.
+///
+/// ```
+/// use simulcast::program::{Builder, Node};
+/// use simulcast::types::{OperandType, Promotion};
+/// use simulcast::DType;
+///
+/// let mut build = Builder::new(Promotion::Numpy);
+/// let x: Node = build.operand("x", DType::F32);
+/// assert_eq!(build.type_of(x), OperandType::Array(DType::F32));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Node(pub(crate) u32);
 

@@ -1,6 +1,15 @@
 //! Axes as expressions name them: entries of an insertion, reductions over axes, axes counted from the end.
 
 /// One entry of an axis insertion, such as `a[:, None]`.
+///
+/// ```
+/// use simulcast::program::{AxisPattern, Expr, ExprKind};
+///
+/// let expr = Expr::parse("x[..., None]")?;
+/// let ExprKind::Index(_, pattern) = &expr.nodes()[1].kind else { panic!("no index") };
+/// assert_eq!(pattern[..], [AxisPattern::Rest, AxisPattern::New]);
+/// # Ok::<(), simulcast::program::SyntaxError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AxisPattern {
     /// `:`, the next axis as it is.
@@ -12,6 +21,18 @@ pub enum AxisPattern {
 }
 
 /// A reduction: many elements into one.
+///
+/// ```
+/// use simulcast::program::{Builder, Fold};
+/// use simulcast::types::Promotion;
+/// use simulcast::DType;
+///
+/// let mut build = Builder::new(Promotion::Numpy);
+/// let x = build.operand("x", DType::I8);
+/// let mean = build.reduce(Fold::Mean, x, Some(&[-1]), false)?;
+/// assert_eq!(build.finish(mean)?.dtype(), DType::F64);
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
     /// The sum; of nothing, 0.

@@ -37,6 +37,15 @@ use crate::by_name::types::{Casting, OperandType, Promotion, TypeErrorKind, can_
 use simulcast_kernels::dtype::DType;
 
 /// An error together with the text that it is about.
+///
+/// ```
+/// use simulcast::program::{Diagnostic, Expr};
+///
+/// let text = "x + * y";
+/// let error = Expr::parse(text).unwrap_err();
+/// let shown = Diagnostic::of_text(text, error).to_string();
+/// assert!(shown.starts_with("error") && shown.contains("1 | x + * y"));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     text: String,

@@ -12,6 +12,15 @@ use crate::by_name::types::{IntoArrayError, TypeError};
 use simulcast_kernels::dtype::DType;
 
 /// A program that cannot be made, or not be run on these arrays.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{ProgramErrorKind, eval};
+///
+/// let error = eval("x + y", (("x", &array![1, 2]), ("y", &array![1, 2, 3]))).unwrap_err();
+/// assert!(matches!(&error.kind, ProgramErrorKind::Broadcast(error) if error.code() == "E1"));
+/// assert!(error.span.contains(&2)); // the `+`
+/// ```
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ProgramError {
@@ -26,6 +35,14 @@ pub struct ProgramError {
 }
 
 /// A value that took part in what went wrong.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::eval;
+///
+/// let error = eval("x + y", (("x", &array![1, 2]), ("y", &array![1, 2, 3]))).unwrap_err();
+/// assert_eq!((error.operands[1].span.clone(), &error.operands[1].shape[..]), (4..5, &[3][..]));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrorOperand {
@@ -38,6 +55,14 @@ pub struct ErrorOperand {
 }
 
 /// What is wrong with a program.
+///
+/// ```
+/// use simulcast::{Program, ProgramErrorKind};
+///
+/// let error = Program::parse("x + y")?.call(("x", 1)).unwrap_err();
+/// assert!(matches!(&error.kind, ProgramErrorKind::Unknown { name, .. } if name == "y"));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ProgramErrorKind {

@@ -27,6 +27,14 @@ use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 
 /// A node of an [`Expr`], by its place in the list.
+///
+/// ```
+/// use simulcast::program::{Expr, ExprId};
+///
+/// let expr = Expr::parse("a + b")?;
+/// assert_eq!(expr.node(ExprId::new(2)).map(|node| node.span.clone()), Some(0..5));
+/// # Ok::<(), simulcast::program::SyntaxError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(pub(in crate::by_name::program) u32);
 
@@ -46,6 +54,17 @@ impl ExprId {
 }
 
 /// What a node is.
+///
+/// ```
+/// use simulcast::Op;
+/// use simulcast::program::{Expr, ExprKind};
+///
+/// let expr = Expr::parse("a + 2")?;
+/// let [a, two, sum] = expr.nodes() else { panic!("three nodes") };
+/// assert!(matches!(&a.kind, ExprKind::Name(name) if name == "a"));
+/// assert!(matches!(two.kind, ExprKind::Literal(_)) && matches!(sum.kind, ExprKind::Apply(Op::Add, _)));
+/// # Ok::<(), simulcast::program::SyntaxError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// A number.
@@ -124,7 +143,17 @@ impl ExprKind {
 }
 
 /// A node and where it stands in the text.
+///
+/// ```
+/// use simulcast::program::Expr;
+///
+/// let expr = Expr::parse("sqrt(x)")?;
+/// let whole = &expr.nodes()[1];
+/// assert_eq!((whole.span.clone(), whole.head.clone()), (0..7, 0..4));
+/// # Ok::<(), simulcast::program::SyntaxError>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ExprNode {
     /// What it is.
     pub kind: ExprKind,
@@ -159,18 +188,32 @@ impl ExprNode {
     /// assert_eq!(whole("(a) + (b)"), Ok(false));
     /// ```
     #[must_use]
+    #[doc(hidden)]
     pub fn is_tight(&self) -> bool {
         self.form != Form::Open
     }
 
     /// Whether its text is in brackets of its own.
     #[must_use]
+    #[doc(hidden)]
     pub fn is_bracketed(&self) -> bool {
         self.form == Form::Bracket
     }
 }
 
 /// An expression that was read from text.
+///
+/// ```
+/// use simulcast::DType;
+/// use simulcast::program::Expr;
+/// use simulcast::types::Promotion;
+///
+/// let expr = Expr::parse("(x - mean) / 2")?;
+/// assert_eq!(expr.operands().collect::<Vec<_>>(), ["x", "mean"]);
+/// let program = expr.compile(&[("x", DType::F32), ("mean", DType::F32)], Promotion::Strict)?;
+/// assert_eq!(program.dtype(), DType::F32);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Expr {
     pub(in crate::by_name::program) text: String,
@@ -327,6 +370,7 @@ impl Expr {
     /// # Ok::<(), simulcast::program::SyntaxError>(())
     /// ```
     #[must_use]
+    #[doc(hidden)]
     pub fn written(&self, node: &ExprNode) -> String {
         let words = self.text.get(node.span.clone()).unwrap_or_default().split_whitespace();
         let text = words.collect::<Vec<_>>().join(" ");

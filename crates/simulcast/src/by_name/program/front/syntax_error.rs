@@ -4,7 +4,15 @@ use std::fmt;
 use std::ops::Range;
 
 /// A text that is no expression.
+///
+/// ```
+/// use simulcast::program::Expr;
+///
+/// let error = Expr::parse("sqrt(x").unwrap_err();
+/// assert_eq!(error.span, 6..6); // the end, where a bracket has to stand
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SyntaxError {
     /// Where, in bytes.
     pub span: Range<usize>,
@@ -13,6 +21,13 @@ pub struct SyntaxError {
 }
 
 /// What is wrong with a text.
+///
+/// ```
+/// use simulcast::program::{Expr, SyntaxErrorKind};
+///
+/// let error = Expr::parse("x + 'y").unwrap_err();
+/// assert_eq!(error.kind, SyntaxErrorKind::Unclosed);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SyntaxErrorKind {

@@ -17,11 +17,26 @@ use crate::by_name::program::{Run, Target};
 /// The axis whose steps are the rows of a result of that shape: the first one of another size than 1,
 /// so that a batch of one is made in parts too.
 #[must_use]
+#[doc(hidden)]
 pub fn row_axis(shape: &[usize]) -> usize {
     shape.iter().position(|&size| size != 1).unwrap_or(0)
 }
 
 /// A program of which all but the last stage has run; see [`Run::by_rows`].
+///
+/// ```
+/// use ndarray::{Array2, array};
+/// use simulcast::{AnyView, AnyViewMut, DType, TypedProgram};
+///
+/// let program = TypedProgram::parse("2 * x", &[("x", DType::F64)])?;
+/// let x = array![[1.0, 2.0], [3.0, 4.0]];
+/// let operands = [AnyView::from(&x)];
+/// let rows = program.bind(&operands).by_rows()?;
+/// let mut row = Array2::<f64>::zeros((1, 2));
+/// rows.rows_into(1..2, &mut AnyViewMut::from(&mut row))?;
+/// assert_eq!(row, array![[6.0, 8.0]]);
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Debug)]
 pub struct RunByRows<'r> {
     run: Run<'r>,

@@ -25,6 +25,16 @@ use simulcast_kernels::op::Op;
 const SHOWN: usize = 32;
 
 /// How a program runs on operands of some shapes; see [`TypedProgram::strategy`].
+///
+/// ```
+/// use simulcast::{DType, TypedProgram};
+///
+/// let program = TypedProgram::parse("x + exp(sin(row))", &[("x", DType::F32), ("row", DType::F32)])?;
+/// let strategy = program.strategy(&[&[4000, 4000], &[4000]])?;
+/// assert_eq!(strategy.stages.len(), 2); // exp(sin(row)) first, once for each column
+/// assert!(strategy.to_string().contains("exp(sin(row))"));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramStrategy {
@@ -33,6 +43,15 @@ pub struct ProgramStrategy {
 }
 
 /// One pass over memory.
+///
+/// ```
+/// use simulcast::{DType, TypedProgram};
+///
+/// let program = TypedProgram::parse("x - mean(x)", &[("x", DType::F32)])?;
+/// let stages = program.strategy(&[&[100]])?.stages;
+/// assert_eq!((stages[0].shape.len(), &stages[1].shape[..]), (0, &[100][..]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageStrategy {
