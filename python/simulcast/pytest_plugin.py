@@ -1,19 +1,23 @@
 """For pytest: `--simulcast-strict`, or `--simulcast-policy=...`, runs every test and its fixtures under a policy.
 
-Operations of simulcast and arrays that `simulcast.guard` made are held to it.
+Operations of simulcast and arrays that `simulcast.guard` made are held to it; with `--simulcast-torch`, PyTorch's
+element-wise calls and losses too, in all threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from ._simulcast import Policy
+    from .torch import Watch
 
 _POLICY: pytest.StashKey[Policy] = pytest.StashKey()
+_WATCH: pytest.StashKey[Watch] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,9 +36,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="POLICY",
         help="run tests under a policy of simulcast: strict, exact, scalar-only, 'same-rank,SC101=raise'",
     )
+    group.addoption(
+        "--simulcast-torch",
+        action="store_true",
+        help="run tests under simulcast.torch.guard, and list the accidental broadcasts of PyTorch at the end",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _configure_policy(config)
+    if config.getoption("simulcast_torch"):
+        from .torch import Watch
+
+        try:
+            config.stash[_WATCH] = Watch()
+        except ImportError as error:
+            raise pytest.UsageError(f"--simulcast-torch: {error}") from None
+
+
+def _configure_policy(config: pytest.Config) -> None:
     text = config.getoption("simulcast_policy")
     if text is None:
         return
@@ -48,11 +68,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    policy = item.config.stash.get(_POLICY, None)
-    if policy is None:
-        return (yield)
-    from simulcast._policy import everywhere
+    with ExitStack() as stack:
+        policy = item.config.stash.get(_POLICY, None)
+        if policy is not None:
+            from simulcast._policy import everywhere
 
-    # Some tests run in a context of their own, or in threads.
-    with everywhere(policy):
+            # Some tests run in a context of their own, or in threads.
+            stack.enter_context(everywhere(policy))
+        watch = item.config.stash.get(_WATCH, None)
+        if watch is not None:
+            from simulcast.torch import install, uninstall
+
+            # One watch for all tests: what two of them show with different sizes is confirmed.
+            install(watch=watch)
+            stack.callback(uninstall)
         return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    watch = config.stash.get(_WATCH, None)
+    if watch is None or not watch.findings:
+        return
+    possible = len(watch.findings) - len(watch.confirmed)
+    terminalreporter.section(f"simulcast: {len(watch.confirmed)} confirmed, {possible} possible")
+    for finding in watch.confirmed or watch.findings:
+        terminalreporter.write_line(str(finding))

@@ -257,7 +257,7 @@ impl Explanation {
 }
 
 /// JSON as Python objects.
-fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
         Value::Bool(own) => own.into_pyobject(py)?.to_owned().into_any(),

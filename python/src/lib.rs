@@ -22,6 +22,7 @@
 //! | [`expressions`], [`fastcall`], [`programs`] | `compile`, `evaluate`, and what they keep |
 //! | [`joint`] | several expressions in one pass, `grad`, `value_and_grad` |
 //! | [`explanation`] | `explain` |
+//! | [`messages`] | what `explain_error` is made of |
 //! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`command`] | the `simulcast` command inside the wheel |
 //! | [`threads`] | how many threads calls run on |
@@ -42,6 +43,7 @@ mod functions;
 mod handler;
 mod joint;
 mod memory;
+mod messages;
 mod names;
 mod onnx;
 mod operands;
@@ -75,6 +77,8 @@ mod _simulcast {
     use crate::joint::{JointExpression, grad, value_and_grad};
     #[pymodule_export]
     use crate::memory::release_memory;
+    #[pymodule_export]
+    use crate::messages::read_messages;
     #[pymodule_export]
     use crate::onnx::{OnnxCheck, OnnxSession, onnx_infer, onnx_upgrade};
     #[pymodule_export]
