@@ -16,9 +16,10 @@
 | many of them in one pass over memory | `evaluate("(x - mean) / std", x=x, ...)`, `compile` |
 | several results in one pass | `evaluate("a + b; a - b", ...)`, `compile([...])` |
 | gradients | `grad`, `value_and_grad` of an expression, `vjp` of a function, `sum_to` of a broadcast |
-| to see why | `explain` |
+| to see why | `explain`; `explain_error` of a traceback; `%load_ext simulcast` in a notebook |
 | another rule than NumPy's | `rule=`: `"exact"`, `pdpd(axis=1)`, `named(...)` |
 | to forbid or record broadcasting | `strict`, `using`, `allow`, `check`, `record`, `guard` |
+| the same in code that uses PyTorch, JAX, CuPy | `simulcast.torch`, `simulcast.jax`, `install_import_hook` |
 | memory back that is kept for the next results | `release_memory` |
 
 Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which stay lazy.
@@ -26,6 +27,9 @@ Arrays are NumPy's, anything that NumPy or DLPack makes one of, or Dask's, which
 
 from . import rules
 from ._errors import BroadcastError, BroadcastWarning, ExpressionError, ExpressionTypeError, Fix
+from ._explained import ExplainedError, explain_error
+from ._import_hook import ImportHook, install_import_hook
+from ._ipython import load_ipython_extension, unload_ipython_extension
 from ._policy import Broadcast, allow, check, guard, record, strict, using
 from ._reductions import max, mean, min, prod, sum
 from ._simulcast import (
@@ -157,12 +161,14 @@ __all__ = [
     "Broadcast",
     "BroadcastError",
     "BroadcastWarning",
+    "ExplainedError",
     "Explanation",
     "Expression",
     "ExpressionError",
     "ExpressionTypeError",
     "Finding",
     "Fix",
+    "ImportHook",
     "JointExpression",
     "Policy",
     "Rule",
@@ -177,9 +183,11 @@ __all__ = [
     "compile",
     "evaluate",
     "explain",
+    "explain_error",
     "get_num_threads",
     "grad",
     "guard",
+    "install_import_hook",
     "legacy",
     "mapping",
     "max",

@@ -1,0 +1,170 @@
+"""`install_import_hook`: packages whose operators ask the policy."""
+
+import importlib
+import subprocess
+import sys
+import textwrap
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import simulcast
+
+COLUMN, ROW = np.arange(4.0).reshape(4, 1), np.arange(4.0)
+SOURCE = '''\
+"""A package."""
+from __future__ import annotations
+
+import numpy as np
+
+LIMIT: int | None = 60 * 60
+
+
+def loss(pred, target):
+    return ((pred - target) ** 2).mean()
+
+
+def outer(x):
+    return x[:, None] * x
+
+
+def table(pred, target):
+    return pred * target
+
+
+def chosen(mask, a, b):
+    return np.where(mask, a, b)
+
+
+def within(a, b):
+    return np.mean(a < b), a == b, 0 < a.ndim < 3
+
+
+def changed(a, b):
+    a -= b
+    return a
+
+
+def text(name, values):
+    return "%s: %d" % (name, len(values)) + name * 2
+
+
+def by_entries(batch):
+    return batch["pred"] + batch["target"].T
+
+
+class Own:
+    shape = "round"
+
+    def __add__(self, other):
+        return "added"
+
+
+def kinds(x: float | None = None) -> list[int | str]:
+    return [1 + 2j, {1} | {2}, Own() + Own(), [1] * 3]
+'''
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    folder = tmp_path / "hooked_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from .steps import *\n")
+    (folder / "steps.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with simulcast.install_import_hook("hooked_package"):
+        yield importlib.import_module("hooked_package.steps")
+    for name in [own for own in sys.modules if own.startswith("hooked_package")]:
+        del sys.modules[name]
+
+
+def line(text):
+    return SOURCE.splitlines().index(text) + 1
+
+
+def test_a_loss_is_warned_of_with_the_operands_names(package):
+    with pytest.warns(simulcast.BroadcastWarning, match="pred repeats along axis 1, target along axis 0") as caught:
+        assert package.loss(COLUMN, ROW) == 2.5
+    assert caught[0].filename == package.__file__
+    assert caught[0].lineno == line("    return ((pred - target) ** 2).mean()")
+
+
+def test_one_size_is_possible_two_are_confirmed_and_what_is_written_out_is_meant(package):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        package.table(COLUMN, ROW), package.table(COLUMN, ROW)
+        for size in (3, 4):
+            package.outer(np.ones(size))
+    with pytest.warns(simulcast.BroadcastWarning, match="SC102"):
+        package.table(COLUMN[:3], ROW[:3])
+
+
+def test_policies_and_records(package):
+    with simulcast.using("SC102=raise"), pytest.raises(simulcast.BroadcastError) as caught:
+        package.loss(COLUMN, ROW)
+    assert caught.value.names == ("pred", "target")
+    if sys.version_info >= (3, 11):
+        assert "^^^^^^^^^^^^^" in caught.value.__notes__[0]
+    with simulcast.record() as broadcasts, simulcast.allow("SC102"):
+        package.loss(np.ones((3, 4)), ROW), package.chosen(ROW > 0, ROW, 0.0), package.within(np.ones((2, 4)), ROW)
+    assert [own.function for own in broadcasts] == ["subtract", "where", "less", "equal"][:1] + ["less", "equal"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have notes from Python 3.11 on")
+def test_errors_are_explained(package):
+    with pytest.raises(ValueError, match="operands could not be broadcast") as caught:
+        package.by_entries({"pred": np.ones((3, 4)), "target": np.ones(3)})
+    (note,) = caught.value.__notes__
+    for part in ("batch['pred']", "batch['target'].T[:, None] is (3, 1)", "^^^^", "axis 1 (-1)"):
+        assert part in note, note
+    with pytest.raises(ValueError) as caught:
+        package.chosen(np.ones(3) > 0, np.ones((3, 4)), 0.0)
+    assert "mask" in caught.value.__notes__[0]
+
+
+def test_values_are_those_without_the_hook(package):
+    plain = types.ModuleType("plain")
+    exec(SOURCE, plain.__dict__)
+    assert package.text("a", [1]) == plain.text("a", [1]) and package.LIMIT == 3600
+    assert str(package.kinds()) == str(plain.kinds()) and package.kinds.__annotations__ == plain.kinds.__annotations__
+    for a, b in ((package.within, plain.within), (package.chosen, plain.chosen)):
+        own = (ROW, COLUMN * 0 + 1)[: a.__code__.co_argcount] if a is package.within else (ROW > 0, ROW, 1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for x, y in zip(a(*own), b(*own)):
+                assert np.array_equal(x, y)
+    array = np.ones(3)
+    assert package.changed(array, 1) is array and array.sum() == 0
+    with pytest.raises(TypeError, match="unsupported operand"):
+        package.table({}, None)
+
+
+def test_libraries_with_labels_keep_their_own_rule(package):
+    xarray = pytest.importorskip("xarray")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = package.loss(xarray.DataArray(COLUMN, dims=("a", "b")), xarray.DataArray(ROW, dims="a"))
+    assert float(made) == 0
+
+
+def test_other_modules_are_left_alone(tmp_path):
+    (tmp_path / "beside.py").write_text("def f(a, b):\n    return a - b\n")
+    code = textwrap.dedent("""
+        import sys, warnings
+        warnings.simplefilter("error")
+        import numpy, simulcast
+        hook = simulcast.install_import_hook("none_such", "hooked.inner")
+        import beside
+        beside.f(numpy.ones((3, 1)), numpy.ones(3)).mean()
+        hook.uninstall(), hook.uninstall()
+        assert "@simulcast" not in vars(beside)
+    """)
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("bad", [(), ("my package",), ("",), (3,)])
+def test_bad_names_are_refused(bad):
+    with pytest.raises(ValueError, match="names of packages"):
+        simulcast.install_import_hook(*bad)
