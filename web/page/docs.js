@@ -53,7 +53,14 @@
       item.append(link);
       return item;
     }));
-    list.hidden = scored.length === 0;
+    if (words.length && !scored.length) {
+      const none = document.createElement("li");
+      none.setAttribute("role", "option");
+      none.setAttribute("aria-disabled", "true");
+      none.textContent = "Nothing found";
+      list.replaceChildren(none);
+    }
+    list.hidden = words.length === 0;
     field.setAttribute("aria-expanded", String(!list.hidden));
     choose(0);
   };
@@ -67,6 +74,21 @@
     else return;
     event.preventDefault();
   });
+  // The playground is loaded where somebody opens it, the first one on a page at once.
+  const embeds = [...document.querySelectorAll("details.embed")];
+  for (const embed of embeds) {
+    const frame = embed.querySelector("iframe");
+    embed.addEventListener("toggle", () => {
+      if (!embed.open || frame.src) return;
+      frame.addEventListener("load", () => {
+        const shown = frame.contentDocument.body;
+        new ResizeObserver(() => { frame.style.height = `${shown.scrollHeight + 2}px`; }).observe(shown);
+      });
+      frame.src = frame.dataset.src;
+    });
+  }
+  if (embeds.length) embeds[0].open = true;
+
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && document.activeElement !== field) { event.preventDefault(); field.focus(); }
   });

@@ -74,7 +74,8 @@ fn refused(text: &str, diagnostic: &Diagnostic) -> Value {
         ProgramErrorKind::Broadcast(error) => error_json(error),
         _ => json!({}),
     };
-    about["message"] = error.to_string().into();
+    // Not the error's own text, which would draw a terminal's picture of it: that code is a tenth of what the page loads.
+    about["message"] = error.kind.to_string().into();
     about["span"] = span(text, error.span.start, error.span.end);
     about["suggestions"] = diagnostic.suggestions().collect();
     json!({ "error": about })

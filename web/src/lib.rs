@@ -26,6 +26,7 @@
 mod ask;
 mod expression;
 mod facts;
+mod files;
 mod memory;
 mod model;
 mod shapes;

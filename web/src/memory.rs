@@ -5,6 +5,8 @@
 //!  ask(request, n, file, m)    both were given by `room` and are taken back; answers
 //!  answer_at(), answer_len()   where the answer's JSON lies, until the next `ask`
 //!  file_at(), file_len()       where its file lies, until the next `ask`
+//!
+//!  host.file_size, file_read   imported: files beside a model, in `files.rs`
 //! ```
 
 use std::cell::RefCell;

@@ -7,6 +7,7 @@ use simulcast_onnx::{AnnotateOptions, Check, CheckPolicy, Model, annotate, check
 
 use crate::Reply;
 use crate::ask::Ask;
+use crate::files::chosen;
 use crate::shapes::shown;
 
 /// A model that was opened.
@@ -28,7 +29,8 @@ pub(crate) fn open(ask: &Ask, attachment: Vec<u8>) -> Result<Value, String> {
         (true, Some(Opened { bytes, model, .. })) => (bytes, model),
         (true, None) => return Err("the file is empty".into()),
         (false, _) => {
-            let model = Model::from_bytes(&attachment).map_err(|error| error.to_string())?;
+            let model = Model::from_bytes_beside(&attachment, chosen());
+            let model = model.map_err(|error| error.to_string())?;
             (attachment, model)
         }
     };
@@ -61,6 +63,8 @@ pub(crate) fn annotated(ask: &Ask) -> Result<Reply, String> {
     with_opened(|opened| {
         let mut options = AnnotateOptions::default();
         options.sizes = &sizes;
+        let files = chosen();
+        options.files = Some(&files);
         let made = annotate(opened.bytes.clone(), options).map_err(|error| error.to_string())?;
         let json = json!({ "annotated": made.report.json(), "errors": made.inference.errors() });
         Ok(Reply { json, attachment: made.bytes })

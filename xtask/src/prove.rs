@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::oracle::{self, Extent};
-use crate::run::{Step, command, is_strict, output, root};
+use crate::run::{Step, command, exists, install_packages, output, root};
 
 /// What Debian calls the tools: Why3, three provers, and OCaml for the oracle.
 const PACKAGES: [&str; 7] =
@@ -42,21 +42,12 @@ fn replay() -> Result<(), String> {
 /// elsewhere the command that would install it is printed.
 fn install() -> Result<(), String> {
     let tools = ["why3", "cvc4", "cvc5", "z3", "ocamlfind"];
-    let missing =
-        |tool: &&str| output(command("sh", ["-c", &format!("command -v {tool}")])).is_err();
-    if !tools.iter().any(missing) && output(command("ocamlfind", ["query", "zarith"])).is_ok() {
+    if tools.iter().all(|tool| exists(tool))
+        && output(command("ocamlfind", ["query", "zarith"])).is_ok()
+    {
         return Ok(());
     }
-    if !is_strict() {
-        return Err(format!(
-            "why3, its provers and OCaml are needed; on Debian: apt-get install {}",
-            PACKAGES.join(" ")
-        ));
-    }
-    println!("   installing {}", PACKAGES.join(", "));
-    output(command("apt-get", ["update"]))?;
-    let install = command("apt-get", ["install", "-y", "--no-install-recommends"]);
-    output({ install }.args(PACKAGES).env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
+    install_packages(&PACKAGES, "why3, its provers and OCaml are needed; ")
 }
 
 /// Builds the oracle, where its sources are newer.

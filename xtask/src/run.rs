@@ -124,6 +124,30 @@ pub(crate) fn ensure_target(target: &str) -> Result<(), String> {
     rustup(["target", "add", target])
 }
 
+/// Where a program is.
+pub(crate) fn program(name: &str) -> Option<String> {
+    let found = output(command("sh", ["-c", &format!("command -v {name}")])).ok()?;
+    Some(found.trim().to_owned())
+}
+
+/// Whether a program is there.
+pub(crate) fn exists(name: &str) -> bool {
+    program(name).is_some()
+}
+
+/// Installs packages of Debian where the machine may be changed for it; elsewhere the error says what is
+/// missing, after `why`.
+pub(crate) fn install_packages(packages: &[&str], why: &str) -> Result<(), String> {
+    let names = packages.join(" ");
+    if !is_strict() {
+        return Err(format!("{why}on Debian: apt-get install {names}"));
+    }
+    println!("   installing {names}");
+    output(command("apt-get", ["update"]))?;
+    let install = command("apt-get", ["install", "-y", "--no-install-recommends"]);
+    output({ install }.args(packages).env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
+}
+
 /// Installs a cargo subcommand under `target/`, once.
 pub(crate) fn ensure_cargo_tool(tool: &str) -> Result<(), String> {
     if output(command(tool, ["--version"])).is_ok() || output(command(tool, ["--help"])).is_ok() {

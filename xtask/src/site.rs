@@ -3,7 +3,7 @@
 //! Pages are made of what is in the repository and need nothing from outside. A link to another page of the repository
 //! leads to its page here, one to a file that is not part of the site to nothing at all, so it is only text. Searching
 //! happens in the browser, over an index that is loaded when somebody searches. A shell line `$ simulcast explain …` can
-//! be opened in the playground.
+//! be opened in the playground; on pages that explain a rule or a finding the playground is part of the page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,8 +36,18 @@ const TOP: [(&str, &str); 9] = [
     ("CHANGELOG.md", "docs/changelog.html"),
 ];
 
-/// The references that are made of the code, beside the site: `cargo doc` and the stubs of the Python package.
+/// The reference that `cargo doc` makes, as it is published; a site that has its own links to that.
 const RUST_API: &str = "https://docs.rs/simulcast";
+/// The folder of the site for what `cargo doc` makes.
+pub(crate) const API: &str = "api";
+
+/// What the reference of the Python package is made of: modules, and the file of each.
+const PYTHON: [(&str, &str); 4] = [
+    ("simulcast", "python/simulcast/__init__.py"),
+    ("simulcast: functions and classes", "python/simulcast/_simulcast.pyi"),
+    ("simulcast.rules", "python/simulcast/rules.py"),
+    ("simulcast.onnx", "python/simulcast/onnx.py"),
+];
 
 /// A page.
 struct Page {
@@ -62,7 +72,7 @@ pub(crate) fn write(out: &Path) -> Result<usize, String> {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder).map_err(|error| error.to_string())?;
         }
-        let whole = whole(page, &made, &pages);
+        let whole = whole(page, &made, &pages, out.join(API).is_dir());
         fs::write(&file, whole).map_err(|error| format!("{}: {error}", page.path))?;
         for (anchor, title, text) in made.parts {
             let path = page.path.strip_prefix("docs/").unwrap_or(&page.path);
@@ -120,11 +130,103 @@ fn pages() -> Result<Vec<Page>, String> {
             let path = source.replace("README.md", "index.md").replace(".md", ".html");
             own.push(page(source, path, section)?);
         }
+        if *folder == "docs/reference" {
+            own.push(Page {
+                source: format!("{folder}/python.md"),
+                path: format!("{folder}/python.html"),
+                section,
+                title: "Python API".into(),
+                text: python()?,
+            });
+        }
         // The page of the folder first.
         own.sort_by_key(|page| (!page.path.ends_with("index.html"), page.path.clone()));
         pages.extend(own);
     }
     Ok(pages)
+}
+
+/// The reference of the Python package: what modules say of themselves, and the signatures of what they export.
+fn python() -> Result<String, String> {
+    let mut out = String::from(
+        "# Python API\n\nSignatures as type checkers see them; `help(simulcast.explain)` and its like have the words. \
+         NumPy's functions are in [their own list](operations.md), the checks of models in [the guide](../guide/onnx.md).\n",
+    );
+    for (module, file) in PYTHON {
+        let text = read(&root().join(file))?;
+        out += &format!("\n## `{module}`\n");
+        let is_stub = file.ends_with(".pyi");
+        if let Some((_, rest)) = text.split_once("\"\"\"")
+            && let Some((words, _)) = rest.split_once("\"\"\"")
+            && !is_stub
+        {
+            out += &format!("\n{}\n", docstring(words));
+        }
+        for (name, signature) in signatures(&text) {
+            out += &format!("\n### `{name}`\n\n```python\n{signature}```\n");
+        }
+    }
+    Ok(out)
+}
+
+/// A docstring with its examples as blocks.
+fn docstring(words: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for line in words.trim().lines() {
+        let opens = line.starts_with(">>> ");
+        if opens && !inside {
+            out += "```python\n";
+        } else if line.is_empty() && inside {
+            out += "```\n";
+        }
+        inside = opens || (inside && !line.is_empty());
+        out += line;
+        out.push('\n');
+    }
+    if inside {
+        out += "```\n";
+    }
+    out
+}
+
+/// The functions and classes at the left margin whose names have no underscore: names, and what a stub says of each.
+fn signatures(text: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut is_open = false;
+    let mut in_docstring = false;
+    for line in text.lines() {
+        let quotes = line.matches("\"\"\"").count();
+        let was = in_docstring;
+        in_docstring ^= quotes % 2 == 1;
+        if was || quotes > 0 {
+            continue;
+        }
+        let start = line.strip_prefix("def ").or_else(|| line.strip_prefix("class "));
+        if let Some(rest) = start {
+            let name: String =
+                rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            is_open = !name.starts_with('_');
+            if is_open && found.last().is_none_or(|(last, _)| *last != name) {
+                found.push((name, String::new()));
+            }
+        } else if !line.starts_with([' ', ')', '}']) && !line.is_empty() {
+            is_open = false;
+        }
+        // Of a module that is no stub, bodies are left out.
+        let body = line.starts_with("    ") && !line.trim_start().starts_with("def ");
+        let is_stub_line = line.ends_with("...") || line.ends_with(',') || line.contains(": Final");
+        if is_open
+            && let Some((_, text)) = found.last_mut()
+            && (!body || is_stub_line)
+            && !line.trim_start().starts_with("def _")
+            && !line.is_empty()
+        {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    found
 }
 
 /// The files of a folder with that ending, sorted.
@@ -278,17 +380,27 @@ fn is_anchor(text: &str) -> bool {
         || inside.is_some_and(|id| id.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_'))
 }
 
-/// A block of code; shell lines of the command, and expressions, open in the playground.
+/// A block of code; shell lines of the command open in the playground, which some pages have within them.
 fn block(language: &str, text: &str, page: &Page) -> String {
     let mut links = String::new();
+    let explains =
+        page.path == "docs/reference/rules.html" || page.path.starts_with("docs/findings/SC");
     for line in text.lines() {
-        if let Some(fragment) = line.strip_prefix("$ simulcast explain ").and_then(playground) {
-            links += &format!(
-                "<a class=\"try\" href=\"{}index.html{}\">Open in the playground</a>",
-                up(&page.path),
-                escape(&fragment)
-            );
-        }
+        let words = line.strip_prefix("$ simulcast explain ");
+        let Some(fragment) = words.and_then(playground) else { continue };
+        let (up, fragment) = (up(&page.path), escape(&fragment));
+        let link = format!(
+            "<a class=\"try\" href=\"{up}index.html{fragment}\">Open in the playground</a>"
+        );
+        links += &match explains {
+            true => format!(
+                "<details class=\"embed\"><summary>Try it here</summary>\
+                 <iframe class=\"playground\" title=\"The playground: {}\" data-src=\"{up}index.html{fragment}&amp;embed\"></iframe>\
+                 {link}</details>",
+                escape(words.unwrap_or_default())
+            ),
+            false => link,
+        };
     }
     let language = language.split([',', ' ']).next().unwrap_or_default();
     format!(
@@ -387,7 +499,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A text in JSON.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -401,7 +513,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The whole page: its text between the table of contents and its own headings.
-fn whole(page: &Page, body: &Body, pages: &[Page]) -> String {
+fn whole(page: &Page, body: &Body, pages: &[Page], has_api: bool) -> String {
     let up = up(&page.path);
     let title = escape(&page.title);
     let mut contents = String::new();
@@ -416,7 +528,9 @@ fn whole(page: &Page, body: &Body, pages: &[Page]) -> String {
             );
         }
         if *folder == "docs/reference" {
-            contents += &format!("<li><a href=\"{RUST_API}\">Rust API</a></li>\n");
+            let own = format!("{up}{API}/simulcast/index.html");
+            let link = if has_api { &own } else { RUST_API };
+            contents += &format!("<li><a href=\"{link}\">Rust API</a></li>\n");
         }
         contents += "</ul>\n";
     }

@@ -4,10 +4,14 @@
 //!  web/src/*.rs ─▶ simulcast.wasm       one module, called with JSON: no generated glue
 //!  web/page/src/*.js ─▶ app.js          the modules in one script, so that the page loads with four requests
 //!  web/page/*.{html,css} ─▶ themselves
+//!  crates/simulcast-onnx/models ─▶ models/    examples, loaded when one is clicked
 //!  docs/**/*.md ─▶ docs/**/*.html       `site.rs`
 //! ```
 //!
 //! Nothing is needed but Rust; rustup adds the target once. The tests need Chromium and Node as well.
+
+mod browser;
+mod requests;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,13 +25,15 @@ use crate::site;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules of the page, each after those that it imports.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 13] = [
     "dom",
     "engine",
     "link",
     "axes",
     "cells",
+    "slices",
     "parts",
+    "take",
     "shapes",
     "error",
     "expression",
@@ -36,17 +42,20 @@ const MODULES: [&str; 11] = [
 ];
 const PORT: u16 = 8417;
 
+pub(crate) use browser::test;
+
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     match options {
-        [] => build().map(drop),
+        [] => build(false).map(drop),
+        ["--api"] => build(true).map(drop),
         ["--serve"] => serve(PORT),
         ["--serve", port] => serve(port.parse().map_err(|_| format!("{port:?} is no port"))?),
-        _ => Err("web takes --serve, and after it a port".into()),
+        _ => Err("web takes --api, or --serve and after it a port".into()),
     }
 }
 
-/// Builds the site; its folder.
-pub(crate) fn build() -> Result<PathBuf, String> {
+/// Builds the site, with the references of the crates if they are asked for; its folder.
+pub(crate) fn build(with_api: bool) -> Result<PathBuf, String> {
     let out = root().join("target/web");
     ensure_target(TARGET)
         .map_err(|why| format!("the target {TARGET} cannot be installed: {}", why.trim()))?;
@@ -56,10 +65,23 @@ pub(crate) fn build() -> Result<PathBuf, String> {
         "-p",
         "simulcast-web",
         "--profile",
-        "web",
+        "wasm",
         "--target",
         TARGET,
     ]))?;
+    if with_api {
+        let crates = [
+            "simulcast",
+            "simulcast-core",
+            "simulcast-explain",
+            "simulcast-files",
+            "simulcast-onnx",
+        ];
+        let mut docs =
+            cargo(["doc", "--quiet", "--no-deps", "--all-features", "--target-dir", "target/api"]);
+        docs.args(crates.iter().flat_map(|name| ["-p", *name]));
+        Step::new("the references of the crates").run(docs)?;
+    }
     Step::new("the site, in target/web").check(|| {
         let failed = |error: std::io::Error| error.to_string();
         match fs::remove_dir_all(&out) {
@@ -69,16 +91,37 @@ pub(crate) fn build() -> Result<PathBuf, String> {
             _ => {}
         }
         fs::create_dir_all(&out).map_err(failed)?;
-        let built = root().join("target").join(TARGET).join("web/simulcast_web.wasm");
+        let built = root().join("target").join(TARGET).join("wasm/simulcast_web.wasm");
         let bytes = fs::copy(built, out.join("simulcast.wasm")).map_err(failed)?;
         for file in ["index.html", "style.css"] {
             fs::copy(root().join("web/page").join(file), out.join(file)).map_err(failed)?;
         }
         fs::write(out.join("app.js"), script()?).map_err(failed)?;
+        fs::create_dir_all(out.join("models")).map_err(failed)?;
+        for model in ["loss.onnx", "clash.onnx", "legacy.onnx"] {
+            let own = root().join("crates/simulcast-onnx/models").join(model);
+            fs::copy(own, out.join("models").join(model)).map_err(failed)?;
+        }
+        if with_api {
+            copy_folder(&root().join("target/api/doc"), &out.join(site::API)).map_err(failed)?;
+        }
         let pages = site::write(&out)?;
         Ok(format!("{} kB of compiled code, {pages} pages", bytes / 1000))
     })?;
     Ok(out)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_folder(&entry.path(), &to)?,
+            false => drop(fs::copy(entry.path(), to)?),
+        }
+    }
+    Ok(())
 }
 
 /// The modules in one script, each in a scope of its own that gives what it exports.
@@ -118,7 +161,7 @@ fn scope(text: &str) -> Result<String, String> {
 
 /// Builds the site and shows it on localhost until it is stopped.
 fn serve(port: u16) -> Result<(), String> {
-    let folder = build()?;
+    let folder = build(false)?;
     let listener = TcpListener::bind(("127.0.0.1", port))
         .map_err(|error| format!("port {port} cannot be used: {error}"))?;
     println!("http://localhost:{port}/ (Ctrl-C ends it)");
@@ -179,7 +222,9 @@ fn file(target: &str, folder: &Path) -> Option<(&'static str, Vec<u8>)> {
         "js" => "text/javascript; charset=utf-8",
         "json" => "application/json",
         "svg" => "image/svg+xml",
+        "woff2" => "font/woff2",
         "wasm" => "application/wasm",
+        "onnx" => "application/octet-stream",
         "txt" | "md" => "text/plain; charset=utf-8",
         _ => return None,
     };

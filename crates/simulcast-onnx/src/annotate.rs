@@ -30,7 +30,7 @@ use crate::model::{AttributeValue, DeclaredDim, Graph, Node, Producer, ValueId};
 use crate::schema::{self, dim, shape, tensor_type, value_info, value_type};
 use crate::tensor::Buffer;
 use crate::wire::{Field, Fields, Message, Spliced, WireError};
-use crate::{LoadError, Model};
+use crate::{ExternalFiles, LoadError, Model, external};
 
 /// What protobuf allows a message to have.
 const MOST_BYTES: usize = i32::MAX as usize;
@@ -43,6 +43,8 @@ pub struct AnnotateOptions<'a> {
     pub sizes: &'a [(&'a str, usize)],
     /// Where data in other files are; without it they are not looked at, and stay as they are.
     pub folder: Option<&'a Path>,
+    /// Data in other files, where they are not in a folder; taken before `folder`.
+    pub files: Option<&'a Arc<dyn ExternalFiles>>,
     /// Equal names of sizes do not mean equal sizes; inputs get a name for each axis.
     pub distrust_names: bool,
 }
@@ -164,7 +166,11 @@ pub fn annotate(
     options: AnnotateOptions<'_>,
 ) -> Result<Annotated, AnnotateError> {
     let buffer = Buffer::new(bytes.into());
-    let mut model = Model::from_buffer(Arc::clone(&buffer), options.folder)?;
+    let place = match options.files {
+        Some(files) => external::Place::Files(Arc::clone(files)),
+        None => options.folder.into(),
+    };
+    let mut model = Model::from_buffer(Arc::clone(&buffer), &place)?;
     if options.distrust_names {
         model.forget_names();
     }

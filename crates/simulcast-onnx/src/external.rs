@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use crate::schema::entry;
 use crate::wire::{Fields, WireError};
@@ -55,12 +56,45 @@ impl fmt::Display for ExternalError {
     }
 }
 
-/// A part of a file below the model's folder, which is opened where its elements are asked for: shapes
+/// Files beside a model that was not loaded from a folder, such as those that somebody chose in a browser.
+///
+/// Locations are relative paths without `..`, as the model has them.
+pub trait ExternalFiles: fmt::Debug + Send + Sync {
+    /// The size of a file in bytes; `None` where there is no such file.
+    fn size(&self, location: &str) -> Option<u64>;
+
+    /// Fills `bytes` with those of the file from `offset` on, which it has by its size.
+    ///
+    /// # Errors
+    ///
+    /// Why the file cannot be read, in words.
+    fn read(&self, location: &str, offset: u64, bytes: &mut [u8]) -> Result<(), String>;
+}
+
+/// Where data in other files are looked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Place {
+    /// Nowhere.
+    #[default]
+    Nowhere,
+    /// Below a folder.
+    Folder(PathBuf),
+    /// Among files that were given.
+    Files(Arc<dyn ExternalFiles>),
+}
+
+impl From<Option<&Path>> for Place {
+    fn from(folder: Option<&Path>) -> Self {
+        folder.map_or(Self::Nowhere, |folder| Self::Folder(folder.to_owned()))
+    }
+}
+
+/// A part of a file beside the model, which is opened where its elements are asked for: shapes
 /// hardly ever depend on them, and a model is checked without its data.
 #[derive(Clone, Debug)]
 pub(crate) struct External {
     location: String,
-    folder: Option<PathBuf>,
+    place: Place,
     offset: u64,
     length: u64,
 }
@@ -69,7 +103,7 @@ impl External {
     /// The data that the entries of a tensor name, which must have `expected` bytes.
     pub(crate) fn find(
         entries: &[Fields<'_>],
-        folder: Option<&Path>,
+        place: &Place,
         expected: u64,
     ) -> Result<Self, ExternalError> {
         let (mut location, mut offset, mut length) = (None, 0, None);
@@ -89,9 +123,7 @@ impl External {
             Some(given) if given != expected => {
                 Err(ExternalError::Length { location, expected, given })
             }
-            _ => {
-                Ok(Self { location, folder: folder.map(Path::to_owned), offset, length: expected })
-            }
+            _ => Ok(Self { location, place: place.clone(), offset, length: expected }),
         }
     }
 
@@ -100,41 +132,56 @@ impl External {
     }
 
     /// The file, where it is below the model's folder and long enough.
-    fn path(&self) -> Result<PathBuf, ExternalError> {
-        let folder = self.folder.as_deref().ok_or(ExternalError::NoFolder)?;
+    fn path(&self, folder: &Path) -> Result<PathBuf, ExternalError> {
         let path = below(folder, &self.location)?;
         let known = std::fs::metadata(&path).map_err(|error| self.failed(&error))?;
         if !known.is_file() {
             let why = "not a plain file".into();
             return Err(ExternalError::Read { location: self.location.clone(), why });
         }
-        let left = known.len().saturating_sub(self.offset);
-        match left >= self.length {
-            true => Ok(path),
-            false => Err(ExternalError::Length {
-                location: self.location.clone(),
-                expected: self.length,
-                given: left,
-            }),
+        self.held(known.len().saturating_sub(self.offset))?;
+        Ok(path)
+    }
+
+    /// Whether so many bytes are enough.
+    fn held(&self, given: u64) -> Result<(), ExternalError> {
+        let (location, expected) = (self.location.clone(), self.length);
+        match given >= expected {
+            true => Ok(()),
+            false => Err(ExternalError::Length { location, expected, given }),
         }
     }
 
     pub(crate) fn read(&self) -> Result<Vec<u8>, ExternalError> {
+        match &self.place {
+            Place::Nowhere => Err(ExternalError::NoFolder),
+            Place::Folder(folder) => self.read_below(folder),
+            Place::Files(files) => self.read_of(&**files),
+        }
+    }
+
+    fn read_of(&self, files: &dyn ExternalFiles) -> Result<Vec<u8>, ExternalError> {
+        let failed = |why: String| ExternalError::Read { location: self.location.clone(), why };
+        let size = files.size(&self.location).ok_or_else(|| failed("no such file".into()))?;
+        self.held(size.saturating_sub(self.offset))?;
+        let length = usize::try_from(self.length).map_err(|error| failed(error.to_string()))?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|error| failed(error.to_string()))?;
+        bytes.resize(length, 0);
+        files.read(&self.location, self.offset, &mut bytes).map_err(failed)?;
+        Ok(bytes)
+    }
+
+    fn read_below(&self, folder: &Path) -> Result<Vec<u8>, ExternalError> {
         let failed = |error| self.failed(&error);
-        let path = self.path()?;
+        let path = self.path(folder)?;
         let mut file = File::open(path).map_err(failed)?;
         file.seek(SeekFrom::Start(self.offset)).map_err(failed)?;
         let mut bytes = Vec::new();
         // Grows with what is read: the file may have shrunk since.
         file.take(self.length).read_to_end(&mut bytes).map_err(failed)?;
-        match bytes.len() as u64 == self.length {
-            true => Ok(bytes),
-            false => Err(ExternalError::Length {
-                location: self.location.clone(),
-                expected: self.length,
-                given: bytes.len() as u64,
-            }),
-        }
+        self.held(bytes.len() as u64)?;
+        Ok(bytes)
     }
 }
 

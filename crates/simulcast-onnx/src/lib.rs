@@ -82,7 +82,7 @@ pub use annotate::{AnnotateError, AnnotateOptions, AnnotateReport, Annotated, an
 pub use check::{Check, CheckPolicy, Checked, ModelCode, ModelFinding, check};
 pub use element::ElementType;
 pub use error::LoadError;
-pub use external::ExternalError;
+pub use external::{ExternalError, ExternalFiles};
 pub use infer::{Broadcast, Difference, Fact, Inference, Problem, ProblemOperand, infer};
 pub use load::read;
 pub use model::{

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::external::{ExternalFiles, Place};
 use crate::model::{
     Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, ValueId,
 };
@@ -31,7 +32,7 @@ impl Model {
         let failed =
             |error: io::Error| LoadError::Read { path: path.to_owned(), why: error.to_string() };
         let bytes = read(path).map_err(failed)?;
-        Decoder { buffer: Buffer::new(bytes), folder: path.parent() }.model()
+        Self::from_buffer(Buffer::new(bytes), &path.parent().into())
     }
 
     /// Loads a model from memory. It has no folder, so data in other files are refused.
@@ -43,13 +44,25 @@ impl Model {
         Self::from_bytes_in(bytes, None)
     }
 
-    /// Loads a model from memory; data in other files are looked for below that folder.
-    pub(crate) fn from_bytes_in(bytes: &[u8], folder: Option<&Path>) -> Result<Self, LoadError> {
-        Self::from_buffer(Buffer::new(bytes.to_vec()), folder)
+    /// Loads a model from memory; data in other files are looked for among those.
+    ///
+    /// # Errors
+    ///
+    /// A [`LoadError`] where the bytes are no ONNX model or it contradicts itself.
+    pub fn from_bytes_beside(
+        bytes: &[u8],
+        files: Arc<dyn ExternalFiles>,
+    ) -> Result<Self, LoadError> {
+        Self::from_buffer(Buffer::new(bytes.to_vec()), &Place::Files(files))
     }
 
-    pub(crate) fn from_buffer(buffer: Buffer, folder: Option<&Path>) -> Result<Self, LoadError> {
-        Decoder { buffer, folder }.model()
+    /// Loads a model from memory; data in other files are looked for below that folder.
+    pub(crate) fn from_bytes_in(bytes: &[u8], folder: Option<&Path>) -> Result<Self, LoadError> {
+        Self::from_buffer(Buffer::new(bytes.to_vec()), &folder.into())
+    }
+
+    pub(crate) fn from_buffer(buffer: Buffer, place: &Place) -> Result<Self, LoadError> {
+        Decoder { buffer, place }.model()
     }
 }
 
@@ -82,7 +95,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 
 struct Decoder<'f> {
     buffer: Buffer,
-    folder: Option<&'f Path>,
+    place: &'f Place,
 }
 
 fn broken(part: &'static str) -> impl Fn(WireError) -> LoadError {
@@ -304,7 +317,7 @@ impl Decoder<'_> {
 
     fn tensor(&self, field: &Field<'_>) -> Result<Tensor, LoadError> {
         let message = field.bytes().map_err(broken("TensorProto"))?;
-        Tensor::decode(message, &self.buffer, self.folder)
+        Tensor::decode(message, &self.buffer, self.place)
             .map_err(|(name, why)| LoadError::Tensor { name, why })
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use simulcast_core::{elements, tuple};
 
 use crate::ElementType;
-use crate::external::{External, ExternalError};
+use crate::external::{External, ExternalError, Place};
 use crate::schema::tensor as fields;
 use crate::wire::{Field, Fields, WireError};
 
@@ -241,10 +241,10 @@ impl Tensor {
     pub(crate) fn decode(
         message: &[u8],
         buffer: &Buffer,
-        folder: Option<&std::path::Path>,
+        place: &Place,
     ) -> Result<Self, (String, TensorError)> {
         let mut parts = Parts::default();
-        let tensor = parts.read(message).and_then(|()| parts.tensor(buffer, folder));
+        let tensor = parts.read(message).and_then(|()| parts.tensor(buffer, place));
         tensor.map_err(|error| (parts.name.to_owned(), error))
     }
 }
@@ -286,11 +286,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    fn tensor(
-        &mut self,
-        buffer: &Buffer,
-        folder: Option<&std::path::Path>,
-    ) -> Result<Tensor, TensorError> {
+    fn tensor(&mut self, buffer: &Buffer, place: &Place) -> Result<Tensor, TensorError> {
         let code = i32::try_from(self.code).ok().and_then(ElementType::from_code);
         let element = code.ok_or(TensorError::Element(self.code))?;
         let size = |size: &i64| usize::try_from(*size).map_err(|_| TensorError::Size(*size));
@@ -311,7 +307,7 @@ impl<'a> Parts<'a> {
                 return Err(TensorError::Elements(shape));
             }
             (true, None, Some(bytes)) if self.typed.is_empty() => {
-                let external = External::find(&self.external, folder, bytes as u64);
+                let external = External::find(&self.external, place, bytes as u64);
                 Data::External(external.map_err(TensorError::External)?)
             }
             (false, Some(raw), Some(bytes)) if self.typed.is_empty() => {

@@ -3,6 +3,8 @@
 
 import { h, fill, hueOf } from "./dom.js";
 
+/** More axes than that are not laid out: a page with a million cells stands still. */
+const MOST_AXES = 64;
 const STEPS = ["as written", "align", "stretch"];
 
 /** The place in an operand's own shape of what stands in each column; null where it has no axis. */
@@ -13,14 +15,44 @@ function ownAxes(row, operand) {
   return row.cells.map(([, mark]) => (mark === "added" ? null : next++));
 }
 
+/** An element of the result that sliders, slices and the picture share; null where sizes are not known or there are none. */
+export function cursorOf({ explanation }) {
+  const operands = explanation.operands ?? [];
+  const shape = explanation.result?.shape;
+  const isKnown = Array.isArray(shape) && shape.every((size) => typeof size === "number" && size > 0);
+  if (!isKnown || !shape.length || shape.length > MOST_AXES || !operands.length || !operands.every((operand) => operand.sources)) return null;
+  const listeners = [];
+  return {
+    index: shape.map((size) => Math.min(size - 1, Math.floor(size / 2))),
+    listen(then) { listeners.push(then); },
+    set(index, from) {
+      this.index = index.map((own, axis) => Math.max(0, Math.min(shape[axis] - 1, own)));
+      for (const then of listeners) then(from);
+    },
+  };
+}
+
+/** The index of an operand's element that stands at an index of the result. */
+export function indexIn(operand, index) {
+  const own = [];
+  operand.sources.forEach((source, axis) => {
+    if (source.axis !== undefined) own[source.axis] = source.stretched ? 0 : index[axis];
+  });
+  return own;
+}
+
+/** `[1, 0]`; of a scalar `[()]`. */
+export const indexText = (index) => `[${index.join(", ") || "()"}]`;
+
 /**
  * @param shown an answer of `explain`: `table`, `explanation`
- * @param options `step`: what is shown first; `probe`: whether indices can be chosen
+ * @param options `step`: what is shown first; `cursor`: the element of the result, where one can be chosen
  */
-export function axesTable(shown, { step = 2, probe = true, caption = "" } = {}) {
+export function axesTable(shown, { step = 2, cursor = null, caption = "" } = {}) {
   const { table, explanation } = shown;
   if (!table) return h("p", { class: "hint" }, "The rank of an operand is not known, so its axes cannot be laid out.");
   const rank = table.axes.length;
+  if (rank > MOST_AXES) return h("p", { class: "hint" }, `${rank.toLocaleString("en-US")} axes are too many for a table; the text below has them.`);
   const operands = explanation.operands ?? [];
   const result = explanation.result?.shape ?? null;
   const whole = h("div", { class: "axes-view" });
@@ -78,8 +110,7 @@ export function axesTable(shown, { step = 2, probe = true, caption = "" } = {}) 
   const steps = h("div", { class: "steps", role: "group", "aria-label": "The two steps" }, buttons,
     h("button", { type: "button", class: "play", "aria-label": "Play the two steps", title: "Play the two steps", onclick: () => play() }, "▶"));
   whole.append(steps, h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Table of axes" }, grid));
-  const known = result && result.every((size) => typeof size === "number") && operands.every((operand) => operand.sources);
-  if (probe && known && rank > 0 && !result.includes(0)) probing(grid, whole, table, operands, result);
+  if (cursor) probing(grid, whole, table, operands, result, cursor);
   return whole;
 }
 
@@ -87,27 +118,26 @@ const dimText = (dim) => (dim === null ? "?" : typeof dim === "object" ? (dim.jo
 export const shapeText = (shape) => (shape === null ? "(...)" : `(${shape.map(dimText).join(", ")}${shape.length === 1 ? "," : ""})`);
 
 /** A row of sliders: an element of the result, and the element of every operand that it shows. */
-function probing(grid, whole, table, operands, result) {
-  const index = result.map((size) => Math.min(size - 1, Math.floor(size / 2)));
+function probing(grid, whole, table, operands, result, cursor) {
   const line = h("p", { class: "feeds", "aria-live": "polite" });
-  const says = () => {
-    const parts = operands.map((operand, number) => {
-      const own = [];
-      operand.sources.forEach((source, axis) => {
-        if (source.axis !== undefined) own[source.axis] = source.stretched ? 0 : index[axis];
-      });
-      return h("span", {}, number ? ", " : "", h("b", { class: hueOf(number) }, operand.name), `[${own.join(", ") || "()"}]`);
-    });
-    fill(line, h("b", {}, "result"), `[${index.join(", ")}] = `, parts);
-  };
   const cells = result.map((size, axis) => {
-    const said = h("output", {}, String(index[axis]));
-    const input = h("input", { type: "range", min: "0", max: String(size - 1), value: String(index[axis]), disabled: size === 1,
+    const said = h("output");
+    const input = h("input", { type: "range", min: "0", max: String(size - 1), disabled: size === 1,
       "aria-label": `Index along ${/^\d+$/.test(table.axes[axis]) ? "axis " : ""}${table.axes[axis]}`,
-      oninput: (event) => { index[axis] = Number(event.target.value); said.textContent = event.target.value; says(); } });
-    return h("td", {}, input, said);
+      oninput: (event) => cursor.set(cursor.index.with(axis, Number(event.target.value)), "sliders") });
+    return { input, said };
   });
-  grid.append(h("tfoot", {}, h("tr", { class: "probe" }, h("th", { scope: "row" }, "index"), cells, h("td", {}))));
-  says();
+  const show = () => {
+    cells.forEach(({ input, said }, axis) => {
+      input.value = String(cursor.index[axis]);
+      said.textContent = input.value;
+    });
+    const parts = operands.map((operand, number) =>
+      h("span", {}, number ? ", " : "", h("b", { class: hueOf(number) }, operand.name), indexText(indexIn(operand, cursor.index))));
+    fill(line, h("b", {}, "result"), `${indexText(cursor.index)} = `, parts);
+  };
+  grid.append(h("tfoot", {}, h("tr", { class: "probe" }, h("th", { scope: "row" }, "index"), cells.map(({ input, said }) => h("td", {}, input, said)), h("td", {}))));
+  cursor.listen(show);
+  show();
   whole.append(line);
 }

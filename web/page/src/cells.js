@@ -3,7 +3,7 @@
 
 import { h, drawn } from "./dom.js";
 
-export function cellPicture(markup) {
+export function cellPicture(markup, cursor = null) {
   const picture = h("div", { class: "picture", tabIndex: 0, role: "group",
     "aria-label": "Cells of the result. Arrow keys move, page up and page down change the layer, escape ends." }, drawn(markup));
   const idle = "Point at a cell, or tab to the picture and use the arrow keys.";
@@ -18,7 +18,8 @@ export function cellPicture(markup) {
   const along = Array.from({ length: rank }, (_, axis) => [...new Set(indices.map((at) => at[axis]))]);
   let current = null;
   const clear = () => picture.querySelectorAll(".sc-lit").forEach((cell) => cell.classList.remove("sc-lit"));
-  const result = (z) => {
+  const result = (z, isOwn = true) => {
+    if (isOwn) cursor?.set(split(z).map(Number), "picture");
     clear();
     const parts = [];
     for (const { name, cells } of operands) {
@@ -41,6 +42,11 @@ export function cellPicture(markup) {
     }
     result(current.join(","));
   };
+  cursor?.listen((from) => {
+    if (from === "picture") return;
+    current = cursor.index.map(String);
+    result(current.join(","), false);
+  });
   picture.addEventListener("mouseover", (event) => {
     const cell = event.target.closest("[data-x]");
     if (!cell) return;

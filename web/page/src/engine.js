@@ -19,17 +19,17 @@ export class Engine {
   }
 
   start() {
-    const text = (at, length) => decoder.decode(new Uint8Array(this.own.memory.buffer, at, length));
+    const text = (at, length) => decoder.decode(new Uint8Array(this.own.memory.buffer, at >>> 0, length >>> 0));
     const host = {
-      file_size: (name, length) => this.files.size(text(name, length)),
+      file_size: (name, length) => BigInt(this.files.size(text(name, length))),
       file_read: (name, length, at, into, bytes) =>
-        this.files.read(text(name, length), at, new Uint8Array(this.own.memory.buffer, into, bytes)) ? 1 : 0,
+        this.files.read(text(name, length), Number(at), new Uint8Array(this.own.memory.buffer, into >>> 0, bytes >>> 0)) ? 1 : 0,
     };
     this.own = new WebAssembly.Instance(this.module, { host }).exports;
   }
 
   put(bytes) {
-    const at = this.own.room(bytes.length);
+    const at = this.own.room(bytes.length) >>> 0;
     if (bytes.length && !at) throw new RangeError("the file does not fit in the memory of this page");
     new Uint8Array(this.own.memory.buffer, at, bytes.length).set(bytes);
     return at;

@@ -1,9 +1,10 @@
 // The view of expressions: a text and the shapes of its operands in, a tree of operations out.
 
-import { h, fill, byId, copy, hueOf, eachFrame, bytesOf } from "./dom.js";
+import { h, fill, byId, hueOf, eachFrame, bytesOf } from "./dom.js";
 import { axesTable, shapeText } from "./axes.js";
 import { verdict, findingsCard, bar } from "./parts.js";
-import { remember, written } from "./link.js";
+import { takeCard, addressOf, markdown } from "./take.js";
+import { remember } from "./link.js";
 
 const TYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128"];
 const EXAMPLES = [
@@ -94,7 +95,7 @@ export class Expressions {
       nodes.length > 0 && h("div", { class: "split" },
         h("section", { class: "card" }, h("h2", {}, "Operations"), this.tree(nodes)),
         this.detail),
-      answer.stages && this.costs(answer));
+      h("div", { class: "cards thirds" }, answer.stages && this.costs(answer), nodes.length > 0 && this.tools(answer)));
     this.show(nodes);
   }
 
@@ -129,27 +130,42 @@ export class Expressions {
     byId("expression-out").querySelectorAll("[data-node]").forEach((line) => line.setAttribute("aria-pressed", String(Number(line.dataset.node) === this.chosen)));
     const node = nodes[this.chosen];
     if (!node) return fill(this.detail, h("p", { class: "hint" }, "No two arrays meet in this expression."));
-    fill(this.detail, h("h2", {}, h("code", {}, node.text)), verdict(node.broadcast), axesTable(node.broadcast, { probe: false }), findingsCard(node.broadcast));
+    fill(this.detail, h("h2", {}, h("code", {}, node.text)), verdict(node.broadcast), axesTable(node.broadcast), findingsCard(node.broadcast));
   }
 
   costs(answer) {
     const { stages, traffic, traffic_each: each, temporaries, temporaries_each: made } = answer;
     const most = BigInt(Math.max(traffic ?? 0, each, 1));
-    return h("div", { class: "cards" },
+    return [
       h("section", { class: "card" }, h("h2", {}, stages.length === 1 ? "One pass over memory" : `${stages.length} passes over memory`),
         h("ol", { class: "stages" }, stages.map((stage) => h("li", {}, h("code", {}, stage.expression), ` ${stage.type} ${shapeText(stage.shape)}, ${bytesOf(stage.bytes)}`,
           stage.hoisted && h("span", { class: "badge plain" }, "hoisted: computed once, at its own shape"))))),
       h("section", { class: "card" }, h("h2", {}, "Memory"), h("div", { class: "bars" },
         traffic !== null && bar("moved as one program", traffic, most, "o0", bytesOf(traffic)),
         bar("moved one operation at a time", each, most, "o1", bytesOf(each))),
-        h("p", { class: "hint" }, `The result takes ${bytesOf(answer.result.bytes)}; beside it ${bytesOf(temporaries)} for what is computed before, ${bytesOf(made)} one operation at a time.`)),
-      h("section", { class: "card tools-card" }, h("h2", {}, "Take it along"), h("div", { class: "tools" },
-        h("button", { type: "button", class: "soft", onclick: () => copy(new URL(written("expression", this.pairs()), location.href).href, "Link") }, "Copy link"),
-        h("button", { type: "button", class: "soft", onclick: () => copy(this.python(), "Python") }, "Python"))));
+        h("p", { class: "hint" }, `The result takes ${bytesOf(answer.result.bytes)}; beside it ${bytesOf(temporaries)} for what is computed before, ${bytesOf(made)} one operation at a time.`))];
   }
 
-  python() {
+  tools(answer) {
     const names = this.rows ?? [];
-    return `import simulcast\n\nresult = simulcast.evaluate(${JSON.stringify(this.text)}${names.map((name) => `, ${name}=${name}`).join("")})\n`;
+    return takeCard("expression", () => this.pairs(), {
+      Markdown: () => markdown(this.written(answer), addressOf("expression", this.pairs())),
+      Python: () => `import simulcast\n\n${this.given("#")}result = simulcast.evaluate(${JSON.stringify(this.text)}${names.map((name) => `, ${name}=${name}`).join("")})\n`,
+      Rust: () => `${this.given("//")}let result = simulcast::eval(${JSON.stringify(this.text)}, (${names.map((name) => `("${name}", &${name}),`).join(" ")}))?;\n`,
+    });
+  }
+
+  /** The operands with their types and shapes, as comments. */
+  given(sign) {
+    return (this.rows ?? []).map((name) => `${sign} ${name}: ${(this.operands.get(name) ?? ["", ""]).toReversed().join(" ")}\n`).join("");
+  }
+
+  /** Every operation with its type and shape, and the passes, as lines. */
+  written({ nodes, stages, error }) {
+    const rows = nodes.filter((node) => node.children.length || node.kind === "name")
+      .map((node) => [node.text, `${node.type ?? ""} ${node.shape ? shapeText(node.shape) : ""}`.trim()]);
+    const width = Math.max(...rows.map(([text]) => text.length));
+    return [...rows.map(([text, about]) => `${text.padEnd(width)}  ${about}`), "", ...(error ? [error.message] : []),
+      ...(stages ?? []).map((stage, at) => `pass ${at + 1}: ${stage.expression}  ${stage.type} ${shapeText(stage.shape)}${stage.hoisted ? ", hoisted" : ""}`)].join("\n");
   }
 }

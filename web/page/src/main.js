@@ -50,6 +50,7 @@ function themes() {
 
 async function page() {
   themes();
+  addEventListener("error", (event) => trouble(`Something went wrong on this page: ${event.message}. Please report it with the address above.`));
   let module;
   try {
     module = await WebAssembly.compileStreaming(fetch(WASM));

@@ -1,8 +1,8 @@
 // The view of models. They are read in a worker, which is stopped where it takes too long, so that no file can hang the tab.
 
 import { h, fill, byId, download, bytesOf, counted } from "./dom.js";
-import { axesTable, shapeText } from "./axes.js";
-import { cellPicture } from "./cells.js";
+import { axesTable, cursorOf, shapeText } from "./axes.js";
+import { pictureCard } from "./slices.js";
 import { verdict, badge, codes, textCard } from "./parts.js";
 import { remember } from "./link.js";
 
@@ -26,6 +26,7 @@ export class Models {
     for (const kind of ["dragover", "dragenter"]) drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("is-over"); });
     for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("is-over"));
     drop.addEventListener("drop", (event) => { event.preventDefault(); this.open([...event.dataTransfer.files]); });
+    for (const button of document.querySelectorAll("[data-model]")) button.addEventListener("click", () => this.example(button.dataset.model));
     byId("model-stop").addEventListener("click", () => this.stop("Stopped."));
   }
 
@@ -72,6 +73,17 @@ export class Models {
     byId("model-note").textContent = text;
   }
 
+  /** One of the models of the site. */
+  async example(name) {
+    try {
+      const answer = await fetch(`models/${name}`);
+      if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+      await this.open([new File([await answer.arrayBuffer()], name)]);
+    } catch (error) {
+      this.note(`${name}: ${error.message}`);
+    }
+  }
+
   async open(files) {
     if (!files.length) return;
     const model = files.find((file) => file.name.toLowerCase().endsWith(".onnx")) ?? files[0];
@@ -80,6 +92,10 @@ export class Models {
     this.beside = files.filter((file) => file !== model);
     this.sizes = {};
     fill(byId("model-out"));
+    if (!model.size) {
+      this.note(`${model.name}: the file is empty`);
+      return;
+    }
     if (model.size > LARGEST) {
       this.note(`${model.name}: ${bytesOf(model.size)} are more than a page can hold; the command takes it: simulcast onnx check ${model.name}`);
       return;
@@ -128,13 +144,14 @@ export class Models {
     const flagged = all.reduce((sum, row) => sum + (row.isError ? 0 : row.found.length), 0);
     const tile = (value, label, mood = "") => h("div", { class: `tile ${mood}` }, h("b", {}, value), h("span", {}, label));
     this.table = new Grid(all, (row) => this.choose(row));
-    const names = Object.keys(symbols ?? {});
+    const names = symbols ?? [];
     this.detail = h("div", { id: "model-detail", "aria-live": "polite" });
     fill(byId("model-out"),
       h("div", { class: "tiles" }, tile(counted(model.nodes), "nodes"), tile(counted(broadcasts.length), "broadcasts"),
         tile(counted(broadcasts.filter((own) => own.repeats.length).length), "repeat an operand"),
         tile(counted(errors), "errors", errors ? "is-bad" : ""), tile(counted(flagged), "findings", flagged ? "is-warn" : ""), tile(String(model.opset), "opset")),
       h("section", { class: "card" }, h("h2", {}, "Broadcasts"), this.table.element),
+      this.detail,
       h("div", { class: "cards" },
         h("section", { class: "card" }, h("h2", {}, "Take it along"), h("div", { class: "tools" },
           h("button", { type: "button", class: "soft", id: "get-annotated", onclick: () => this.annotated() }, "Model with its shapes (.onnx)"),
@@ -145,8 +162,7 @@ export class Models {
         constraints.length > 0 && h("section", { class: "card" }, h("h2", {}, "It works where"),
           h("ul", { class: "facts" }, constraints.slice(0, 100).map((need) => h("li", {}, h("code", {}, need.text), ` ${need.nodes[0] ?? ""}${need.nodes.length > 1 ? ` and ${need.nodes.length - 1} more` : ""}`)))),
         Object.keys(unknown).length > 0 && h("section", { class: "card" }, h("h2", {}, "Operators without a rule here"),
-          h("ul", { class: "facts" }, Object.entries(unknown).map(([op, count]) => h("li", {}, `${op}: ${count}`))))),
-      this.detail);
+          h("ul", { class: "facts" }, Object.entries(unknown).map(([op, count]) => h("li", {}, `${op}: ${count}`))))));
     this.table.draw();
   }
 
@@ -176,13 +192,14 @@ export class Models {
       if (answer.usage) return this.note(answer.usage);
       const own = this.report.broadcasts[row.index];
       const from = (own.producers ?? []).map((text, at) => text && h("li", {}, h("code", {}, own.operands?.[at]?.name ?? String(at)), ` is ${text}`));
+      const cursor = cursorOf(answer);
       fill(this.detail, h("div", { class: "cards" }, h("section", { class: "card wide" }, h("h2", {}, `${row.node} (${row.op})`), verdict(answer),
-        h("ul", { class: "facts" }, from), axesTable(answer),
-        answer.picture && cellPicture(answer.picture),
+        h("ul", { class: "facts" }, from), axesTable(answer, { cursor }), pictureCard(answer, cursor),
         (own.findings ?? []).map((finding) => h("div", { class: "finding" }, h("p", {}, badge(finding.code), " ", finding.message))),
         (own.error?.fixes ?? []).map((fix) => h("p", {}, h("code", {}, fix.expression))), textCard(answer))));
     }
-    this.detail.scrollIntoView({ block: "nearest" });
+    const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.detail.scrollIntoView({ block: "nearest", behavior: reduced ? "auto" : "smooth" });
   }
 
   stem() {
@@ -219,7 +236,7 @@ class Grid {
     this.heads = COLUMNS.map(([key, name, width]) => h("th", { scope: "col", vars: { width } }, h("button", { type: "button", onclick: () => this.sort(key) }, name)));
     this.body = h("tbody");
     this.table = h("table", { "aria-rowcount": String(rows.length + 1) }, h("caption", { class: "quiet" }, "Broadcasts of the model"), h("thead", {}, h("tr", { "aria-rowindex": "1" }, this.heads)), this.body);
-    this.pane = h("div", { class: "grid", tabIndex: 0, role: "region", "aria-label": "Broadcasts of the model", onscroll: () => this.draw() }, this.table);
+    this.pane = h("div", { class: "grid", vars: { "--rows": String(Math.max(2, Math.min(rows.length, 20))) }, tabIndex: 0, role: "region", "aria-label": "Broadcasts of the model", onscroll: () => this.draw() }, this.table);
     this.element = h("div", {}, h("div", { class: "filters" }, this.filter, this.buttons, this.count), this.pane);
   }
 
@@ -275,7 +292,7 @@ class Grid {
       const name = h("button", { type: "button", "data-row": String(number), title: row.node, onclick: () => { this.chosen = row; this.draw(); this.choose(row); },
         onkeydown: (event) => this.key(event, number) }, row.node || "(no name)");
       return h("tr", { "aria-rowindex": String(number + 2), class: row === chosen ? "is-chosen" : null },
-        h("td", {}, name), h("td", {}, row.op), h("td", { title: row.operands }, row.operands), h("td", {}, row.result), h("td", {}, row.repeats),
+        h("td", {}, name), h("td", {}, row.op), h("td", { title: row.operands }, row.operands), h("td", {}, row.result), h("td", { title: row.repeats }, row.repeats),
         h("td", {}, row.growth === null ? "" : `${row.growth.toFixed(1)}×`), h("td", {}, row.bytes === null ? "" : bytesOf(row.bytes)),
         h("td", { class: row.isError ? "bad" : "" }, row.found.join(" ")));
     }), first + shown.length < this.rows.length && gap(this.rows.length - first - shown.length));

@@ -31,6 +31,11 @@ function fixButton(fix, apply) {
   return h("button", { type: "button", class: "fix", onclick: () => apply(fix) }, fix.text);
 }
 
+function fixesOf(fixes, apply) {
+  const own = (fixes ?? []).filter(Boolean);
+  return own.length > 0 && h("div", { class: "fixes" }, own.map((fix) => fixButton(fix, apply)));
+}
+
 /** Fixes of an error, each applied by a click. */
 export function fixesCard(shown, apply) {
   const fixes = (shown.fixes ?? []).filter(Boolean);
@@ -55,7 +60,7 @@ export function findingsCard(shown, apply) {
         finding.certainty && h("span", { class: "badge plain" }, finding.certainty)),
       h("p", {}, rich(bare(finding))),
       codes.get(finding.code) && h("p", { class: "more" }, rich(codes.get(finding.code).explanation)),
-      apply && h("div", { class: "fixes" }, (shown.finding_fixes?.[at] ?? []).filter(Boolean).map((fix) => fixButton(fix, apply))))));
+      apply && fixesOf(shown.finding_fixes?.[at], apply))));
 }
 
 /** Elements, exactly, however many; null where a size is not known. */
@@ -66,7 +71,7 @@ export function elements(shape) {
 
 export function bar(label, value, most, hue = "", shown = counted(value)) {
   const width = most > 0n ? Number((BigInt(value) * 1000n) / most) / 10 : 0;
-  return h("div", { class: `bar ${hue}` }, h("span", {}, label), h("b", {}, shown), h("i", { vars: { "--width": `max(6px, ${width}%)` }, "aria-hidden": "true" }));
+  return h("div", { class: `bar ${hue}` }, h("span", {}, label), h("b", {}, shown), h("i", { vars: { "--width": `${width}%` }, "aria-hidden": "true" }));
 }
 
 export function costCard(shown) {

@@ -1,10 +1,11 @@
 // The view of shapes: operands and a rule in, everything that can be said about them out.
 
-import { h, fill, byId, copy, hueOf, eachFrame } from "./dom.js";
-import { axesTable } from "./axes.js";
-import { cellPicture } from "./cells.js";
+import { h, fill, byId, hueOf, eachFrame } from "./dom.js";
+import { axesTable, cursorOf } from "./axes.js";
+import { pictureCard } from "./slices.js";
 import { verdict, fixesCard, findingsCard, costCard, constraintsCard, textCard } from "./parts.js";
-import { remember, written } from "./link.js";
+import { takeCard, addressOf, markdown, python, rust, shell } from "./take.js";
+import { remember } from "./link.js";
 
 const EXAMPLES = [
   ["8,1,6,1 with 7,1,5", { shapes: ["8,1,6,1", "7,1,5"] }],
@@ -44,6 +45,7 @@ export class Shapes {
   }
 
   fromLink(fields) {
+    if (![...fields.keys()].length) return this.set(this.state);
     const sizes = {};
     for (const set of fields.getAll("set")) {
       const [name, size] = set.split(":");
@@ -139,14 +141,18 @@ export class Shapes {
     if (answer.usage) return this.refused(answer);
     this.shown = answer;
     fill(byId("shapes-status"), verdict(answer));
-    const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const view = axesTable(answer, { step: 2 });
-    fill(byId("shapes-out"), view);
+    const cursor = cursorOf(answer);
+    fill(byId("shapes-out"), axesTable(answer, { cursor }));
     this.symbols(answer.symbols);
-    const apply = (fix) => { this.set({ shapes: fix.shapes, rule: fix.rule, sizes: this.state.sizes }); byId("shapes-status").scrollIntoView({ block: "center", behavior: reduced ? "auto" : "smooth" }); };
+    const apply = (fix) => {
+      const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      this.set({ shapes: fix.shapes, rule: fix.rule, sizes: this.state.sizes });
+      byId("shapes-status").scrollIntoView({ block: "center", behavior: reduced ? "auto" : "smooth" });
+    };
     fill(byId("shapes-cards"),
-      answer.picture && h("section", { class: "card cells-card" }, h("h2", {}, "Cell by cell"), cellPicture(answer.picture)),
-      fixesCard(answer, apply), findingsCard(answer, apply), constraintsCard(answer), costCard(answer), this.tools(), textCard(answer));
+      h("div", { class: "column" }, fixesCard(answer, apply), pictureCard(answer, cursor), findingsCard(answer, apply)),
+      h("div", { class: "column" }, constraintsCard(answer), costCard(answer), this.tools()),
+      textCard(answer));
   }
 
   refused(answer) {
@@ -171,7 +177,7 @@ export class Shapes {
       return;
     }
     this.listed = names.join();
-    fill(place, h("h3", {}, "Symbols"), names.map((name, at) => {
+    fill(place, h("h2", {}, "Symbols"), names.map((name, at) => {
       const { lo, hi } = symbols[name];
       const most = Math.min(hi ?? 64, 1024);
       const free = h("input", { type: "checkbox", id: `free-${at}`, "aria-label": `Give ${name} a size`,
@@ -192,53 +198,13 @@ export class Shapes {
   }
 
   tools() {
-    const address = () => new URL(written("shapes", this.pairs()), location.href).href;
-    return h("section", { class: "card tools-card" }, h("h2", {}, "Take it along"), h("div", { class: "tools" },
-      h("button", { type: "button", class: "soft", onclick: () => copy(address(), "Link") }, "Copy link"),
-      h("button", { type: "button", class: "soft", onclick: () => copy(markdown(this.shown, address()), "Markdown") }, "Markdown"),
-      h("button", { type: "button", class: "soft", onclick: () => copy(this.engine.call(this.request({ svg: true })).answer.svg, "SVG") }, "SVG"),
-      h("button", { type: "button", class: "soft", onclick: () => copy(python(this.request()), "Python") }, "Python"),
-      h("button", { type: "button", class: "soft", onclick: () => copy(rust(this.request()), "Rust") }, "Rust"),
-      h("button", { type: "button", class: "soft", onclick: () => copy(shell(this.request()), "Command") }, "Command")));
+    const address = () => addressOf("shapes", this.pairs());
+    return takeCard("shapes", () => this.pairs(), {
+      Markdown: () => markdown(this.shown.text, address()),
+      SVG: () => this.engine.call(this.request({ svg: true })).answer.svg,
+      Python: () => python(this.request()),
+      Rust: () => rust(this.request()),
+      Command: () => shell(this.request()),
+    });
   }
-}
-
-/** The explanation for an issue or a forum. */
-export function markdown(shown, address) {
-  return `\`\`\`text\n${shown.text.trimEnd()}\n\`\`\`\n\n[Open it in the browser](${address})\n`;
-}
-
-const word = (text) => (/^[\w,.:=@/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-
-export function shell({ shapes, rule, sizes }) {
-  const options = [...(rule === "numpy" ? [] : ["--rule", word(rule)]), ...Object.entries(sizes).flatMap(([name, size]) => ["--set", `${name}=${size}`])];
-  return ["simulcast explain", ...options, ...shapes.map(word)].join(" ");
-}
-
-export function python({ shapes, rule, sizes }) {
-  const bound = shapes.map((shape) => bind(shape, sizes));
-  const list = bound.map((shape) => JSON.stringify(shape)).join(", ");
-  return `import simulcast\n\nprint(simulcast.explain(${list}${rule === "numpy" ? "" : `, rule=${JSON.stringify(rule)}`}))\n`;
-}
-
-export function rust({ shapes, rule, sizes }) {
-  const list = shapes.map((shape) => JSON.stringify(shape)).join(", ");
-  const sets = Object.entries(sizes).map(([name, size]) => `request.set(${JSON.stringify(name)}, ${size})?;\n`).join("");
-  return [
-    "use simulcast_core::{Request, ShapeText};",
-    "use simulcast_explain::{Subject, TextOptions, text};",
-    "",
-    `let operands = [${list}].map(str::parse::<ShapeText>).into_iter().collect::<Result<Vec<_>, _>>()?;`,
-    `let ${sets ? "mut " : ""}request = Request::new(${JSON.stringify(rule)}.parse()?, operands)?;`,
-    `${sets}let outcome = request.resolve();`,
-    'println!("{}", text(&Subject::of(&outcome, &request.names, &[]), TextOptions::default()));',
-    "",
-  ].join("\n");
-}
-
-/** An operand with sizes in the place of its symbols. */
-function bind(shape, sizes) {
-  const [, name = "", rest] = /^([\p{L}_][\p{L}\p{N}_.]*:)?(.*)$/su.exec(shape) ?? [null, "", shape];
-  return name + Object.entries(sizes).reduce((text, [symbol, size]) =>
-    text.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${symbol}(@[\\d.]+)?(?![\\p{L}\\p{N}_=])`, "gu"), String(size)), rest);
 }

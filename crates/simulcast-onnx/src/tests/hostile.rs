@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::build::{Build, graph_attribute, int, int64s, message, node, value_info};
-use crate::{ExternalError, LoadError, Model, TensorError, WireError, check, infer};
+use crate::{ExternalError, ExternalFiles, LoadError, Model, TensorError, WireError, check, infer};
 
 fn refused(build: &Build) -> LoadError {
     Model::from_bytes(&build.bytes()).unwrap_err()
@@ -331,6 +332,45 @@ fn data_in_other_files_are_read_only_below_the_models_folder() {
     // A model without its folder can be looked at, its data cannot.
     let alone = Model::from_bytes(&bytes).unwrap().graph.values[0].tensor.clone().unwrap();
     assert_eq!(alone.bytes().unwrap_err(), TensorError::External(ExternalError::NoFolder));
+}
+
+/// Files that were handed over with a model.
+#[derive(Debug)]
+struct Given(Vec<(&'static str, Vec<u8>)>);
+
+impl ExternalFiles for Given {
+    fn size(&self, location: &str) -> Option<u64> {
+        Some(self.0.iter().find(|own| own.0 == location)?.1.len() as u64)
+    }
+
+    fn read(&self, location: &str, offset: u64, bytes: &mut [u8]) -> Result<(), String> {
+        let file = self.0.iter().find(|own| own.0 == location).ok_or("gone")?;
+        let from = usize::try_from(offset).map_err(|error| error.to_string())?;
+        bytes.copy_from_slice(&file.1[from..from + bytes.len()]);
+        Ok(())
+    }
+}
+
+#[test]
+fn data_in_files_that_were_given_are_held_to_their_length_first() {
+    let files = Arc::new(Given(vec![("w.bin", (0..20).collect()), ("../w.bin", vec![0; 20])]));
+    let read = |entries: &[(&str, &str)]| {
+        let model = Model::from_bytes_beside(&external(entries), files.clone())
+            .map_err(|error| error.to_string())?;
+        let tensor = model.graph.values[0].tensor.clone().unwrap();
+        tensor.bytes().map(|bytes| bytes.to_vec()).map_err(|error| error.to_string())
+    };
+    let found = read(&[("location", "w.bin"), ("offset", "4"), ("length", "16")]);
+    assert_eq!(found.unwrap(), (4..20).collect::<Vec<u8>>());
+    for (entries, why) in [
+        ([("location", "w.bin"), ("offset", "8")], "need 16 bytes, not 12"),
+        ([("location", "w.bin"), ("offset", "18446744073709551615")], "need 16 bytes, not 0"),
+        ([("location", "gone.bin"), ("offset", "0")], "no such file"),
+        ([("location", "../w.bin"), ("offset", "0")], "outside the model's folder"),
+    ] {
+        let said = read(&entries).unwrap_err();
+        assert!(said.contains(why), "{entries:?}: {said}");
+    }
 }
 
 #[test]
