@@ -16,7 +16,7 @@ check("the first look explains 8,1,6,1 against 7,1,5", async (page) => {
   await open(page);
   assert.equal(await result(page), "(8, 7, 6, 5)");
   assert.deepEqual(await chips(page.locator("#shapes-out tbody tr.o1")), ["1→8", "7", "1→6", "5"]);
-  assert.deepEqual(await page.locator("#shapes-cards .finding .badge").allInnerTexts(), ["SC101", "SC105"]);
+  assert.deepEqual(await page.locator("#shapes-cards .finding a.badge").allInnerTexts(), ["SC101", "SC105"]);
   assert.match(await page.locator(".cost-card").innerText(), /1,680[\s\S]*20\.2 times/);
 });
 
@@ -73,7 +73,7 @@ check("a finding is explained, its fix applied, its code linked", async (page) =
   assert.equal(await result(page), "(32, 1)");
   await page.goBack().catch(() => {});
   await open(page, "#/shapes?op=pred:32,1&op=target:32&again");
-  await page.locator(".findings-card .badge").first().click();
+  await page.locator(".findings-card a.badge").first().click();
   await page.waitForURL(`${SITE}docs/findings/SC102.html`);
   assert.match(await page.locator("h1").innerText(), /^SC102/);
 });

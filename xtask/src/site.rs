@@ -417,6 +417,8 @@ fn playground(words: &str) -> Option<String> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--rule" => parts.push(format!("rule={}", words.next()?)),
+            // What is found is shown in any case.
+            "--deny" | "--allow" => drop(words.next()?),
             "--set" => parts.push(format!("set={}", words.next()?.replace('=', ":"))),
             option if option.starts_with("--") || option == "-" || option.contains(".np") => {
                 return None;

@@ -17,7 +17,7 @@ const EXAMPLES = [
 /** The longest text that goes into a link. */
 const LINKED = 6000;
 /** The most errors of a log that are shown. */
-const SHOWN = 20;
+const SHOWN = 30;
 
 export class Errors {
   constructor(engine, openShapes) {

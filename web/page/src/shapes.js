@@ -150,7 +150,8 @@ export class Shapes {
       byId("shapes-status").scrollIntoView({ block: "center", behavior: reduced ? "auto" : "smooth" });
     };
     fill(byId("shapes-cards"),
-      h("div", { class: "column" }, fixesCard(answer, apply), pictureCard(answer, cursor), findingsCard(answer, apply)),
+      pictureCard(answer, cursor),
+      h("div", { class: "column" }, fixesCard(answer, apply), findingsCard(answer, apply)),
       h("div", { class: "column" }, constraintsCard(answer), costCard(answer), this.tools()),
       textCard(answer));
   }
