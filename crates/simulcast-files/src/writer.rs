@@ -105,7 +105,7 @@ impl Writer {
         self.unmap()?;
         let mut options = MmapOptions::new();
         options.offset(start as u64).len(bytes);
-        // SAFETY: nobody else has the file, which has no name, or one that nobody looks for.
+        // SAFETY: no other process maps the file: it has no name yet, or a random one.
         let map = unsafe { options.map_mut(self.temporary.file()) }?;
         Ok(self.map.insert(map).as_mut_ptr())
     }

@@ -336,7 +336,7 @@ mod x86 {
     ///
     /// # Safety
     ///
-    /// The invariant of [`super`], and the caller is compiled for the vectors, of which a block is so many.
+    /// The invariant of [`super`], and the caller is compiled for the vectors, of which a block has this number.
     #[inline(always)]
     unsafe fn block<V: Vector, const FUNCTIONS: bool, const N: usize, const PART: bool>(
         accumulator: &mut [V; N],

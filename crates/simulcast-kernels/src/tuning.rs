@@ -226,7 +226,7 @@ pub const HOIST_PASS_PS_PER_BYTE: u64 = 200;
 /// 1.94 us, 2.29 and 3.51.
 pub const HOIST_STAGE_PS: u64 = 1_000_000;
 
-/// A sub-expression that takes less than so many light steps is not hoisted. Machine and date as above. Case: rows of float32 and
+/// A sub-expression of fewer light steps than this is not hoisted. Machine and date as above. Case: rows of float32 and
 /// a matrix of (256, 1024): two steps, `x + (r - s) * s`, 32 us hoisted and 64 not. One step, `x + (r - s)`, takes 48 us where
 /// `x + r` takes 34, but hides behind memory where arrays are large.
 pub const HOIST_LEAST_STEPS: u64 = 2;
@@ -235,7 +235,7 @@ pub const HOIST_LEAST_STEPS: u64 = 2;
 /// memory, not time: in `sum(exp(a[:, None] + b) * c[:, None, None])` a hoisted value is larger than all that is given.
 pub const HOIST_MOST_BYTES: u64 = 64 << 20;
 
-/// Stages of more steps are left as they are: choosing takes time quadratic in the steps at worst, 10 ms for so many.
+/// Stages of more steps are left as they are: choosing takes time quadratic in the steps at worst, 10 ms at this number.
 pub const HOIST_STEPS_MAX: usize = 4096;
 
 /// The choices that a program keeps with their code; the oldest gives way to the next.
@@ -304,7 +304,7 @@ pub const REDUCE_SHARED_ROWS: usize = 256;
 
 // ── Programs of several results ────────────────────────────────────────────────────────────────────────────────────────
 
-/// Elements from which on a value that is repeated to so many is computed before the pass that reads it. Not measured.
+/// Elements from which on a value that is repeated to that size is computed before the pass that reads it. Not measured.
 pub const JOINT_HOIST_ELEMENTS: usize = 4096;
 
 /// How many times it has to be repeated for that. Not measured.
@@ -320,7 +320,7 @@ pub const JOINT_SUMS_BYTES: usize = 16 << 20;
 /// Elements of the innermost loop below which rows are taken together. Not measured.
 pub const JOINT_ROW_ELEMENTS: usize = 64;
 
-/// Rows whose sums are kept in the type of the elements, before they are added to wider ones: so many roundings on a way.
+/// Rows whose sums are kept in the type of the elements, before they are added to wider ones: at most this many roundings in a sum.
 pub const JOINT_GROUP_ROWS: usize = 64;
 
 /// Schedules that are kept with a program, for shapes that came before.

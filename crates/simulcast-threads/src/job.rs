@@ -41,7 +41,7 @@ struct Parts {
 }
 
 impl Job {
-    /// A job of the current thread, for so many threads.
+    /// A job of the current thread, for this number of threads.
     ///
     /// # Safety
     ///

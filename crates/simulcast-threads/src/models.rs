@@ -38,7 +38,7 @@ fn explore<T: Ord + Send + 'static>(
     std::mem::take(&mut *outcomes)
 }
 
-/// What a call borrows: loom knows who reads and writes it, and in which order.
+/// What a call borrows: loom tracks its reads and writes, and their order.
 struct Borrowed {
     /// How often each part was run, and on which thread.
     parts: Vec<UnsafeCell<(usize, Option<thread::ThreadId>)>>,

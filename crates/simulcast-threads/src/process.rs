@@ -108,7 +108,7 @@ mod fork {
     pub(super) fn watch() {}
 }
 
-/// What `SIMULCAST_NUM_THREADS` asks for, or as many as the process may use processors.
+/// What `SIMULCAST_NUM_THREADS` asks for, or the number of processors that the process may use.
 fn default_threads() -> usize {
     let asked = number(std::env::var("SIMULCAST_NUM_THREADS").ok().as_deref());
     let default = || available_parallelism().map_or(1, usize::from);

@@ -18,7 +18,7 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// A team of so many helpers out of `most`. None is started yet.
+    /// A team of some helpers out of `most`. None is started yet.
     pub(crate) fn new(helpers: usize, most: usize) -> TeamArc<Self> {
         TeamArc::new(Self {
             slots: (0..most).map(|_| Slot::new()).collect(),
@@ -40,7 +40,7 @@ impl Team {
         &self.slots[..self.helpers()]
     }
 
-    /// Runs each part on at most so many threads, this one included, and resumes the panic of the first part that panicked.
+    /// Runs the parts on at most `threads` threads, this one included, and resumes the panic of the first part that panicked.
     pub(crate) fn run(self: &TeamArc<Self>, parts: usize, threads: usize, work: &Work<'_>) {
         let helpers = self.helpers().min(threads.min(parts).saturating_sub(1));
         if helpers == 0 {
@@ -58,7 +58,7 @@ impl Team {
         }
     }
 
-    /// Hands the job to at most so many helpers that poll, always in the same order; returns to how many. A helper that
+    /// Hands the job to at most `helpers` helpers that poll, always in the same order; returns their number. A helper that
     /// is finishing the last part of the caller's last job is about to poll: it is worth a few rounds.
     fn hand_to_awake(&self, job: &Arc<Job>, helpers: usize) -> usize {
         let mut handed = 0;

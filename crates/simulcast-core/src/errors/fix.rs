@@ -205,7 +205,7 @@ impl Edit {
 
 /// At most this many fixes are suggested.
 const SUGGESTED: usize = 3;
-/// Ranks above this are not searched: nobody writes such an index expression by hand.
+/// Ranks above this are not searched: no index expression of that length is written by hand.
 pub(crate) const SEARCHED_RANK: usize = 16;
 /// About how many sizes the search may look at altogether, so that it stays a small constant.
 const BUDGET: usize = 200_000;
@@ -239,7 +239,7 @@ pub(crate) fn fixes<S: AsRef<[usize]>>(
 
 // Implements E_BROADCAST_ANY_ERR_0020.
 /// Tries edits of `operands`, in that order, and then of the rule; keeps what resolves to a plan
-/// that `accept` likes.
+/// for which `accept` holds.
 pub(crate) fn search<S: AsRef<[usize]>>(
     rule: Rule<'_>,
     shapes: &[S],
@@ -263,7 +263,7 @@ pub(crate) fn search<S: AsRef<[usize]>>(
     found
 }
 
-/// The edit with what comes out of it, where it resolves to a plan that `accept` likes.
+/// The edit with what comes out of it, where it resolves to a plan for which `accept` holds.
 pub(crate) fn verify<S: AsRef<[usize]>>(
     rule: Rule<'_>,
     shapes: &[S],

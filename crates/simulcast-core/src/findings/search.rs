@@ -145,7 +145,7 @@ impl Plan {
         (!looked.iter().any(has_both)).then_some((i, j))
     }
 
-    /// Edits of operands that resolve to a plan that `accept` likes.
+    /// Edits of operands that resolve to a plan for which `accept` holds.
     fn search(&self, operands: &[usize], accept: impl Fn(&Plan) -> bool) -> Vec<Fix> {
         let mut fixes =
             fix::search(self.rule().as_rule(), &self.operand_shapes(), operands, accept);
@@ -162,7 +162,7 @@ impl Plan {
         (0..self.operand_count()).map(|m| self.operand_shape(m).unwrap_or_default()).collect()
     }
 
-    /// SC103: JAX's rule, where nobody said where the operand belongs.
+    /// SC103: JAX's rule, where neither names nor an axis say where the operand belongs.
     fn rank_promotion(&self, found: &mut Vec<Finding>) {
         match self.alignment() {
             Alignment::Right => found.extend(self.padded()),

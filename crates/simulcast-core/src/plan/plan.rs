@@ -23,7 +23,7 @@ use crate::{Names, OwnedRule, Refusal, Rule, Source, elements, view_strides_into
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Alignment {
-    /// By counting axes from the right; nobody said which axis is meant.
+    /// By counting axes from the right: the rule names no axis.
     Right,
     /// By an axis, a mapping or names that the caller gave.
     Given,

@@ -81,7 +81,7 @@ enum Reason {
 
 impl ParseError {
     fn new(text: &str, part: &str, reason: Reason) -> Self {
-        // Whole characters, and not so many that a hostile text floods the terminal.
+        // Whole characters, and few enough that a hostile text does not flood the terminal.
         let cut = |text: &str| text.chars().take(80).collect();
         Self { text: cut(text), part: cut(part), reason }
     }

@@ -52,7 +52,7 @@ pub(crate) fn clip_middle(text: &str, max: usize) -> String {
 }
 
 /// About how wide a text is in a font of `size` pixels; rather too wide than too narrow, since
-/// nobody knows which font a reader has.
+/// the reader's font is not known.
 pub(crate) fn width(text: &str, size: usize, mono: bool) -> usize {
     let percent = |c: char| match c {
         _ if !c.is_ascii() => 100,

@@ -55,7 +55,7 @@ mod tests {
             let begin = on_heap.as_mut_ptr().cast::<u8>();
             assert!(begin.addr().is_multiple_of(CACHE_LINE_BYTES));
             assert!(on_heap.capacity() * CACHE_LINE_BYTES > bytes);
-            // SAFETY: there are so many bytes.
+            // SAFETY: the buffer has that many bytes.
             unsafe { begin.write_bytes(7, bytes) };
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! An ordinary store issued after non-temporal stores waits until the write-combining buffers have drained, and holds up
 //! those that follow. So there are no spills between them: results are computed in registers and stored by one loop
-//! ([`store_computed`]), and whole lines are stored at once, so that each fills its buffer ([`split_at_lines`]).
+//! ([`store_computed`]), and whole cache lines are stored at once, so that each fills its buffer ([`split_at_lines`]).
 //!
 //! Non-temporal stores are weakly ordered: a [`Fence`] must follow before another thread reads the results.
 //!

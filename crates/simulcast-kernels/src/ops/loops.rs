@@ -226,7 +226,7 @@ impl<T: Copy> Tile<T> {
     ///
     /// # Safety
     ///
-    /// There are so many, at least one and at most a tile; or one, with which the tile was filled.
+    /// The operand has that many elements, at least one and at most a tile; or one, with which the tile was filled.
     #[inline(always)]
     unsafe fn whole(
         &mut self,

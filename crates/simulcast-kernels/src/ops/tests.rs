@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::*;
 use crate::dtype::DTypeKind as Values;
 
-/// What this machine and NumPy compute alike: bit by bit. Other results may differ by so many units
+/// What this machine and NumPy compute alike: bit by bit. Other results may differ by a number of units
 /// in the last place; NumPy's own are not always the nearest.
 fn bound(op: Op, dtype: DType) -> u64 {
     let rounded = matches!(
@@ -91,12 +91,12 @@ impl Bytes {
     }
 
     fn slice(&self) -> &[u8] {
-        // SAFETY: the words hold at least so many bytes.
+        // SAFETY: the words hold at least that many bytes.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.1) }
     }
 
     fn slice_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the words hold at least so many bytes.
+        // SAFETY: the words hold at least that many bytes.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.1) }
     }
 }
@@ -176,7 +176,7 @@ fn ours_alone(op: Op, dtype: DType) -> bool {
 }
 
 #[test]
-fn operations_that_nobody_recorded_are_their_formulas() {
+fn operations_without_recorded_answers_are_their_formulas() {
     let recorded = recorded();
     for ((op, formula, bound), dtype) in
         FORMULAS.iter().flat_map(|row| [DType::F32, DType::F64].map(|dtype| (row, dtype)))

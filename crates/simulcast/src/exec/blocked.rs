@@ -234,7 +234,7 @@ impl Rooms {
     ///
     /// # Safety
     ///
-    /// The nest reaches so many rows and columns from `at` on, at most those of a strip.
+    /// The nest has these rows and columns from `at` on, at most those of a strip.
     unsafe fn pack(
         &mut self,
         job: &Job<'_>,
@@ -318,7 +318,7 @@ pub(crate) unsafe fn blocked(inner: &mut dyn InnerLoop, job: &Job<'_>, with: usi
                     let mut prefetches = grid.prefetches(&next, below - row, part.all);
                     while row < below {
                         let last = end(row, above, grid.strip, below);
-                        // SAFETY: the nest reaches so many rows and columns from there on.
+                        // SAFETY: the nest has these rows and columns from there on.
                         unsafe {
                             strips.one(inner, at(row, column), last - row, &part, &mut prefetches);
                         };

@@ -21,7 +21,7 @@ impl Pointers {
         this
     }
 
-    /// Moves each pointer by so many of its steps, in bytes.
+    /// Moves each pointer by a number of its steps, in bytes.
     #[inline(always)]
     pub(crate) fn advance(&mut self, steps: &[isize], count: isize) {
         for (pointer, step) in self.all[..self.count].iter_mut().zip(steps) {
@@ -29,7 +29,7 @@ impl Pointers {
         }
     }
 
-    /// The same, moved by so many steps.
+    /// The same, moved by a number of steps.
     #[inline(always)]
     pub(crate) fn moved(&self, steps: &[isize], count: isize) -> Self {
         // One by one: a copy of all of them, whole vectors at a time, waits until the pointers that were just written one by

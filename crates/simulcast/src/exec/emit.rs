@@ -2,7 +2,7 @@
 //!
 //! Non-temporal stores fill cache lines without reading them first. An inner loop that has such stores of its own makes
 //! results in registers; any other writes a tile that stays in the first-level cache, which is moved from there. The
-//! first tile ends at a cache line, so that all others are whole lines.
+//! first tile ends at a cache line, so that all others start and end at cache lines.
 
 use std::mem::MaybeUninit;
 
@@ -30,7 +30,7 @@ impl Scratch {
     /// Enough for three operands' tiles.
     const PLACES: usize = 192;
 
-    /// Room for so many bytes.
+    /// Room for this number of bytes.
     #[inline(always)]
     pub(crate) fn new(bytes: usize) -> Self {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
@@ -57,7 +57,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// The next so many bytes, at a cache line.
+    /// The next `bytes` bytes, at a cache line.
     ///
     /// # Panics
     ///
@@ -252,7 +252,7 @@ impl RepeatedBlock {
         self.held.0
     }
 
-    /// The block with copies of an element, at least as many as a run of `len` reads.
+    /// The block with copies of an element, no fewer than a run of `len` reads.
     ///
     /// # Safety
     ///

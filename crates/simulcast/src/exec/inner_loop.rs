@@ -40,7 +40,7 @@ pub(crate) struct Facts<'f> {
 pub(crate) enum Repeated {
     /// As a pointer to the element.
     Element,
-    /// As a pointer to a block of copies of it, [`REPEATED_BLOCK_ELEMENTS`](simulcast_kernels::tuning::REPEATED_BLOCK_ELEMENTS) of them or as many as the run has: then one vectorised
+    /// As a pointer to a block of copies of it, [`REPEATED_BLOCK_ELEMENTS`](simulcast_kernels::tuning::REPEATED_BLOCK_ELEMENTS) of them, or the run's length if that is less: then one vectorised
     /// loop serves every combination of repeated operands. Only plain data is copied so.
     Block,
 }

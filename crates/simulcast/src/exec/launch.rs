@@ -167,7 +167,7 @@ impl<'s> Source<'s> {
         Tiny::new(facts, &arrays[..=self.strides.len()])
     }
 
-    /// The strategy of a call, on about so many parts, with an output that begins at an address.
+    /// The strategy of a call, in about `parts` parts, with an output that begins at an address.
     fn strategy(
         &self,
         facts: &Facts<'_>,

@@ -361,7 +361,7 @@ impl Strategy {
     pub(crate) fn new(question: &Question<'_>) -> Self {
         let stores = question.stores();
         let shape = question.shape(stores);
-        // Element by element, nothing is gained past the caches.
+        // Element by element, non-temporal stores gain nothing.
         let stores = if shape == Shape::Strided { Stores::Cached } else { stores };
         Self {
             shape,

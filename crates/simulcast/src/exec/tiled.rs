@@ -32,7 +32,7 @@ impl LineSteps {
         Self { bytes, steps: CACHE_LINE_BYTES / common }
     }
 
-    /// At most `steps` steps that make whole lines, where there are enough.
+    /// At most `steps` steps that fill whole cache lines, where there are enough.
     fn fit(&self, steps: usize) -> usize {
         if steps < self.steps { steps } else { steps / self.steps * self.steps }
     }
@@ -62,7 +62,7 @@ impl Packed {
     ///
     /// # Safety
     ///
-    /// The nest reaches so many steps from there on; `inner` is the number of elements in each.
+    /// The nest has this number of steps from there on; `inner` is the number of elements in each.
     unsafe fn tile(
         &mut self,
         job: &Job<'_>,
@@ -148,7 +148,7 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
 
     let mut cursor = Cursor::new(nest, 0..from, Pointers::start(nest, job.out, job.ins));
     loop {
-        // The first tile ends at a cache line, so that all others are whole lines.
+        // The first tile ends at a cache line, so that all others start and end at cache lines.
         let head =
             if nontemporal { lines.first(cursor.at.out().addr(), steps.min(len)) } else { steps };
         let head = head.min(len);

@@ -46,7 +46,7 @@ impl Partition {
         Self { pieces }
     }
 
-    /// About so many parts; stretches, unless they may write in any order. Whether rows are aligned says that all of them
+    /// About `parts` parts; stretches, unless they may write in any order. Whether rows are aligned says that all of them
     /// begin at the same place of a cache line.
     pub(crate) fn new(
         nest: &Nest,
@@ -191,7 +191,7 @@ mod tests {
         // The row is long, and read again for each of few: pieces of it, all rows of each.
         let again = nest(&[4, 1 << 22], &[&[1 << 22, 1], &[0, 1]]);
         assert_eq!((pieces(&again, true), pieces(&again, false)), (vec![1, 64], vec![4, 8]));
-        // It is not long enough for so many pieces.
+        // The loop is too short for that number of pieces.
         let again = nest(&[1000, 300_000], &[&[300_000, 1], &[0, 1]]);
         assert_eq!(cut(&again, 1024, true, true).pieces.to_vec(), [1000, 2]);
         let transposed = nest(&[4096, 4096], &[&[1, 4096], &[0, 1]]);
@@ -238,7 +238,7 @@ mod tests {
             }
             let nest = nest(&lens, &[&ins]);
             let parts = cut(&nest, about, before.is_some(), any_order);
-            // No two parts have a step in common, and together they have as many as there are.
+            // No two parts have a step in common, and together they have all of them.
             let all: Vec<_> = (0..parts.count()).map(|part| steps(&nest, &parts.part(&nest, part, before.unwrap_or(0)))).collect();
             let elements = |part: &Vec<(usize, usize)>| part.iter().map(|&(_, len)| len).product::<usize>();
             prop_assert!(all.iter().all(|part| elements(part) > 0));

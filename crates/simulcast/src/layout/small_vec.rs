@@ -2,7 +2,7 @@
 //!
 //! Places that hold no value are not written: for tiny arrays, filling them took longer than the work.
 //!
-//! Invariant: where nothing is on the heap, there are at most `PLACES` values, and so many places hold one.
+//! Invariant: where nothing is on the heap, there are `len` values, at most `PLACES`, and the first `len` places hold them.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ pub(crate) const INLINE: usize = 8;
 /// A list of sizes, strides or loops, one for each axis.
 pub(crate) type Inline<T> = SmallVec<T, INLINE>;
 
-/// A list with so many places.
+/// A list with this number of places.
 #[derive(Clone)]
 pub(crate) struct SmallVec<T: Copy, const PLACES: usize> {
     len: usize,
@@ -100,7 +100,7 @@ impl<T: Copy, const PLACES: usize> Deref for SmallVec<T, PLACES> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         if self.heap.is_empty() {
-            // SAFETY: so many places hold a value, by the invariant of this module.
+            // SAFETY: the first `len` places hold a value, by the invariant of this module.
             unsafe { std::slice::from_raw_parts(self.place.as_ptr().cast(), self.len) }
         } else {
             &self.heap

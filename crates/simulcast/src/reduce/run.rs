@@ -72,7 +72,7 @@ pub(crate) struct Reduction<'r> {
     pub(crate) shared_row: Option<Loop>,
 }
 
-/// Does so many tasks in parts, each a range of them.
+/// Does this number of tasks in parts, each a range of them.
 type EachPart<'e> = dyn Fn(usize, &(dyn Fn(Range<usize>) + Sync)) + 'e;
 
 impl Reduction<'_> {
