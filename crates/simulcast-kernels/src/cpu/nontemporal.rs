@@ -37,18 +37,29 @@ pub fn chunk_len(left: usize, about: usize) -> usize {
 /// A block of results between the loop that computes them and the stores; the compiler keeps it in registers.
 type Block = AlignedArray<NONTEMPORAL_BLOCK_BYTES>;
 
-/// Computes results and stores them non-temporally: `compute(to, from, count)` writes the results `from..from + count` to
-/// `to`. A [`Fence`] must follow.
+/// A loop whose results [`store_computed`] stores.
+///
+/// A trait and not a closure: a closure with two callers is not always inlined, and results of a function go through memory.
+pub trait Compute<R> {
+    /// Writes the results `from..from + count` to `to`, and nothing else. Implementations are `#[inline(always)]`.
+    ///
+    /// # Safety
+    ///
+    /// The results are within those that `store_computed` was called for; `to` has room for them.
+    unsafe fn compute(&mut self, to: *mut R, from: usize, count: usize);
+}
+
+/// Computes results and stores them non-temporally. A [`Fence`] must follow.
 ///
 /// # Safety
 ///
-/// `out` is valid for `len` results, plain data of at most [`CACHE_LINE_BYTES`] bytes each; `compute` writes all the results
-/// that it is called for, and nothing else; with `WIDE`, the machine has AVX, and the caller is compiled for it.
+/// `out` is valid for `len` results, plain data of at most [`CACHE_LINE_BYTES`] bytes each; with `WIDE`, the machine has AVX,
+/// and the caller is compiled for it.
 #[inline(always)]
 pub unsafe fn store_computed<R, const WIDE: bool>(
     out: *mut R,
     len: usize,
-    mut compute: impl FnMut(*mut R, usize, usize),
+    results: &mut impl Compute<R>,
 ) {
     let block = NONTEMPORAL_BLOCK_BYTES / size_of::<R>().max(1);
     if size_of::<R>() != align_of::<R>() && out.align_offset(CACHE_LINE_BYTES) == usize::MAX {
@@ -58,10 +69,13 @@ pub unsafe fn store_computed<R, const WIDE: bool>(
             let count = block.min(len - from);
             let mut computed = Block::new();
             let computed = computed.as_mut_ptr();
-            compute(computed.cast(), from, count);
             let bytes = count * size_of::<R>();
-            // SAFETY: `compute` wrote `count` results; the place is within `out`, since `from + count <= len`.
-            unsafe { copy::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes) };
+            // SAFETY: `compute` writes `count` results, of which a block has room for more; the place is within `out`, since
+            // `from + count <= len`.
+            unsafe {
+                results.compute(computed.cast(), from, count);
+                copy::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes);
+            }
         }
         return;
     }
@@ -70,7 +84,8 @@ pub unsafe fn store_computed<R, const WIDE: bool>(
     while at < whole.end {
         let mut computed = Block::new();
         let computed = computed.as_mut_ptr();
-        compute(computed.cast(), at, block);
+        // SAFETY: the block has room for as many results, which lie within `len` by `split_at_lines`.
+        unsafe { results.compute(computed.cast(), at, block) };
         for row in (0..NONTEMPORAL_BLOCK_BYTES).step_by(STORE_ROW_BYTES) {
             // SAFETY: `compute` wrote the block; the row is within `out`, at a line by `split_at_lines`.
             unsafe {
@@ -80,16 +95,18 @@ pub unsafe fn store_computed<R, const WIDE: bool>(
         }
         at += block;
     }
-    // The results before and after the whole blocks. The loop has two rounds and one call: `compute` is inlined once.
+    // The results before and after the whole blocks. The loop has two rounds and one call: `compute` is inlined once more.
     let (mut from, mut to) = (0, whole.start);
     loop {
         if from < to {
             let mut computed = Block::new();
             let computed = computed.as_mut_ptr();
-            compute(computed.cast(), from, to - from);
             let bytes = (to - from) * size_of::<R>();
-            // SAFETY: `compute` wrote the results, fewer than a block; the place is within `out`.
-            unsafe { copy::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes) };
+            // SAFETY: `compute` writes the results, fewer than a block; the place is within `out`.
+            unsafe {
+                results.compute(computed.cast(), from, to - from);
+                copy::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes);
+            }
         }
         if to == len {
             return;
@@ -242,14 +259,17 @@ mod tests {
         let mut words = [0_u32; 1027];
         let off = words.as_ptr().align_offset(CACHE_LINE_BYTES) % 16 + 1;
         let out = words.as_mut_ptr().wrapping_add(off).cast::<[u32; 2]>();
-        let make = |to: *mut [u32; 2], from: usize, count: usize| {
-            for at in 0..count {
-                // SAFETY: the block has room for `count` pairs.
-                unsafe { to.add(at).write([(from + at) as u32, 7]) };
+        struct Numbered;
+        impl Compute<[u32; 2]> for Numbered {
+            unsafe fn compute(&mut self, to: *mut [u32; 2], from: usize, count: usize) {
+                for at in 0..count {
+                    // SAFETY: the block has room for `count` pairs.
+                    unsafe { to.add(at).write([(from + at) as u32, 7]) };
+                }
             }
-        };
+        }
         // SAFETY: the array has 501 pairs from `out` on.
-        unsafe { store_computed::<[u32; 2], false>(out, 501, make) };
+        unsafe { store_computed::<[u32; 2], false>(out, 501, &mut Numbered) };
         drop(Fence);
         let pairs = words[off..off + 1002].chunks(2).zip(0..);
         assert!(pairs.into_iter().all(|(pair, n)| *pair == [n, 7]));

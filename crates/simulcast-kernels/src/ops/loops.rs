@@ -185,22 +185,39 @@ pub(crate) unsafe fn nontemporal<O: ElementOp>(
             Operand::<O::C>::new(ins[2], is_repeated(repeated, 2), &mut blocks.2[..most]),
         )
     };
-    let make = |to: *mut O::Out, from: usize, len: usize| {
-        if let Some((far, size)) = far {
-            prefetch::prefetch_ahead(far.wrapping_add(from * size), len * size);
+    // SAFETY: the result has `len` elements, all of them numbers; the caller is compiled for AVX2.
+    unsafe {
+        let mut chunks = Chunks::<O> { a, b, c, far };
+        nontemporal::store_computed::<O::Out, true>(out.cast(), len, &mut chunks);
+    }
+}
+
+/// The operands of [`nontemporal`], and what is prefetched of them: where it is, and the size of an element.
+#[cfg(target_arch = "x86_64")]
+struct Chunks<O: ElementOp> {
+    a: Operand<O::A>,
+    b: Operand<O::B>,
+    c: Operand<O::C>,
+    far: Option<(*const u8, usize)>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<O: ElementOp> nontemporal::Compute<O::Out> for Chunks<O> {
+    #[inline(always)]
+    unsafe fn compute(&mut self, to: *mut O::Out, from: usize, count: usize) {
+        if let Some((far, size)) = self.far {
+            prefetch::prefetch_ahead(far.wrapping_add(from * size), count * size);
         }
-        // SAFETY: `results` asks for at most 256 bytes of results, within the run.
+        // SAFETY: at most 256 bytes of results, within the run: operands have that many elements, and blocks hold as many.
         unsafe {
             chunk::<O>(
-                std::slice::from_raw_parts_mut(to.cast(), len),
-                std::slice::from_raw_parts(a.at(from), len),
-                std::slice::from_raw_parts(b.at(from), len),
-                std::slice::from_raw_parts(c.at(from), len),
+                std::slice::from_raw_parts_mut(to.cast(), count),
+                std::slice::from_raw_parts(self.a.at(from), count),
+                std::slice::from_raw_parts(self.b.at(from), count),
+                std::slice::from_raw_parts(self.c.at(from), count),
             );
         }
-    };
-    // SAFETY: the result has `len` elements, all of them numbers; the caller is compiled for AVX2.
-    unsafe { nontemporal::store_computed::<O::Out, true>(out.cast(), len, make) };
+    }
 }
 
 /// Room for a tile.

@@ -12,7 +12,9 @@ use std::slice;
 use simulcast_kernels::compiled_for_levels;
 use simulcast_kernels::cpu::level::{Kind, Level};
 #[cfg(target_arch = "x86_64")]
-use simulcast_kernels::cpu::{nontemporal::store_computed, prefetch::prefetch_operands};
+use simulcast_kernels::cpu::nontemporal::{Compute, store_computed};
+#[cfg(target_arch = "x86_64")]
+use simulcast_kernels::cpu::prefetch::prefetch_operands;
 use simulcast_kernels::pod::is_plain;
 use simulcast_kernels::tuning::REPEATED_BLOCK_ELEMENTS;
 
@@ -29,6 +31,13 @@ pub(crate) struct Closure<F, T, R> {
     /// How many results were written, counted where they have to be dropped.
     written: usize,
     types: PhantomData<fn(T) -> R>,
+}
+
+/// A closure on a run whose results are stored non-temporally.
+#[cfg(target_arch = "x86_64")]
+struct Streamed<'s, C> {
+    closure: &'s mut C,
+    run: &'s Run<'s>,
 }
 
 /// Where an element of the output is: one without a size has any aligned place.
@@ -151,24 +160,35 @@ macro_rules! closure {
                     ///
                     /// As [`InnerLoop::nontemporal`], and the machine has AVX2.
                     unsafe fn stream_avx2(&mut self, run: &Run<'_>) {
-                        let sizes = [$(size_of::<$name>()),*];
-                        $(let step = if run.repeated >> $index & 1 == 1 { 0 } else { size_of::<$name>() };
-                        let $value = (run.ins[$index], step);)*
-                        let make = |to: *mut R, from: usize, count: usize| {
-                            prefetch_operands(run.prefetch as usize, run.ins, &sizes, from..from + count);
-                            // SAFETY: as `Self::blocks`; so few results never outnumber the block of a repeated operand.
-                            unsafe {
-                                each::<$($name,)* R, Func>(
-                                    &mut self.f,
-                                    slice::from_raw_parts_mut(to.cast::<MaybeUninit<R>>(), count),
-                                    $(slice::from_raw_parts($value.0.add($value.1 * from).cast::<$name>(), count),)*
-                                    self.assign,
-                                    &mut self.written,
-                                );
-                            }
-                        };
+                        let (out, len) = (run.out.cast::<R>(), run.len);
+                        let mut results = Streamed { closure: self, run };
                         // SAFETY: the caller keeps the conditions; results are plain data.
-                        unsafe { store_computed::<R, true>(run.out.cast(), run.len, make) };
+                        unsafe { store_computed::<R, true>(out, len, &mut results) };
+                    }
+                }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            impl<$($name,)* R, Func: FnMut($(&$name),*) -> R> Compute<R>
+                for Streamed<'_, Closure<Func, ($($name,)*), R>>
+            {
+                #[inline(always)]
+                unsafe fn compute(&mut self, to: *mut R, from: usize, count: usize) {
+                    let (run, sizes) = (self.run, [$(size_of::<$name>()),*]);
+                    prefetch_operands(run.prefetch as usize, run.ins, &sizes, from..from + count);
+                    // SAFETY: contiguous operands have `run.len` elements, and the block of a repeated one never fewer than
+                    // are computed at a time.
+                    unsafe {
+                        each::<$($name,)* R, Func>(
+                            &mut self.closure.f,
+                            slice::from_raw_parts_mut(to.cast::<MaybeUninit<R>>(), count),
+                            $(slice::from_raw_parts(
+                                run.ins[$index].cast::<$name>().add(if run.repeated >> $index & 1 == 1 { 0 } else { from }),
+                                count,
+                            ),)*
+                            self.closure.assign,
+                            &mut self.closure.written,
+                        );
                     }
                 }
             }
