@@ -16,7 +16,7 @@ use simulcast_kernels::cpu::nontemporal::{Compute, store_computed};
 #[cfg(target_arch = "x86_64")]
 use simulcast_kernels::cpu::prefetch::prefetch_operands;
 use simulcast_kernels::pod::is_plain;
-use simulcast_kernels::tuning::REPEATED_BLOCK_ELEMENTS;
+use simulcast_kernels::tuning::{ALIGNED_RUN_BYTES, REPEATED_BLOCK_ELEMENTS, VECTOR_BYTES};
 
 use super::inner_loop::{Facts, InnerLoop, Operands, Repeated, Run};
 
@@ -38,6 +38,16 @@ pub(crate) struct Closure<F, T, R> {
 struct Streamed<'s, C> {
     closure: &'s mut C,
     run: &'s Run<'s>,
+}
+
+/// The length of the first block of a run: of a long one, up to the first result that begins a vector, since stores that
+/// cross cache lines take twice as long.
+#[inline(always)]
+fn first_block<R>(out: *mut R, len: usize, block: usize) -> usize {
+    let (size, off) = (size_of::<R>().max(1), out.addr() % VECTOR_BYTES);
+    let is_long = len.saturating_mul(size) >= ALIGNED_RUN_BYTES;
+    let aligns = is_long && off != 0 && off.is_multiple_of(size);
+    if aligns { block.min((VECTOR_BYTES - off) / size) } else { block }
 }
 
 /// Where an element of the output is: one without a size has any aligned place.
@@ -121,9 +131,10 @@ macro_rules! closure {
                     $(let step = if run.repeated >> $index & 1 == 1 { 0 } else { 1 };
                     let $value = (run.ins[$index].cast::<$name>(), step);)*
                     let out = place::<R>(run.out);
-                    let mut done = 0;
+                    let (mut done, mut most) = (0, first_block::<R>(run.out.cast(), run.len, block));
                     while done < run.len {
-                        let len = block.min(run.len - done);
+                        let len = most.min(run.len - done);
+                        most = block;
                         // SAFETY: the invariant of `inner_loop` gives contiguous operands `run.len` elements and repeated
                         // ones a block, and output memory that nothing else refers to.
                         unsafe {
@@ -283,9 +294,10 @@ macro_rules! update {
                 let block = block.into_iter().fold(whole, usize::min);
                 $(let step = if run.repeated >> $index & 1 == 1 { 0 } else { 1 };
                 let $value = (run.ins[$index].cast::<$name>(), step);)*
-                let mut done = 0;
+                let (mut done, mut most) = (0, first_block::<X>(run.out.cast(), run.len, block));
                 while done < run.len {
-                    let len = block.min(run.len - done);
+                    let len = most.min(run.len - done);
+                    most = block;
                     // SAFETY: the invariant of `inner_loop` gives contiguous operands `run.len` elements and repeated ones a
                     // block, and output memory that nothing else refers to, which holds values.
                     unsafe {

@@ -11,8 +11,7 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::prefetch::prefetch_ahead;
 use simulcast_kernels::moves::store_nontemporal;
 use simulcast_kernels::tuning::{
-    ALIGNED_RUN_BYTES, CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, REPEATED_BLOCK_ELEMENTS,
-    VECTOR_BYTES,
+    CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, REPEATED_BLOCK_ELEMENTS,
 };
 
 use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Run};
@@ -133,38 +132,13 @@ impl<'e> Emitter<'e> {
         // SAFETY: the caller keeps the conditions.
         unsafe {
             match self.stores {
-                Stores::Cached => self.cached(&Run { out, ins, repeated, prefetch: 0, len }),
+                Stores::Cached => {
+                    self.inner.contiguous(&Run { out, ins, repeated, prefetch: 0, len })
+                }
                 Stores::NonTemporal => {
                     self.nontemporal(&Run { out, ins, repeated, prefetch: self.prefetch, len });
                 }
             }
-        }
-    }
-
-    /// A run with ordinary stores. A long one is cut where vectors of results begin: stores that cross cache lines take
-    /// twice as long.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::run`].
-    #[inline]
-    pub(crate) unsafe fn cached(&mut self, run: &Run<'_>) {
-        let size = self.sizes[0];
-        let off = run.out.addr() % VECTOR_BYTES;
-        let head = (VECTOR_BYTES - off) / size;
-        // SAFETY: the caller keeps the conditions.
-        unsafe {
-            if off == 0
-                || run.len.saturating_mul(size) < ALIGNED_RUN_BYTES
-                || !off.is_multiple_of(size)
-            {
-                return self.inner.contiguous(run);
-            }
-            self.inner.contiguous(&Run { len: head, ..*run });
-            let mut places = [std::ptr::null(); MAX_OPERANDS];
-            let ins = self.ins_at(run, head, &mut places);
-            let (out, len) = (run.out.add(head * size), run.len - head);
-            self.inner.contiguous(&Run { out, ins, len, ..*run });
         }
     }
 
