@@ -133,7 +133,7 @@ impl<'e> Emitter<'e> {
         unsafe {
             match self.stores {
                 Stores::Cached => {
-                    self.inner.contiguous(&Run { out, ins, repeated, prefetch: 0, len })
+                    self.inner.contiguous(&Run { out, ins, repeated, prefetch: 0, len });
                 }
                 Stores::NonTemporal => {
                     self.nontemporal(&Run { out, ins, repeated, prefetch: self.prefetch, len });
