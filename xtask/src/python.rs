@@ -30,20 +30,34 @@ pub(crate) fn wheel() -> Result<PathBuf, String> {
 ///
 /// The wheel is one with overflow checks and assertions.
 pub(crate) fn test() -> Result<(), String> {
-    let step = Step::new("packages for the tests of the Python package");
-    let python = match own_environment() {
+    tested("Python package", "environment", "python/requirements-test.txt", "python/tests")
+}
+
+/// Runs the tests that compare the package with other libraries, which are in an environment of their own: those of
+/// `python/peers/test_NAME.py`.
+pub(crate) fn test_beside(name: &str) -> Result<(), String> {
+    let (list, file) =
+        (format!("python/requirements-{name}.txt"), format!("python/peers/test_{name}.py"));
+    tested(&format!("Python package: {name}"), name, &list, &file)
+}
+
+/// Builds the wheel, installs it into an environment with a list of packages, and runs some tests there.
+fn tested(what: &str, environment_name: &str, list: &str, tests: &str) -> Result<(), String> {
+    let step = Step::new(&format!("packages for the tests of the {what}"));
+    let home = root().join("target/python").join(environment_name);
+    let builder = own_environment();
+    let python = match builder.and_then(|own| Ok((own, environment(&home, &root().join(list))?))) {
         Ok(python) => python,
         Err(why) => return step.skipped(&why),
     };
+    let (builder, python) = python;
     step.check(|| Ok("there".into()))?;
     let checked = root().join("target/python/wheels");
-    Step::new("the wheel").run(build(&python, &checked, &["--quiet"])?)?;
-    install_from(&checked, &root().join("target/python/environment"))?;
-    let mut tests = command(
-        &python.to_string_lossy(),
-        ["-m", "pytest", "-p", "no:cacheprovider", "python/tests"],
-    );
-    Step::new("tests of the Python package").run(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
+    Step::new("the wheel").run(build(&builder, &checked, &["--quiet"])?)?;
+    install_from(&checked, &home)?;
+    let mut run =
+        command(&python.to_string_lossy(), ["-m", "pytest", "-p", "no:cacheprovider", tests]);
+    Step::new(&format!("tests of the {what}")).run(run.env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
 /// The linter and the types, over all Python of the repository.
@@ -63,8 +77,9 @@ pub(crate) fn lint() -> Result<(), String> {
         Step::new(&format!("Python: mypy {folder}")).run(types.args(options).args(files))
     };
     mypy(&["--strict"], "python/simulcast")?;
+    mypy(&["--strict"], "python/simulcast/numexpr")?;
     // The rest is written without types, for the systems that it asks; what can be inferred has to fit.
-    let rest = ["python/tests", "bench/peers", "conformance/record", "spec/why3"];
+    let rest = ["python/tests", "python/peers", "bench/peers", "conformance/record", "spec/why3"];
     rest.into_iter().try_for_each(|folder| mypy(&["--ignore-missing-imports"], folder))
 }
 
