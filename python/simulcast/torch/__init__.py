@@ -12,6 +12,7 @@ with simulcast.torch.guard():
 | a block, a function or a run under guard | `guard`, `install`, `uninstall` |
 | a script under guard | `python -m simulcast.torch train.py` |
 | a training step checked without a GPU and without arithmetic | `dry_run` |
+| an expression that `backward` differentiates | `evaluate("mean((x - m) ** 2)", x=x, m=m)` |
 | Lightning, Hugging Face, pytest | `LightningCallback`, `TrainerCallback`, `pytest --simulcast-torch` |
 
 PyTorch is loaded when it is first needed, never by `import simulcast`.
@@ -25,6 +26,7 @@ from ._guard import guard, install, uninstall
 from ._watch import Watch
 
 if TYPE_CHECKING:
+    from ._autograd import evaluate
     from ._callbacks import LightningCallback, TrainerCallback
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "TrainerCallback",
     "Watch",
     "dry_run",
+    "evaluate",
     "guard",
     "install",
     "uninstall",
@@ -45,4 +48,8 @@ def __getattr__(name: str) -> Any:
         from . import _callbacks
 
         return _callbacks.make(name)
+    if name == "evaluate":
+        from ._autograd import evaluate
+
+        return evaluate
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,147 @@
+"""Expressions that PyTorch differentiates: an autograd function whose backward pass is the program of the gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch  # type: ignore[import-not-found]
+
+from .. import _simulcast
+from .._simulcast import Expression, JointExpression
+
+_Program = Expression | JointExpression
+
+
+def evaluate(
+    expr: str | Sequence[str] | Expression | JointExpression,
+    /,
+    *,
+    rule: str | _simulcast.Rule = "numpy",
+    threads: int | None = None,
+    local_dict: Mapping[str, Any] | None = None,
+    fast_math: bool = False,
+    **operands: Any,
+) -> Any:
+    """The value of an expression of tensors, which `backward` differentiates, any number of times.
+
+    Operands are tensors in the CPU's memory, arrays and numbers; results are tensors. Neither is copied. Types are NumPy's,
+    not PyTorch's: float64 with float32 is float64 whatever their ranks are. Gradients are those of `simulcast.grad`; tensors
+    of integers, booleans and complex numbers have none.
+
+    >>> import simulcast.torch, torch
+    >>> m = torch.zeros(2, requires_grad=True)
+    >>> loss = simulcast.torch.evaluate("mean((x - m) ** 2)", x=torch.tensor([[1.0, 2.0], [3.0, 6.0]]), m=m)
+    >>> loss.backward()
+    >>> m.grad
+    tensor([-2., -4.])
+    """
+    program: _Program
+    if isinstance(expr, (Expression, JointExpression)):
+        program = expr
+    elif isinstance(expr, str) and ";" not in expr:
+        program = _simulcast.compile(expr, fast_math=fast_math)
+    else:
+        program = JointExpression(expr if isinstance(expr, str) else list(expr), fast_math)
+    names = program.operands
+    for name in operands:
+        if name not in names:
+            raise TypeError(f"the expression has no operand `{name}`, it has {', '.join(names)}")
+    given = {**{name: local_dict[name] for name in names if name in local_dict}, **operands} if local_dict else operands
+    tensors = {name: own for name, own in given.items() if isinstance(own, torch.Tensor)}
+    rest = {name: own for name, own in given.items() if name not in tensors}
+    return _run(program, tensors, rest, {"rule": rule, "threads": threads})
+
+
+def _run(program: _Program, tensors: Mapping[str, torch.Tensor], rest: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """The results as tensors: through autograd where a gradient may be asked for."""
+    if torch.is_grad_enabled() and any(own.requires_grad for own in tensors.values()):
+        return _Evaluate.apply(program, tuple(tensors), rest, options, *tensors.values())
+    return _computed(program, tensors, rest, options)
+
+
+def _computed(program: _Program, tensors: Mapping[str, torch.Tensor], rest: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    arrays = {name: _array(name, own) for name, own in tensors.items()}
+    results = program(local_dict={**rest, **arrays}, **options)
+    return tuple(map(_tensor, results)) if isinstance(results, tuple) else _tensor(results)
+
+
+def _array(name: str, own: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The tensor's memory as an array."""
+    if own.device.type != "cpu":
+        raise TypeError(f"`{name}` is on {own.device}: expressions are computed of tensors in the CPU's memory; call .cpu()")
+    if own.layout != torch.strided or own.is_quantized:
+        raise TypeError(f"`{name}` is {own.layout}, and not a dense tensor")
+    own = own.detach().resolve_conj().resolve_neg()
+    if own.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        halves: np.ndarray[Any, Any] = own.view(torch.int16).numpy()
+        return halves.view(ml_dtypes.bfloat16)
+    array: np.ndarray[Any, Any] = own.numpy()
+    return array
+
+
+def _tensor(result: Any) -> torch.Tensor:
+    array = np.asarray(result)
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    if not array.flags.writeable:
+        array = array.copy()
+    return torch.from_numpy(array)
+
+
+class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
+    """A program of tensors; its backward pass is one too, so that it can be differentiated itself."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, program: _Program, names: tuple[str, ...], rest: Mapping[str, Any], options: Mapping[str, Any],
+        *tensors: torch.Tensor,
+    ) -> Any:
+        results = _computed(program, dict(zip(names, tensors)), rest, options)
+        ctx.save_for_backward(*tensors)
+        ctx.program, ctx.names, ctx.rest, ctx.options = program, names, rest, options
+        ctx.set_materialize_grads(False)
+        made = results if isinstance(results, tuple) else (results,)
+        ctx.like = [(own.shape, own.dtype) for own in made]
+        ctx.mark_non_differentiable(*(own for own in made if not own.is_floating_point()))
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
+        tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[4:]
+        wrt = [name for name, own, asks in zip(ctx.names, tensors, wanted) if asks and own.is_floating_point()]
+        found: dict[str, torch.Tensor] = {}
+        if wrt and any(own is not None for own in gradients):
+            taken = set(ctx.program.operands)
+            names = [_free(f"gradient{number}", taken) for number in range(len(gradients))]
+            given = [
+                torch.zeros(shape, dtype=dtype) if own is None else own.to(dtype)
+                for own, (shape, dtype) in zip(gradients, ctx.like)
+            ]
+            program = _gradient(ctx.program, tuple(wrt), tuple(names))
+            operands = {**dict(zip(ctx.names, tensors)), **dict(zip(names, given))}
+            found = dict(zip(wrt, _run(program, operands, ctx.rest, ctx.options)))
+        return (None, None, None, None, *(found.get(name) for name in ctx.names))
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+_KEPT = 64
+_gradients: dict[tuple[_Program, tuple[str, ...]], JointExpression] = {}
+
+
+def _gradient(program: _Program, wrt: tuple[str, ...], names: tuple[str, ...]) -> JointExpression:
+    """The program of the gradients, which is kept with the one that it is of."""
+    known = _gradients.get((program, wrt))
+    if known is None:
+        if len(_gradients) >= _KEPT:
+            _gradients.clear()
+        known = _gradients[program, wrt] = program.grad(list(wrt), gradient=list(names))
+    return known
