@@ -26,6 +26,9 @@ def call(case):
         return lambda: simulcast.broadcast_to(arrays[0], result)
     if op == "sum_to":
         return lambda: simulcast.sum_to(arrays[0], result)
+    if case["grad"]:
+        loss, names = simulcast.value_and_grad(op, wrt=case["grad"]), dict(zip(NAMES, arrays))
+        return lambda: loss(**names)
     out = None if case["fresh"] else np.empty(result, KINDS[case["gives"]])
     if op in FUNCTIONS:
         function = getattr(simulcast, FUNCTIONS[op])

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from peer import THREADS, TYPES, function, seen, serve, stored, summed_axes
+from peer import NAMES, THREADS, TYPES, function, seen, serve, stored, summed_axes
 from steps import steps
 
 HALF = {"bf16": torch.bfloat16}
@@ -33,10 +33,27 @@ def summed(case, a):
     return torch.sum(a, dim=summed_axes(case), dtype=torch.float32 if a.dtype == torch.float16 else a.dtype)
 
 
+def value_and_grad(case, compiled):
+    """The value and its gradients, by the loss as it is or compiled."""
+    operands = tensors(case)
+    wrt = [operands[NAMES.index(name)].requires_grad_() for name in case["grad"]]
+    loss = function(case, {name: getattr(torch, name) for name in ("log", "mean")})
+    loss = torch.compile(loss, dynamic=False) if compiled else loss
+
+    @torch.enable_grad()
+    def call():
+        value = loss(*operands)
+        return value, torch.autograd.grad(value, wrt)
+
+    return call
+
+
 def eager(case):
     op, shapes = case["op"], case["shapes"]
     if refused(case):
         return None
+    if case["grad"]:
+        return value_and_grad(case, compiled=False)
     if op == "broadcast_shapes":
         return lambda: torch.broadcast_shapes(*shapes)
     operands = tensors(case)
@@ -54,10 +71,12 @@ def eager(case):
 
 def compiled(case):
     """The whole expression, written into the output."""
-    if refused(case) or case["op"] in ("broadcast_shapes", "broadcast_to") or case["fresh"]:
+    if refused(case) or case["op"] in ("broadcast_shapes", "broadcast_to") or (case["fresh"] and not case["grad"]):
         return None
     if case["copy"] == 0:
         torch._dynamo.reset()
+    if case["grad"]:
+        return value_and_grad(case, compiled=True)
     operands, out = tensors(case), output(case)
     if case["op"] == "copy":
         whole = lambda out, a: out.copy_(a)

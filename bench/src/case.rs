@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The names of operands, in order.
+pub const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
 /// One line of `cases.json`.
 #[derive(Deserialize, Serialize)]
 pub struct Case {
@@ -20,6 +23,8 @@ pub struct Case {
     pub shapes: Vec<Vec<usize>>,
     /// The shape of the result, where it is not the common shape.
     pub result: Option<Vec<usize>>,
+    /// The operands whose gradients are computed with the value, which is one number; none for the value alone.
+    pub grad: Option<Vec<String>>,
     /// Whether the output is allocated by the call.
     #[serde(default)]
     pub fresh: bool,
@@ -79,9 +84,14 @@ impl Case {
             };
             shape.iter().product::<usize>() * size
         };
-        let read =
-            self.shapes.iter().zip(self.types()).map(|(s, element)| bytes(s, &element)).sum();
-        (read, bytes(&self.output(), self.gives()))
+        let sizes = self.shapes.iter().zip(self.types()).map(|(s, element)| bytes(s, &element));
+        let sizes: Vec<usize> = sizes.collect();
+        let gradients = NAMES
+            .iter()
+            .zip(&sizes)
+            .filter(|(name, _)| self.grad.iter().flatten().any(|own| own == *name));
+        let gradients: usize = gradients.map(|(_, size)| size).sum();
+        (sizes.iter().sum(), bytes(&self.output(), self.gives()) + gradients)
     }
 
     pub fn bytes(&self) -> usize {

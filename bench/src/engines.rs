@@ -53,6 +53,10 @@ pub fn tasks(case: &Case, wanted: &dyn Fn(&str) -> bool) -> Vec<(&'static str, T
         engines.add("ours-1", || crate::model::task(case));
         return engines.all;
     }
+    if case.grad.is_some() {
+        program::tasks(&mut engines, case);
+        return engines.all;
+    }
     zips(&mut engines, case);
     program::tasks(&mut engines, case);
     #[cfg(feature = "rten")]

@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use std::hint::black_box;
 use std::rc::Rc;
 
-use crate::case::Case;
+use crate::case::{Case, NAMES};
 use crate::engines::Engines;
 use crate::measure::Task;
 use crate::names::*;
@@ -16,6 +16,13 @@ use half::{bf16, f16};
 /// The case's expression as programs; nothing for what is no expression.
 pub fn tasks(to: &mut Engines<'_>, case: &Case) {
     if ["copy", "sum_to", "broadcast_shapes", "broadcast_to"].contains(&case.op.as_str()) {
+        return;
+    }
+    if case.grad.is_some() {
+        #[cfg(gradients)]
+        for (engine, threads) in [("program-1", Some(1)), ("program", None)] {
+            to.add(engine, || gradients(case, threads));
+        }
         return;
     }
     if case.compile {
@@ -67,7 +74,7 @@ fn types(case: &Case) -> Vec<(&'static str, DType)> {
         "bool" => DType::Bool,
         _ => panic!("{element} is no type of a case"),
     };
-    ["a", "b", "c", "d", "e"].into_iter().zip(case.types().iter().map(small)).collect()
+    NAMES.into_iter().zip(case.types().iter().map(small)).collect()
 }
 
 fn compiled(text: &str, types: &[(&str, DType)]) -> TypedProgram {
@@ -88,7 +95,7 @@ fn single(expr: &Expr) -> Option<Op> {
 pub fn strategy(case: &Case) -> Option<String> {
     let expression = !["copy", "sum_to", "broadcast_shapes", "broadcast_to", "onnx_check"]
         .contains(&case.op.as_str());
-    if !expression || case.compile || case.element == "string" {
+    if !expression || case.compile || case.grad.is_some() || case.element == "string" {
         return None;
     }
     let program = compiled(&case.op, &types(case));
@@ -126,6 +133,22 @@ fn run(case: &Case, operands: &[Rc<Vec<AnyArray>>], threads: Option<usize>) -> T
         } else {
             black_box(run.write(&mut out.view_mut()).is_ok());
         }
+    })
+}
+
+/// The value and its gradients.
+#[cfg(gradients)]
+fn gradients(case: &Case, threads: Option<usize>) -> Task {
+    let wrt: Vec<&str> = case.grad.iter().flatten().map(String::as_str).collect();
+    let program = compiled(&case.op, &types(case)).value_and_grad(&wrt).expect("a program");
+    let operands = operands(case);
+    let mut sets = Rotation::new(operands.iter().map(Held::new));
+    Box::new(move || {
+        let mut run = program.bind(sets.turn().views());
+        if let Some(threads) = threads {
+            run = run.threads(threads);
+        }
+        black_box(run.compute().is_ok());
     })
 }
 
