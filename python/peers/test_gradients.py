@@ -28,27 +28,27 @@ def reduced(of, function, axis, keepdims):
 
 def bounded(of, low, high):
     """What `clip` is in an expression."""
-    return torch.minimum(torch.maximum(of, torch.tensor(low, dtype=of.dtype)), torch.tensor(high, dtype=of.dtype))
+    return torch.minimum(torch.maximum(tensor(of), tensor(low)), tensor(high))
 
 
 def tensor(value):
     return value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=torch.float64)
 
 
-TORCH = {
-    name: (lambda function: lambda *args: function(*map(tensor, args)))(getattr(torch, name))
-    for name in "sin cos tanh arctan arcsinh log sqrt log1p exp arctan2 maximum minimum abs where".split()
-}
-TORCH |= {
-    name: (lambda function: lambda of, axis=None, keepdims=False: reduced(tensor(of), function, axis, keepdims))(function)
-    for name, function in {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "prod": torch.prod}.items()
-}
-TORCH["clip"] = lambda of, low, high: bounded(tensor(of), low, high)
+def of_tensors(function):
+    return lambda *args: function(*map(tensor, args))
+
+
+def reducing(function):
+    return lambda of, axis=None, keepdims=False: reduced(tensor(of), function, axis, keepdims)
+
+
+ELEMENTWISE = "sin cos tanh arctan arcsinh log sqrt log1p exp arctan2 maximum minimum abs".split()
+TORCH = {name: of_tensors(getattr(torch, name)) for name in ELEMENTWISE}
+TORCH |= {"sum": reducing(torch.sum), "mean": reducing(torch.mean), "max": reducing(torch.amax), "prod": reducing(torch.prod)}
+TORCH["clip"] = bounded
 TORCH["where"] = lambda which, yes, no: torch.where(torch.as_tensor(which), tensor(yes), tensor(no))
-JAX = {
-    name: getattr(jnp, name)
-    for name in "sin cos tanh arctan arcsinh log sqrt log1p exp arctan2 maximum minimum abs where sum mean max prod".split()
-}
+JAX = {name: getattr(jnp, name) for name in [*ELEMENTWISE, "where", "sum", "mean", "max", "prod"]}
 JAX["clip"] = lambda of, low, high: jnp.minimum(jnp.maximum(of, low), high)
 
 
