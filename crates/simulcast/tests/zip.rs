@@ -464,3 +464,60 @@ fn large_results_with_gaps_begin_anywhere_in_a_line() {
         }
     }
 }
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn parallel_folds_and_counts_are_those_of_one_thread() {
+    let (x, column) =
+        (Array2::from_shape_fn((700, 300), |(i, j)| (i * 31 + j * 7) as u64), array![[3_u64]]);
+    let (x, column) = (x.view(), column.view());
+    let divisible = |x: &u64, column: &u64| x % column == 0;
+    let count = x.iter().filter(|x| *x % 3 == 0).count();
+    assert_eq!(zip((x, column)).count(divisible), count);
+    for threads in [1, 2, 3, 8] {
+        let both = zip((x, column)).threads(threads);
+        assert_eq!(both.par_count(divisible), count);
+        let sum = both.par_fold(|| 0, |sum, x, column| sum + x * column, |a, b| a + b);
+        assert_eq!(sum, 3 * x.sum());
+        let strings = both.par_fold(String::new, |all, _, _| all, |a, b| a + &b);
+        assert!(strings.is_empty());
+    }
+    assert_eq!(zip((&Array1::<u8>::zeros(0),)).par_fold(|| 7, |_, _| 8, |a: i32, _| a), 7);
+}
+
+#[test]
+fn a_panic_in_a_parallel_fold_reaches_the_caller() {
+    let x = Array1::from_iter(0..100_000);
+    let fold = || {
+        zip((&x,)).par_fold(
+            || 0,
+            |sum, &x| if x == 77_777 { panic!("here") } else { sum + 1 },
+            |a, b| a + b,
+        )
+    };
+    assert!(catch_unwind(fold).is_err());
+}
+
+// [E_BROADCAST_ANY_FUNC_3030, E_BROADCAST_ANY_ERR_3010]
+#[test]
+fn operands_of_any_rank_come_back_in_the_first_ones_dimension() {
+    fn scaled<D: ndarray::Dimension>(
+        x: &ndarray::Array<f64, D>,
+        scale: &Array1<f64>,
+    ) -> ndarray::Array<f64, D> {
+        simulcast::zip_onto(Rule::Numpy, (x, scale)).map(|x, scale| x * scale)
+    }
+    let scale = array![2.0, 3.0];
+    assert_eq!(scaled(&array![[1.0], [2.0]], &scale), array![[2.0, 3.0], [4.0, 6.0]]);
+    assert_eq!(scaled(&array![1.0, 2.0], &scale), array![2.0, 6.0]);
+    let (column, dynamic) = (array![[1.0], [2.0]], array![[1.0], [2.0]].into_dyn());
+    let any = simulcast::zip_dyn((&dynamic, &scale));
+    assert_eq!(any.shape(), [2, 2]);
+    assert_eq!(any.ranked::<Ix2>().map(|x, scale| x * scale), array![[2.0, 3.0], [4.0, 6.0]]);
+    // Of one shape already, and under a rule that laid them.
+    assert!(simulcast::try_zip_onto(Rule::Exact, (&scale, &scale)).is_ok());
+    let wrong = zip((&scale, &scale)).try_ranked::<ndarray::Ix3>().unwrap_err();
+    assert_eq!(wrong.code(), "E2");
+    let wrong = simulcast::try_zip_onto(Rule::Paddle { axis: None }, (&scale, &column));
+    assert!(wrong.unwrap_err().to_string().contains("result has rank 2, the first operand has 1"));
+}

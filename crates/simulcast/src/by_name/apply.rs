@@ -42,7 +42,7 @@ const OPS: usize = Op::ALL.len();
 /// Every program that was made.
 static KEPT: [[OnceLock<Cells>; 2]; OPS] = [const { [const { OnceLock::new() }; 2] }; OPS];
 
-/// What operands are called where nobody named them.
+/// The default names of operands.
 pub(crate) const LETTERS: [&str; 3] = ["A", "B", "C"];
 
 /// Operations on arrays whose types are known when they run: methods of [`Op`].

@@ -264,11 +264,11 @@ impl<'a> AnyView<'a> {
 }
 
 impl<'a> AnyViewMut<'a> {
-    /// A view of somebody's memory, for writing; strides in elements.
+    /// A view for writing of memory that is given by its parts; strides in elements.
     ///
     /// # Safety
     ///
-    /// As [`AnyView::from_raw`]; nobody else reads or writes the elements during `'a`, and no two
+    /// As [`AnyView::from_raw`]; nothing else reads or writes the elements during `'a`, and no two
     /// indices reach one element.
     #[must_use]
     #[inline]

@@ -67,7 +67,7 @@ pub fn vjp(
 pub struct Laying<'r> {
     /// The rule of all other operands.
     pub rule: Rule<'r>,
-    /// The bits of the operands, without axes, that the rule is not asked about.
+    /// The operands without axes that the rule does not apply to: a bit for each.
     pub numbers: usize,
 }
 

@@ -340,7 +340,7 @@ impl<'r> Run<'r> {
         self
     }
 
-    /// Which sub-expressions are computed at their own shape first: those that pay, unless said.
+    /// Which sub-expressions are computed at their own shape first; [`Hoisting::WherePays`] unless set.
     pub const fn hoisting(mut self, hoisting: Hoisting) -> Self {
         self.hoisting = hoisting;
         self

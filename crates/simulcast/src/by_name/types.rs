@@ -155,7 +155,7 @@ pub fn signature(
             }
             dtype
         }
-        // Moved, not computed: NumPy asks `result_type`, not the list of loops.
+        // Moved, not computed: NumPy's answer is that of `result_type`, not of the list of loops.
         Promotion::Numpy if op == Op::Where => common(operands).map_err(error)?,
         Promotion::Numpy => {
             let asked: Vec<DType> = stand_ins(operands, domain.compares(), DType::F16).collect();

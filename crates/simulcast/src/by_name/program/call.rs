@@ -34,7 +34,7 @@ use crate::by_name::program::{Hoisting, Run, TypedProgram};
 use crate::by_name::types::{IntoArrayError, Literal, Promotion};
 use simulcast_kernels::dtype::{DType, Element};
 
-/// So many compiled programs are kept by each [`Program`].
+/// The number of compiled programs that each [`Program`] keeps.
 const KEPT: usize = 16;
 
 /// The value of an expression, for arguments by name: [`Program::parse`] and [`Program::call`] in one.
@@ -171,8 +171,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// A name without an argument, an argument that no name asks for or that is given twice, types that do not go
-    /// together.
+    /// A name without an argument, an argument without a name or given twice, types that do not go together.
     ///
     /// ```
     /// use ndarray::array;
@@ -483,7 +482,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Which sub-expressions are computed at their own shape first: those that pay, unless said.
+    /// Which sub-expressions are computed at their own shape first; [`Hoisting::WherePays`] unless set.
     pub fn hoisting(mut self, hoisting: Hoisting) -> Self {
         self.hoisting = hoisting;
         self

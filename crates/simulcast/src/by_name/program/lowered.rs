@@ -239,7 +239,7 @@ impl TypedProgram {
             let kind = ProgramErrorKind::Operands { expected: self.operands.len(), given };
             return Err(ProgramError::new(kind, 0..0));
         }
-        // What asks for shapes reads no element: views of the right shape repeat one.
+        // Inferring shapes reads no element: views of the right shape repeat a single one.
         let ones: Vec<AnyArray> = self.operands.iter().map(|input| one(input.dtype)).collect();
         let mut views = Vec::with_capacity(ones.len());
         for (one, shape) in ones.iter().zip(operands) {

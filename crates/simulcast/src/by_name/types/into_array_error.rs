@@ -1,4 +1,4 @@
-//! The error of an array that has another type than its user asked for.
+//! The error of an array that has another type, or another rank, than was requested.
 
 use std::fmt;
 

@@ -91,11 +91,11 @@ pub(crate) struct Code {
     pub(crate) tile: usize,
     /// The bytes of a register.
     pub(crate) stride: usize,
-    /// Whether it is one slow loop, which memory waits for.
+    /// Whether it is one compute-bound loop.
     pub(crate) spreads: bool,
-    /// Whether the last loop can send its results past the caches.
+    /// Whether the last loop has non-temporal stores.
     pub(crate) past: bool,
-    /// All of it as one loop, where there are several otherwise, or a slow one.
+    /// The whole code as one loop of the register machine, where it would be several loops or a compute-bound one.
     pub(in crate::by_name::program) chain: Option<Chain>,
 }
 
@@ -126,7 +126,7 @@ impl Making {
         })
     }
 
-    /// Truths as 0s and 1s, which those of leaves need not be; all else as it is.
+    /// Booleans normalised to 0 and 1, since a `bool` leaf may hold other bytes; every other value as it is.
     fn settled(&mut self, from: From, dtype: DType) -> Option<From> {
         if dtype != DType::Bool || !matches!(from, From::Leaf(_)) {
             return Some(from);
@@ -249,7 +249,7 @@ fn choice(comparison: Op, [a, b, _]: [usize; 3], chosen: &[usize]) -> Option<(Op
     (*chosen == [b, a]).then_some((turned, [b, a, 0]))
 }
 
-/// How each step is done; the values of some are `kept`, whoever else reads them.
+/// How each step is done; the values of some are `kept` for later readers.
 fn parts(steps: &[(Flat, DType)], kept: &[usize], level: Level) -> Vec<Part> {
     let mut readers = vec![0_usize; steps.len()];
     kept.iter().for_each(|&at| readers[at] += 2);
@@ -354,7 +354,7 @@ impl Code {
         code
     }
 
-    /// Gives every instruction a register that nobody needs any more.
+    /// Register allocation: every instruction gets a register that no later instruction reads.
     fn allocate(&mut self) {
         self.registers = allocate(&mut self.instructions, &[]);
         let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
@@ -406,7 +406,8 @@ impl Several {
     }
 }
 
-/// Gives every instruction a register that no later one needs; those of `kept` values stay. How many registers there are.
+/// Register allocation: every instruction gets a register that no later one reads; registers of `kept` values are not
+/// reused. Returns the number of registers.
 fn allocate(instructions: &mut [Instruction], kept: &[(From, DType)]) -> usize {
     let mut last_use: Vec<usize> = (0..instructions.len()).collect();
     for (at, one) in instructions.iter().enumerate() {

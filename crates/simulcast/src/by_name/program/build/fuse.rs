@@ -9,9 +9,9 @@
 //! A value that the next step alone reads stays in the accumulator; every other one is stored in a block in the first-level
 //! cache. An operand that is repeated along a run fills a block, and steps that read nothing else run once for all blocks.
 //!
-//! With non-temporal stores the loop goes from registers to memory, without stores in between. In the caches it pays for
-//! two steps that are no pair of [`simulcast_kernels::ops::pair`]; for others, a loop for each step, of which the compiler
-//! knows more, is ahead (`tuning::CACHED_CHAIN_STEPS`).
+//! With non-temporal stores the loop stores results straight from registers. For operands in the caches a chain pays for
+//! two steps that are no pair of [`simulcast_kernels::ops::pair`]; longer ones are faster as a loop for each step, which the
+//! compiler optimises better (`tuning::CACHED_CHAIN_STEPS`).
 //!
 //! Invariant: as in [`crate::by_name::program::run::interpreter`].
 
@@ -59,7 +59,7 @@ impl Chain {
         self.loops.block
     }
 
-    /// Whether it is ahead of a loop for each step where all is in a cache too.
+    /// Whether it is faster than a loop for each step on data in a cache too.
     pub(in crate::by_name::program) fn pays_in_cache(&self) -> bool {
         self.applies.len() == CACHED_CHAIN_STEPS
     }
@@ -130,7 +130,7 @@ fn loops(dtype: DType, level: Level, applies: &[Apply]) -> Option<ChainLoops> {
     }
 }
 
-/// Other processors have none.
+/// Other architectures have no chains.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn loops(_: DType, _: Level, _: &[Apply]) -> Option<ChainLoops> {
     None
@@ -172,7 +172,7 @@ impl ChainBindings {
     pub(in crate::by_name::program) fn leave(&mut self) {
         if !self.blocks.is_empty() {
             let left = std::mem::replace(self, Self::new());
-            // Where the thread is ending there is no place for it, and it is freed.
+            // While the thread ends, its thread-local storage is gone, and the memory is freed.
             let _freed = SPARE.try_with(|spare| spare.set(Some(left)));
         }
     }
@@ -341,7 +341,7 @@ pub(in crate::by_name::program) unsafe fn run(
         count += 1;
     }
     let (steps, asks) = (&bindings.each[..], &asks[..count]);
-    // All but the first and the last are whole lines.
+    // All but the first and the last are aligned to cache lines.
     let over = out.addr() % CACHE_LINE_BYTES;
     let head = if over > 0 || bytes < loops.block { bytes.min(loops.block - over) } else { 0 };
     let whole = head + (bytes - head) / loops.block * loops.block;
@@ -541,7 +541,7 @@ mod tests {
                         .collect()
                 })
                 .collect();
-            // Aligned as elements are, and no further: what is read beyond an end is another's.
+            // Aligned to an element, and no further: a read beyond an end reaches memory of another array.
             let mut ins = [std::ptr::NonNull::<u64>::dangling().as_ptr().cast_const().cast(); 4];
             let kept: Vec<Vec<u64>> = data
                 .iter()

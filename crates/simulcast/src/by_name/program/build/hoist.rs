@@ -48,7 +48,7 @@ struct Candidate {
     node: Node,
     /// The leaves of the stage that it depends on: a bit for each.
     leaves: u32,
-    /// What an element takes, in picoseconds.
+    /// The cost of an element, in picoseconds.
     cost: u64,
     /// The bytes of an element, as it would be stored.
     size: usize,
@@ -66,7 +66,7 @@ impl Candidate {
 #[derive(Clone, Debug)]
 pub(crate) struct Candidates {
     steps: Vec<Candidate>,
-    /// What an element of all sub-expressions takes that do not depend on every leaf.
+    /// The cost of an element of all sub-expressions that do not depend on every leaf.
     cost: u64,
 }
 
@@ -101,7 +101,7 @@ impl Candidates {
             _ => return None,
         };
         let leaf = |node: Node| stage.leaves.iter().position(|leaf| leaf.node == node);
-        // The largest node is none of those that the others read.
+        // The largest node is read by no other node.
         let (mut inside, mut open) = (Vec::new(), BTreeSet::from([root]));
         while let Some(node) = open.pop_last() {
             let kind = &graph.step(node).kind;
@@ -206,7 +206,7 @@ impl Choice<'_> {
         }
     }
 
-    /// What an element of a step takes, with all that it reads up to leaves and hoisted steps.
+    /// The cost of an element of a step, with that of everything it reads up to leaves and hoisted steps.
     fn cost(&mut self, at: usize) -> u64 {
         self.visits += 1;
         let (mut cost, mut open) = (0_u64, vec![at]);
@@ -236,7 +236,7 @@ impl Choice<'_> {
     }
 }
 
-/// What an element of a step takes, in picoseconds.
+/// The cost of an element of a step, in picoseconds.
 fn cost(kind: &Kind, dtype: DType, level: Level) -> u64 {
     let (slow, compute) = match *kind {
         Kind::Apply(op, compute, _) => {
@@ -249,7 +249,7 @@ fn cost(kind: &Kind, dtype: DType, level: Level) -> u64 {
     each * compute.size() as u64
 }
 
-/// What a sub-expression takes at least for it to be hoisted, in picoseconds for an element.
+/// The least cost of a sub-expression that is hoisted, in picoseconds for an element.
 fn least(size: usize) -> u64 {
     HOIST_LEAST_STEPS * HOIST_STEP_PS_PER_BYTE * size as u64
 }

@@ -90,7 +90,7 @@ pub(crate) fn stages(graph: &Graph, root: Node, level: Level) -> Result<Vec<Stag
     for at in (0..=root.index()).filter(|&at| needed[at]) {
         let node = Node(at as u32);
         staging.visit(node)?;
-        // Before anybody else reads it, so that it is computed once.
+        // Before any other step reads it, so that it is computed once.
         if whole[at] {
             staging.settle(node)?;
         }

@@ -35,15 +35,15 @@ pub enum AxisPattern {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
-    /// The sum; of nothing, 0.
+    /// The sum; 0 of no elements.
     Sum,
-    /// The product; of nothing, 1.
+    /// The product; 1 of no elements.
     Product,
-    /// The largest, or NaN; of nothing, an error.
+    /// The largest, or NaN; an error of no elements.
     Maximum,
-    /// The smallest, or NaN; of nothing, an error.
+    /// The smallest, or NaN; an error of no elements.
     Minimum,
-    /// The sum over the number; of nothing, NaN.
+    /// The mean; NaN of no elements.
     Mean,
 }
 

@@ -130,7 +130,7 @@ pub enum ProgramErrorKind {
         /// How many axes it has.
         rank: usize,
     },
-    /// The largest or the smallest of nothing.
+    /// The largest or the smallest of no elements.
     Empty(Fold),
     /// An operation for which the engine has no code.
     Unsupported(String),

@@ -48,7 +48,7 @@ pub enum SyntaxErrorKind {
     Unclosed,
     /// A backslash before a letter that means nothing.
     Escape(char),
-    /// Brackets, signs or conditions within each other, more than anybody writes.
+    /// Brackets, signs or conditions nested too deeply.
     Deep,
     /// A function that there is not.
     UnknownFunction {

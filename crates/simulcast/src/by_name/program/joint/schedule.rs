@@ -145,8 +145,8 @@ fn roots(steps: &Steps, results: &[Id]) -> Vec<Root> {
     found.into_iter().map(root).collect()
 }
 
-/// The roots that a root reads. An array of the same shape of elements, of which nothing is reduced, is computed once
-/// more, or in the same pass: what it needs is needed.
+/// The roots that a root reads. An array of the same shape that is not reduced is computed again, or in the same pass, so
+/// the roots that it reads count instead.
 fn needs(steps: &Steps, roots: &[Root], at: usize, number: &HashMap<Id, usize>) -> Vec<usize> {
     let own = &roots[at];
     let mut needs = BTreeSet::new();

@@ -138,7 +138,7 @@ impl Steps {
     /// A value with other axes.
     pub(super) fn lay(&mut self, of: Id, axes: &[Option<usize>], shape: Vec<usize>) -> Id {
         let own = self.step(of);
-        // Axes of size 1 are nobody's, so that equal values are equal steps.
+        // Axes of size 1 belong to no axis of the operand, so that equal values are equal steps.
         let axes: Vec<Option<usize>> =
             axes.iter().zip(&shape).map(|(&from, &size)| from.filter(|_| size != 1)).collect();
         let stays = |(to, from): (usize, &Option<usize>)| shape[to] == 1 || *from == Some(to);

@@ -86,7 +86,7 @@ impl<'r> Run<'r> {
 
     /// The most bytes that a run takes at once, beside its operands and its output: the results of
     /// earlier stages, as long as they are needed, sub-expressions that are
-    /// [hoisted](Run::hoisting), and what the last stage takes for so many rows of the result. The letters of text are not counted.
+    /// [hoisted](Run::hoisting), and what the last stage takes for so many rows of the result. The bytes of text are not counted.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl<'r> Run<'r> {
             let size = self.program.graph.step(stage.node).dtype().size();
             let result = bytes(size, &shape);
             let own = match &stage.work {
-                // Made aside, then divided or rounded.
+                // Computed in a buffer, then divided or rounded.
                 Work::Fold(code, _) => bytes(2 * code.dtype.size(), &shape),
                 Work::Map(_) if last => 0,
                 _ => result,

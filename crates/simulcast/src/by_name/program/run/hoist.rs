@@ -77,7 +77,7 @@ impl Hoisted {
     }
 }
 
-/// Whether operands are too small for anything to be hoisted, or of one shape: most calls know it here.
+/// Whether operands are too small for hoisting, or of one shape: the early exit of most calls.
 #[inline]
 fn is_small(run: &Run<'_>, stage: &Stage, candidates: &Candidates) -> bool {
     let shape = |leaf: &Leaf| match leaf.origin {

@@ -3,8 +3,8 @@
 //! The driver brings every leaf to runs on which it is contiguous or repeats; here a run is cut into
 //! tiles, and every instruction does one tile before the next does. What repeats along a whole run
 //! is computed once for it. From one run to the next only the leaves' pointers change, so that the
-//! rest is prepared once. Of code that is a [chain](crate::by_name::program::build::fuse), results that go past the caches are made by
-//! one loop instead.
+//! rest is prepared once. Code that is a [chain](crate::by_name::program::build::fuse) is one loop instead where
+//! stores are non-temporal.
 //!
 //! Invariant: as in [`crate::exec::inner_loop`]; every leaf's elements are of the type that the code says.
 
@@ -28,7 +28,7 @@ pub(crate) struct Interpreter<'c> {
     bindings: Bindings,
     /// The bytes of a result and of each leaf's elements.
     sizes: [usize; MAX_OPERANDS + 1],
-    /// How many operands it is given: the leaves, and perhaps more, which it does not read.
+    /// The number of operands that it is given: the leaves, and perhaps more, which it does not read.
     operands: usize,
 }
 
@@ -102,7 +102,7 @@ unsafe impl InnerLoop for Interpreter<'_> {
         let whole =
             if code.instructions.len() > 1 { NONTEMPORAL_PIECE_BYTES } else { CACHED_PIECE_BYTES }
                 / size;
-        // The first results end at a cache line, so that all others are whole lines.
+        // The first results end at a cache line, so that all others are aligned to cache lines.
         let mut count = whole - out.addr() % CACHE_LINE_BYTES / size;
         let mut done = 0;
         while done < len {
@@ -345,7 +345,7 @@ impl Drop for Interpreter<'_> {
         let kept = self.bindings.registers.capacity();
         if kept > 0 && kept * size_of::<TileMemory>() <= 2 * ROOM {
             let bindings = std::mem::replace(&mut self.bindings, Bindings::new());
-            // Where the thread is ending there is no place for it, and it is freed.
+            // While the thread ends, its thread-local storage is gone, and the memory is freed.
             let _freed = SPARE.try_with(|spare| spare.set(Some(bindings)));
         }
     }
@@ -393,8 +393,8 @@ fn first_of(code: &Code, leaves: usize) -> Option<usize> {
 /// # Safety
 ///
 /// The invariant of this module: `out` has room for `len` results, and every leaf has `len`
-/// elements, or one where its bit of `repeated_leaves` is set. What is bindings is for this code. Results that
-/// go `past` the caches need a fence.
+/// elements, or one where its bit of `repeated_leaves` is set. The bindings are those of this code. Non-temporal stores
+/// need a fence.
 #[inline(never)]
 unsafe fn execute(
     code: &Code,
@@ -451,7 +451,7 @@ unsafe fn execute(
     if let Some(last) = active.last_mut() {
         last.out = out;
     }
-    // Each loop of a tile asks for as much of it: a division for every one would take as long.
+    // Every loop of a tile prefetches the same share: a division for each would cost as much as it saves.
     let tile = code.tile.min(len);
     let (mut done, each) = (0, if ask == 0 { 0 } else { tile.div_ceil(active.len().max(1)) });
     while done < len {

@@ -133,7 +133,7 @@ impl Pass {
     }
 }
 
-/// Somebody's array, row-major, in which all elements of a value are written.
+/// A row-major array of the caller's, in which all elements of a value are written.
 pub(crate) struct Place<'p> {
     pointer: *mut u8,
     dtype: DType,
@@ -157,7 +157,7 @@ impl<'p> Place<'p> {
 /// An array whose elements are not written yet.
 struct Unwritten {
     pointer: *mut u8,
-    /// Makes the array, once every element was written; none for memory of somebody else's.
+    /// Makes the array, once every element was written; `None` for memory of the caller's.
     finish: Option<Box<dyn FnOnce() -> Option<AnyArray>>>,
 }
 

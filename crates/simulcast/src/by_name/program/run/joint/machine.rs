@@ -54,7 +54,7 @@ impl Machine {
     pub(super) fn new(code: &Several, repeats: &[bool], room: usize, direct: &[bool]) -> Self {
         let line = CACHE_LINE_BYTES;
         let widest = code.results.iter().map(|(_, dtype)| dtype.size()).chain([code.widest]);
-        // A line apart, so that the same element of all registers is not in the same sets of the cache.
+        // A cache line apart, so that the same element of all registers does not map to one set of the cache.
         let stride = (room * widest.max().unwrap_or(16)).div_ceil(line) * line + line;
         // A register for each result that is repeated.
         let mut registers = cache_lines((code.registers + code.results.len()) * stride);

@@ -34,7 +34,7 @@ pub(super) struct Place {
 }
 
 impl Sums {
-    /// Sums of nothing yet.
+    /// Sums of no elements yet.
     pub(super) fn new(nest: &Nest<'_>, parts: &Parts) -> Result<Self, Refusal> {
         let mut all = Vec::with_capacity(nest.folds.len());
         for fold in &nest.folds {
