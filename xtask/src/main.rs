@@ -147,7 +147,9 @@ fn test() -> Result<(), String> {
     python::test()?;
     println!("   NOT RUN: real models (400 MB are downloaded: `cargo xtask test models`)");
     web::test()?;
-    println!("   NOT RUN: gradients beside those of PyTorch and JAX (`cargo xtask test gradients`)");
+    println!(
+        "   NOT RUN: gradients beside those of PyTorch and JAX (`cargo xtask test gradients`)"
+    );
     println!("   NOT RUN: numexpr's own tests (`cargo xtask test numexpr`)");
     Step::new("the core without alloc").run(cargo([
         "test",
