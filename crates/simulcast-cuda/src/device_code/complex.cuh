@@ -42,7 +42,10 @@ template <class C> FN bool after(C a, C b, bool equal) {
     }                                                                                              \
     FN C op_multiply_add(C a, C b, C c) { return op_add(op_multiply(a, b), c); }                   \
     FN C op_negative(C a) { return pair(-a.re, -a.im); }                                           \
-    FN C op_square(C a) { return op_multiply(a, a); }                                              \
+    FN C op_square(C a) {                                                                          \
+        const T product = a.re * a.im;                                                             \
+        return pair((a.re - a.im) * (a.re + a.im) + (T)0, product + product);                      \
+    }                                                                                              \
     FN T op_absolute(C a) { return op_hypot(a.re, a.im); }                                         \
     FN C op_reciprocal(C a) {                                                                      \
         if (op_absolute(a.im) <= op_absolute(a.re)) {                                              \
@@ -90,6 +93,9 @@ FN c128 turned_back(c128 z) { return pair(z.im, -z.re); }
 #define HALF_PI 1.57079632679489661923
 // Beyond it the 1 that is added to a number is lost, and its square may be infinite.
 #define LARGE 1e150
+// Below it the square of a number may be lost, and is lost beside 1 in any case.
+#define SMALL 1e-150
+FN bool is_small(c128 z) { return fabs(z.re) < SMALL && fabs(z.im) < SMALL; }
 
 FN c128 op_sqrt(c128 z) {
     f64 x = z.re, y = z.im;
@@ -110,14 +116,17 @@ FN c128 op_sqrt(c128 z) {
     return pair(re * root, with_sign(im * root, z.im));
 }
 
+// scale e^(x + iy), in two steps where e^x alone would be infinite.
+FN c128 scaled_exp(f64 scale, f64 x, f64 y) {
+    const f64 first = scale * (x > 700 ? exp(x - 700) : exp(x)), rest = x > 700 ? exp(700.0) : 1.0;
+    return pair(first * cos(y) * rest, first * sin(y) * rest);
+}
 FN c128 op_exp(c128 z) {
     const f64 x = z.re, y = z.im;
     if (y == 0) return pair(exp(x), y);
-    if (x == -infinity() && !is_finite(y)) return pair(0.0, 0.0);
+    if (x == -infinity() && !is_finite(y)) return pair(0.0, with_sign(0.0, y));
     if (x == infinity() && !is_finite(y)) return pair(x, not_a_number());
-    // In two steps where e^x alone would be infinite.
-    const f64 first = x > 700 ? exp(x - 700) : exp(x), rest = x > 700 ? exp(700.0) : 1.0;
-    return pair(first * cos(y) * rest, first * sin(y) * rest);
+    return scaled_exp(1.0, x, y);
 }
 FN c128 op_exp2(c128 z) { return op_exp(pair(z.re * LN_2, z.im * LN_2)); }
 FN c128 op_expm1(c128 z) {
@@ -163,9 +172,8 @@ FN c128 op_sinh(c128 z) {
     if (!is_finite(y) && (x == 0 || is_infinite(x)))
         return pair(x == 0 ? x : infinity(), not_a_number());
     if (fabs(x) > 700 && is_finite(x)) {
-        const c128 e = op_exp(pair(fabs(x), y));
-        const f64 re = e.re / 2;
-        return pair(with_sign(re, re * with_sign(1.0, x)), e.im / 2);
+        const c128 both = scaled_exp(0.5, fabs(x), y);
+        return pair(both.re * with_sign(1.0, x), both.im);
     }
     return pair(sinh(x) * cos(y), cosh(x) * sin(y));
 }
@@ -173,10 +181,10 @@ FN c128 op_cosh(c128 z) {
     const f64 x = z.re, y = z.im;
     if (!is_finite(y) && (x == 0 || is_infinite(x)))
         return x == 0 ? pair(not_a_number(), 0.0) : pair(infinity(), not_a_number());
-    if (y == 0) return pair(cosh(x), y * with_sign(1.0, x));
+    if (y == 0) return pair(cosh(x), x != x ? y : y * with_sign(1.0, x));
     if (fabs(x) > 700 && is_finite(x)) {
-        const c128 e = op_exp(pair(fabs(x), y));
-        return pair(e.re / 2, e.im / 2 * with_sign(1.0, x));
+        const c128 both = scaled_exp(0.5, fabs(x), y);
+        return pair(both.re, both.im * with_sign(1.0, x));
     }
     return pair(cosh(x) * cos(y), sinh(x) * sin(y));
 }
@@ -184,11 +192,13 @@ FN c128 op_tanh(c128 z) {
     const f64 x = z.re, y = z.im;
     if (y == 0) return pair(tanh(x), y);
     if (x == 0 && !is_finite(y)) return pair(x, not_a_number());
+    if (!is_finite(y))
+        return is_infinite(x) ? pair(with_sign(1.0, x), with_sign(0.0, y))
+                              : pair(not_a_number(), not_a_number());
     if (fabs(x) > 20) {
-        // One, but for terms below its last place; the imaginary part is still told from 0.
+        // One, but for terms below its last place; the imaginary part is still told from 0, and has its sign there.
         const f64 decay = exp(-fabs(x));
-        const f64 im = is_finite(y) ? 4 * sin(y) * cos(y) * decay * decay : 0;
-        return pair(with_sign(1.0, x), with_sign(im, im == 0 ? y : im));
+        return pair(with_sign(1.0, x), 4 * sin(y) * cos(y) * decay * decay);
     }
     const f64 tangent = tan(y), sine = sinh(x);
     const f64 beta = 1 + tangent * tangent, rho = sqrt(1 + sine * sine);
@@ -196,12 +206,15 @@ FN c128 op_tanh(c128 z) {
     const f64 below = 1 + beta * sine * sine;
     return pair(beta * rho * sine / below, tangent / below);
 }
-FN c128 op_sin(c128 z) { return turned_back(op_sinh(turned(z))); }
+FN c128 op_sin(c128 z) {
+    if (is_infinite(z.im) && !is_finite(z.re)) return pair(not_a_number(), infinity());
+    return turned_back(op_sinh(turned(z)));
+}
 FN c128 op_cos(c128 z) { return op_cosh(turned(z)); }
 FN c128 op_tan(c128 z) { return turned_back(op_tanh(turned(z))); }
 
 FN c128 op_arcsin(c128 z) {
-    if (z.re == 0 && z.im != z.im) return z;
+    if ((z.re == 0 && z.im != z.im) || is_small(z)) return z;
     if (larger(fabs(z.re), fabs(z.im)) > LARGE)
         return pair(atan2(z.re, fabs(z.im)), with_sign(log_size(z) + LN_2, z.im));
     const c128 minus = op_sqrt(pair(1 - z.re, -z.im)), plus = op_sqrt(pair(1 + z.re, z.im));
@@ -210,6 +223,7 @@ FN c128 op_arcsin(c128 z) {
 }
 FN c128 op_arccos(c128 z) {
     if (z.re == 0 && z.im != z.im) return pair(HALF_PI, z.im);
+    if (is_small(z)) return pair(HALF_PI, -z.im);
     if (larger(fabs(z.re), fabs(z.im)) > LARGE)
         return pair(atan2(fabs(z.im), z.re), with_sign(log_size(z) + LN_2, -z.im));
     const c128 minus = op_sqrt(pair(1 - z.re, -z.im)), plus = op_sqrt(pair(1 + z.re, z.im));
@@ -218,6 +232,7 @@ FN c128 op_arccos(c128 z) {
 FN c128 op_arcsinh(c128 z) { return turned_back(op_arcsin(turned(z))); }
 FN c128 op_arccosh(c128 z) {
     if (z.re == 0 && z.im != z.im) return pair(z.im, HALF_PI);
+    if (is_small(z)) return pair(fabs(z.im), with_sign(HALF_PI, z.im));
     if (larger(fabs(z.re), fabs(z.im)) > LARGE)
         return pair(log_size(z) + LN_2, atan2(z.im, z.re));
     const c128 minus = op_sqrt(pair(z.re - 1, z.im)), plus = op_sqrt(pair(z.re + 1, z.im));
@@ -229,13 +244,43 @@ FN c128 op_arctanh(c128 z) {
     if (size > LARGE) {
         const f64 quarter = y != y ? y : with_sign(HALF_PI, y);
         if (!is_finite(size)) return pair(with_sign(0.0, z.re), quarter);
+        if (x != x || y != y) return pair(not_a_number(), not_a_number());
         const f64 u = x / size, v = y / size;
         return pair(with_sign(u / (u * u + v * v) / size, z.re), quarter);
     }
-    const f64 apart = (1 - x) * (1 - x) + y * y, re = log1p(4 * x / apart) / 4;
+    const f64 apart = (1 - x) * (1 - x) + y * y;
+    // Beside the pole the square is 0, and its quotient infinite.
+    const f64 re = x == 1 && fabs(y) < SMALL ? (LN_2 - log(fabs(y))) / 2 : log1p(4 * x / apart) / 4;
     return pair(with_sign(re, z.re), atan2(2 * y, (1 - x) * (1 + x) - y * y) / 2);
 }
 FN c128 op_arctan(c128 z) { return turned_back(op_arctanh(turned(z))); }
+
+// The product of Annex G of C99, in which a factor that is infinite makes an infinite product.
+FN f64 boxed(f64 part) { return with_sign(is_infinite(part) ? 1.0 : 0.0, part); }
+FN f64 unless_nan(f64 part) { return part != part ? with_sign(0.0, part) : part; }
+FN bool is_infinite(c128 z) { return is_infinite(z.re) || is_infinite(z.im); }
+FN c128 annex_g_product(c128 a, c128 b) {
+    const c128 plain = op_multiply(a, b);
+    if (plain.re == plain.re || plain.im == plain.im) return plain;
+    c128 own = a, other = b;
+    bool again = false;
+    if (is_infinite(own)) {
+        own = pair(boxed(own.re), boxed(own.im)), again = true;
+        other = pair(unless_nan(other.re), unless_nan(other.im));
+    }
+    if (is_infinite(other)) {
+        other = pair(boxed(other.re), boxed(other.im)), again = true;
+        own = pair(unless_nan(own.re), unless_nan(own.im));
+    }
+    if (!again && (is_infinite(a.re * b.re) || is_infinite(a.im * b.im) ||
+                   is_infinite(a.re * b.im) || is_infinite(a.im * b.re))) {
+        own = pair(unless_nan(own.re), unless_nan(own.im)), again = true;
+        other = pair(unless_nan(other.re), unless_nan(other.im));
+    }
+    if (!again) return plain;
+    return pair(infinity() * (own.re * other.re - own.im * other.im),
+                infinity() * (own.re * other.im + own.im * other.re));
+}
 
 // By products where the exponent is a small whole number; otherwise by the logarithm.
 FN c128 op_power(c128 a, c128 b) {
@@ -251,10 +296,9 @@ FN c128 op_power(c128 a, c128 b) {
             if (left & 1) made = op_multiply(made, square);
             square = op_multiply(square, square);
         }
-        return b.re < 0 ? op_reciprocal(made) : made;
+        return b.re < 0 ? op_divide(pair(1.0, 0.0), made) : made;
     }
-    const c128 l = op_log(a);
-    return op_exp(pair(b.re * l.re - b.im * l.im, b.re * l.im + b.im * l.re));
+    return op_exp(annex_g_product(b, op_log(a)));
 }
 
 #define ROUNDED(F) FN c64 F(c64 a) { return c64_of(F(c128_of(a))); }

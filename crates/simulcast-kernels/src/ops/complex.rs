@@ -1,7 +1,7 @@
 //! Operations on complex numbers, in order of the real part and then of the imaginary one.
 //!
 //! Products are written out and quotients are Smith's, as in NumPy: neither guards against an
-//! overflow in the middle. The functions of `complex64` are computed in `f64` and rounded once.
+//! overflow in the middle. Squares do. The functions of `complex64` are computed in `f64` and rounded once.
 
 use num_complex::Complex;
 
@@ -45,7 +45,7 @@ bodies! {
     /// The loops of an operation on complex numbers.
     fn number<T: Number>;
     light Negative(a) -> T { each(a, |part| -part) }
-    light Square(a) -> T { multiply(a, a) }
+    light Square(a) -> T { square(a) }
     heavy Sign(a) -> T { sign(a) }
     heavy Reciprocal(a) -> T { reciprocal(a) }
     heavy Sqrt(a) -> T { a.via(complex_functions::sqrt) }
@@ -137,6 +137,15 @@ pub(crate) fn multiply<T: Number>(a: T, b: T) -> T {
     T::of(ar * br - ai * bi, ar * bi + ai * br)
 }
 
+/// The real part as `(x - y) * (x + y)`: it neither overflows nor cancels where the squares of the parts would. A zero is
+/// positive, as that of a difference of squares.
+#[inline(always)]
+fn square<T: Number>(a: T) -> T {
+    let (real, imag) = a.parts();
+    let product = real * imag;
+    T::of((real - imag) * (real + imag) + T::Part::ZERO, product + product)
+}
+
 /// Whether `a` comes after `b`, or with it where `equal` says that this is enough.
 #[inline(always)]
 pub(crate) fn greater<T: Number>(a: T, b: T, equal: bool) -> bool {
@@ -159,7 +168,7 @@ pub(crate) fn minimum<T: Number>(a: T, b: T) -> T {
 
 /// Smith's quotient: the smaller part of the divisor is measured by the larger one.
 #[inline(always)]
-fn divide<T: Number>(a: T, b: T) -> T {
+pub(crate) fn divide<T: Number>(a: T, b: T) -> T {
     let ((ar, ai), (br, bi)) = (a.parts(), b.parts());
     if br.magnitude() >= bi.magnitude() {
         if br == T::Part::ZERO && bi == T::Part::ZERO {

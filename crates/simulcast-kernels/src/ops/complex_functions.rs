@@ -2,8 +2,8 @@
 //!
 //! Kahan's formulas ("Branch cuts for complex elementary functions", 1987), which cancel neither
 //! near the branch points nor for large and small numbers; signed zeros choose the side of a cut.
-//! Each part is within 16 units in the last place of the larger part. Infinities and NaN give what
-//! NumPy gives, but for `power`, where they give what the formula gives.
+//! Each part is within 16 units in the last place of the larger part. Infinities, NaN and zeros give
+//! what NumPy gives, which is what Annex G of C99 says and what glibc does where it says nothing.
 
 use num_complex::Complex;
 
@@ -11,6 +11,13 @@ type C = Complex<f64>;
 
 /// Beyond it the 1 that is added to a number is lost, and its square may be infinite.
 const LARGE: f64 = 1e150;
+
+/// Below it the square of a number may be lost, and is lost beside 1 in any case.
+const SMALL: f64 = 1e-150;
+
+fn is_small(z: C) -> bool {
+    z.re.abs() < SMALL && z.im.abs() < SMALL
+}
 
 const fn c(re: f64, im: f64) -> C {
     Complex { re, im }
@@ -57,15 +64,19 @@ pub(super) fn exp(z: C) -> C {
         return c(x.exp(), y);
     }
     if x == f64::NEG_INFINITY && !y.is_finite() {
-        return c(0.0, 0.0);
+        return c(0.0, 0.0_f64.copysign(y));
     }
     if x == f64::INFINITY && !y.is_finite() {
         return c(x, f64::NAN);
     }
-    // In two steps where e^x alone would be infinite.
+    scaled_exp(1.0, x, y)
+}
+
+/// `scale * e^(x + iy)`, in two steps where `e^x` alone would be infinite.
+fn scaled_exp(scale: f64, x: f64, y: f64) -> C {
     let (first, rest) =
         if x > 700.0 { ((x - 700.0).exp(), 700.0_f64.exp()) } else { (x.exp(), 1.0) };
-    c(first * y.cos() * rest, first * y.sin() * rest)
+    c(scale * first * y.cos() * rest, scale * first * y.sin() * rest)
 }
 
 pub(super) fn exp2(z: C) -> C {
@@ -133,11 +144,11 @@ pub(super) fn sinh(z: C) -> C {
     if !z.im.is_finite() && (z.re == 0.0 || z.re.is_infinite()) {
         return c(if z.re == 0.0 { z.re } else { f64::INFINITY }, f64::NAN);
     }
-    let (sin, cos) = z.im.sin_cos();
     if z.re.abs() > 700.0 && z.re.is_finite() {
-        let half = exp(c(z.re.abs(), z.im)) / 2.0;
-        return c(half.re.copysign(half.re * z.re.signum()), half.im);
+        let both = scaled_exp(0.5, z.re.abs(), z.im);
+        return c(both.re * z.re.signum(), both.im);
     }
+    let (sin, cos) = z.im.sin_cos();
     c(z.re.sinh() * cos, z.re.cosh() * sin)
 }
 
@@ -145,14 +156,14 @@ pub(super) fn cosh(z: C) -> C {
     if !z.im.is_finite() && (z.re == 0.0 || z.re.is_infinite()) {
         return if z.re == 0.0 { c(f64::NAN, 0.0) } else { c(f64::INFINITY, f64::NAN) };
     }
-    let (sin, cos) = z.im.sin_cos();
     if z.im == 0.0 {
-        return c(z.re.cosh(), z.im * 1.0_f64.copysign(z.re));
+        return c(z.re.cosh(), if z.re.is_nan() { z.im } else { z.im * 1.0_f64.copysign(z.re) });
     }
     if z.re.abs() > 700.0 && z.re.is_finite() {
-        let half = exp(c(z.re.abs(), z.im)) / 2.0;
-        return c(half.re, half.im * z.re.signum());
+        let both = scaled_exp(0.5, z.re.abs(), z.im);
+        return c(both.re, both.im * z.re.signum());
     }
+    let (sin, cos) = z.im.sin_cos();
     c(z.re.cosh() * cos, z.re.sinh() * sin)
 }
 
@@ -160,11 +171,16 @@ pub(super) fn tanh(z: C) -> C {
     if z.im == 0.0 || z.re == 0.0 && !z.im.is_finite() {
         return if z.im == 0.0 { c(z.re.tanh(), z.im) } else { c(z.re, f64::NAN) };
     }
+    if !z.im.is_finite() {
+        return match z.re.is_infinite() {
+            true => c(1.0_f64.copysign(z.re), 0.0_f64.copysign(z.im)),
+            false => c(f64::NAN, f64::NAN),
+        };
+    }
     if z.re.abs() > 20.0 {
-        // One, but for terms below its last place; the imaginary part is still told from 0.
+        // One, but for terms below its last place; the imaginary part is still told from 0, and has its sign there.
         let decay = (-z.re.abs()).exp();
-        let im = if z.im.is_finite() { 4.0 * z.im.sin() * z.im.cos() * decay * decay } else { 0.0 };
-        return c(1.0_f64.copysign(z.re), im.copysign(if im == 0.0 { z.im } else { im }));
+        return c(1.0_f64.copysign(z.re), 4.0 * z.im.sin() * z.im.cos() * decay * decay);
     }
     let (tangent, sine) = (z.im.tan(), z.re.sinh());
     let beta = 1.0 + tangent * tangent;
@@ -177,6 +193,9 @@ pub(super) fn tanh(z: C) -> C {
 }
 
 pub(super) fn sin(z: C) -> C {
+    if z.im.is_infinite() && !z.re.is_finite() {
+        return c(f64::NAN, f64::INFINITY);
+    }
     turned_back(sinh(turned(z)))
 }
 
@@ -193,6 +212,9 @@ pub(super) fn arcsin(z: C) -> C {
         return z;
     }
     let size = z.re.abs().max(z.im.abs());
+    if is_small(z) {
+        return z;
+    }
     if size > LARGE {
         // asin(z) is that of a half plus the logarithm of 2 z.
         let im = (log_abs(z) + std::f64::consts::LN_2).copysign(z.im);
@@ -209,6 +231,9 @@ pub(super) fn arccos(z: C) -> C {
         return c(std::f64::consts::FRAC_PI_2, z.im);
     }
     let size = z.re.abs().max(z.im.abs());
+    if is_small(z) {
+        return c(std::f64::consts::FRAC_PI_2, -z.im);
+    }
     if size > LARGE {
         let im = (log_abs(z) + std::f64::consts::LN_2).copysign(-z.im);
         return c(z.im.abs().atan2(z.re), im);
@@ -228,6 +253,9 @@ pub(super) fn arccosh(z: C) -> C {
         return c(z.im, std::f64::consts::FRAC_PI_2);
     }
     let size = z.re.abs().max(z.im.abs());
+    if is_small(z) {
+        return c(z.im.abs(), std::f64::consts::FRAC_PI_2.copysign(z.im));
+    }
     if size > LARGE {
         return c(log_abs(z) + std::f64::consts::LN_2, z.im.atan2(z.re));
     }
@@ -247,11 +275,18 @@ pub(super) fn arctanh(z: C) -> C {
         if !size.is_finite() {
             return c(0.0_f64.copysign(z.re), quarter);
         }
+        if x.is_nan() || y.is_nan() {
+            return c(f64::NAN, f64::NAN);
+        }
         let (x, y) = (x / size, y / size);
         return c((x / (x * x + y * y) / size).copysign(z.re), quarter);
     }
     let apart = (1.0 - x) * (1.0 - x) + y * y;
-    let re = (4.0 * x / apart).ln_1p() / 4.0;
+    let re = match x == 1.0 && y.abs() < SMALL {
+        // Beside the pole, where the square is 0 and its quotient infinite.
+        true => (std::f64::consts::LN_2 - y.abs().ln()) / 2.0,
+        false => (4.0 * x / apart).ln_1p() / 4.0,
+    };
     c(re.copysign(z.re), (2.0 * y).atan2((1.0 - x) * (1.0 + x) - y * y) / 2.0)
 }
 
@@ -284,8 +319,44 @@ pub(super) fn power(a: C, b: C) -> C {
             square *= square;
             left >>= 1;
         }
-        return if b.re < 0.0 { crate::ops::complex::reciprocal(result) } else { result };
+        return if b.re < 0.0 { crate::ops::complex::divide(c(1.0, 0.0), result) } else { result };
     }
-    let log = log(a);
-    exp(c(b.re * log.re - b.im * log.im, b.re * log.im + b.im * log.re))
+    exp(annex_g_product(b, log(a)))
+}
+
+/// The product of Annex G of C99, in which a factor that is infinite makes an infinite product: with NumPy, the exponent
+/// is multiplied with the logarithm so.
+fn annex_g_product(a: C, b: C) -> C {
+    let plain = a * b;
+    if !(plain.re.is_nan() && plain.im.is_nan()) {
+        return plain;
+    }
+    // An infinite number is told by its direction: each part 1 or 0, with its sign.
+    let boxed = |z: C| {
+        let part = |part: f64| f64::from(u8::from(part.is_infinite())).copysign(part);
+        c(part(z.re), part(z.im))
+    };
+    let unless_nan = |z: C| {
+        let part = |part: f64| if part.is_nan() { 0.0_f64.copysign(part) } else { part };
+        c(part(z.re), part(z.im))
+    };
+    let is_infinite = |z: C| z.re.is_infinite() || z.im.is_infinite();
+    let (mut own, mut other, mut again) = (a, b, false);
+    if is_infinite(own) {
+        (own, other, again) = (boxed(own), unless_nan(other), true);
+    }
+    if is_infinite(other) {
+        (own, other, again) = (unless_nan(own), boxed(other), true);
+    }
+    let products = [a.re * b.re, a.im * b.im, a.re * b.im, a.im * b.re];
+    if !again && products.iter().any(|product| product.is_infinite()) {
+        (own, other, again) = (unless_nan(own), unless_nan(other), true);
+    }
+    match again {
+        true => c(
+            f64::INFINITY * (own.re * other.re - own.im * other.im),
+            f64::INFINITY * (own.re * other.im + own.im * other.re),
+        ),
+        false => plain,
+    }
 }

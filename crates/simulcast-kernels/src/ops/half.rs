@@ -6,6 +6,9 @@
 //!         cleared, the lower one once it is shifted up, and nothing moves across a vector
 //! ```
 //!
+//! Of two equal operands, such as zeros of both signs, `maximum` and `minimum` give the first for `f16`, as NumPy's
+//! loops for halves do, and the second for `bf16`, as for wider types.
+//!
 //! A cache line of results is made at a time, in registers, by the [tiled loop](super::loops::tiled).
 
 use std::hint::select_unpredictable;
@@ -39,6 +42,9 @@ const UPPER: u32 = 0xffff_0000;
 
 /// A type of 16 bits.
 trait Half: Addend<Sum = f32> + 'static {
+    /// Whether the larger of two equal elements is the first one.
+    const FIRST_OF_EQUALS: bool;
+
     /// A line as floats.
     ///
     /// # Safety
@@ -55,6 +61,8 @@ trait Half: Addend<Sum = f32> + 'static {
 }
 
 impl Half for f16 {
+    const FIRST_OF_EQUALS: bool = true;
+
     #[inline(always)]
     unsafe fn widened<const AVX2: bool>(line: &Line) -> Wide {
         let from = (&raw const *line).cast::<Self>();
@@ -93,6 +101,8 @@ impl Half for f16 {
 }
 
 impl Half for bf16 {
+    const FIRST_OF_EQUALS: bool = false;
+
     #[inline(always)]
     unsafe fn widened<const AVX2: bool>(line: &Line) -> Wide {
         let mut values = [[0.0; HALF_LINE]; 2];
@@ -129,7 +139,7 @@ impl Half for bf16 {
 
 /// An operation on widened elements.
 trait Widened: 'static {
-    fn at(a: f32, b: f32) -> f32;
+    fn at<T: Half>(a: f32, b: f32) -> f32;
 }
 
 /// `E` on one element, or two, of type `T`.
@@ -147,7 +157,7 @@ impl<T: Half, E: Widened> ElementOp for Unary<T, E> {
 
     #[inline(always)]
     fn at<const FMA: bool>(a: T, (): (), (): ()) -> T {
-        T::narrow(E::at(a.widen(), 0.0))
+        T::narrow(E::at::<T>(a.widen(), 0.0))
     }
 
     #[inline(always)]
@@ -167,7 +177,7 @@ impl<T: Half, E: Widened> ElementOp for Binary<T, E> {
 
     #[inline(always)]
     fn at<const FMA: bool>(a: T, b: T, (): ()) -> T {
-        T::narrow(E::at(a.widen(), b.widen()))
+        T::narrow(E::at::<T>(a.widen(), b.widen()))
     }
 
     #[inline(always)]
@@ -192,7 +202,7 @@ fn lines<T: Half, E: Widened, const AVX2: bool>(
             let others = b.map_or(values, |b| T::widened::<AVX2>(&line(b)));
             for (values, others) in values.iter_mut().zip(&others) {
                 for (value, &other) in values.iter_mut().zip(others) {
-                    *value = E::at(*value, other);
+                    *value = E::at::<T>(*value, other);
                 }
             }
             let to = out[place].as_mut_ptr().cast::<Line>();
@@ -207,7 +217,7 @@ macro_rules! each {
             struct $op;
             impl Widened for $op {
                 #[inline(always)]
-                fn at($a: f32, $b: f32) -> f32 {
+                fn at<T: Half>($a: f32, $b: f32) -> f32 {
                     $value
                 }
             }
@@ -228,11 +238,17 @@ each! {
     Subtract Binary |a, b| a - b;
     Multiply Binary |a, b| a * b;
     Divide Binary |a, b| a / b;
-    Maximum Binary |a, b| maximum(a, b);
-    Minimum Binary |a, b| minimum(a, b);
+    Maximum Binary |a, b| first_if::<T>(a == b, a, maximum(a, b));
+    Minimum Binary |a, b| first_if::<T>(a == b, a, minimum(a, b));
     Square Unary |a, _b| a * a;
     Sqrt Unary |a, _b| a.sqrt();
     Relu Unary |a, _b| select_unpredictable(a <= 0.0, 0.0, a);
+}
+
+/// The first of two equal operands, where the type asks for it; the choice is one of compilation for other types.
+#[inline(always)]
+fn first_if<T: Half>(equal: bool, first: f32, other: f32) -> f32 {
+    if T::FIRST_OF_EQUALS { select_unpredictable(equal, first, other) } else { other }
 }
 
 /// The kernels of an operation on halves, whose result is a half too; none but for the most common.
