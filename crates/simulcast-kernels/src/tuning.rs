@@ -141,6 +141,13 @@ pub const PART_ELEMENTS: usize = 1 << 16;
 /// Parts for each thread: many, so that a thread that is slower than the others, or is descheduled, delays none of them.
 pub const PARTS_PER_THREAD: usize = 16;
 
+/// Operations of one part, at most, where a call can be interrupted between parts: those of the slowest functions (some
+/// 200 ns each, complex powers) take 50 ms, and a part of additions still takes 100 times as long as to begin one.
+pub const UNINTERRUPTED_OPERATIONS: usize = 1 << 18;
+
+/// The elements of such a part, at least: several tiles of a program, so that long expressions run as they do otherwise.
+pub const UNINTERRUPTED_ELEMENTS: usize = 1 << 13;
+
 /// The elements of a block along a loop whose operand is read again: with what is beside them, they stay in a cache of one
 /// thread; four times as many do not. Not measured on both sides.
 pub const REREAD_BLOCK_ELEMENTS: usize = 1 << 16;

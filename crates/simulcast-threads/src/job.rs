@@ -7,9 +7,12 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
+use crate::interrupt::{Place, Shared, checkpoint};
 use crate::send_ptr::SendPtr;
 use crate::share;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, Thread, current, park, spin_loop};
+use crate::sync::{
+    AtomicBool, AtomicUsize, Mutex, Ordering, Thread, current, park, park_briefly, spin_loop,
+};
 use crate::tuning::CALLER_SPINS;
 
 /// What is called for each part.
@@ -26,6 +29,8 @@ pub(crate) struct Job {
     /// How many parts are not finished.
     unfinished: AtomicUsize,
     caller: Thread,
+    /// Where the caller can be interrupted: what says so to the other threads.
+    scope: Option<Shared>,
     /// Whether a part has panicked: parts claimed after that are not run.
     panicked: AtomicBool,
     /// What the first of them panicked with.
@@ -59,6 +64,7 @@ impl Job {
             ranges: (0..threads).map(range).collect(),
             unfinished: AtomicUsize::new(parts),
             caller: current(),
+            scope: Place::shared(),
             panicked: AtomicBool::new(false),
             payload: Mutex::new(None),
         }
@@ -71,6 +77,10 @@ impl Job {
 
     /// Claims and runs parts until none is left, those of the thread's own range first.
     pub(crate) fn run(&self, own: usize) {
+        Place::within(self.scope.as_ref(), || self.run_parts(own));
+    }
+
+    fn run_parts(&self, own: usize) {
         let (before, from) = self.ranges.split_at(own.min(self.ranges.len()));
         for range in from.iter().chain(before) {
             loop {
@@ -86,8 +96,11 @@ impl Job {
     /// Runs a part that this thread has claimed, and finishes it.
     fn run_part(&self, part: usize) {
         if !self.panicked.load(Ordering::Relaxed) {
-            // SAFETY: the part is claimed and not finished, so that by the invariant the caller keeps the closure alive.
-            let work = || unsafe { (*self.work.get())(part) };
+            let work = || {
+                checkpoint();
+                // SAFETY: the part is claimed and not finished, so that by the invariant the caller keeps the closure alive.
+                unsafe { (*self.work.get())(part) };
+            };
             if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
                 self.keep(payload);
             }
@@ -110,13 +123,19 @@ impl Job {
         }
     }
 
-    /// Waits until every part is finished: spinning for as long as a part may take, then parked.
+    /// Waits until every part is finished: spinning for as long as a part may take, then parked. A caller that can be
+    /// interrupted asks now and then, so that the parts that run see the answer.
     pub(crate) fn wait(&self) {
+        let place = Place::current();
         let mut spins = 0;
         while self.unfinished.load(Ordering::Acquire) != 0 {
             if spins < CALLER_SPINS {
                 spins += 1;
                 spin_loop();
+            } else if let Some(place) = &place {
+                park_briefly();
+                // A question that panics would leave parts that run: the answer counts, not how it is given.
+                let _stopped = catch_unwind(AssertUnwindSafe(|| place.is_stopped()));
             } else {
                 park();
             }

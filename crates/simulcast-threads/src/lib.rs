@@ -84,6 +84,8 @@
 //!
 //! - **Panics.** The first panic of a part is kept, and parts claimed after it are finished without being run. The caller
 //!   resumes it once every part is finished. The helper survives.
+//! - **Interrupts.** [`interruptible`] asks between parts whether to go on. An interrupt is kept like a panic: parts claimed
+//!   after it are finished without being run, and the caller unwinds once every part is finished.
 //! - **Two callers** share the team: each claims the slots that are free. A caller that finds none runs all parts itself,
 //!   so that no call waits for another.
 //! - **Nested calls** are calls by a thread whose own slot is `BUSY`. A thread waits only for parts that other threads
@@ -103,6 +105,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod interrupt;
 mod job;
 #[cfg(all(test, loom))]
 mod models;
@@ -115,8 +118,9 @@ mod sync;
 mod team;
 mod tuning;
 
+pub use interrupt::{Interrupted, checkpoint, interruptible, is_interruptible};
 #[cfg(not(loom))]
-pub use process::{for_each_part, set_threads, threads};
+pub use process::{for_each_part, parse_threads, set_threads, threads};
 pub use send_ptr::SendPtr;
 pub use share::share;
 pub use tuning::MAX_THREADS;

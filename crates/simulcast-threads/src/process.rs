@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::available_parallelism;
 
-use crate::team::Team;
+use crate::team::{Team, one_after_another};
 use crate::tuning::MAX_THREADS;
 
 /// The team; null before the first call, and after a fork. Teams are never freed, since their helpers live as long as the process.
@@ -35,7 +35,7 @@ pub fn set_threads(threads: usize) {
 pub fn for_each_part(parts: usize, limit: Option<usize>, work: &(dyn Fn(usize) + Sync)) {
     let threads = limit.unwrap_or(MAX_THREADS);
     if parts <= 1 || threads <= 1 {
-        return (0..parts).for_each(work);
+        return one_after_another(parts, work);
     }
     team().run(parts, threads, work);
 }
@@ -110,14 +110,15 @@ mod fork {
 
 /// What `SIMULCAST_NUM_THREADS` asks for, or the number of processors that the process may use.
 fn default_threads() -> usize {
-    let asked = number(std::env::var("SIMULCAST_NUM_THREADS").ok().as_deref());
+    let asked = std::env::var("SIMULCAST_NUM_THREADS").ok().and_then(|text| parse_threads(&text));
     let default = || available_parallelism().map_or(1, usize::from);
     asked.unwrap_or_else(default).min(MAX_THREADS)
 }
 
-/// The positive number that a text is.
-fn number(text: Option<&str>) -> Option<usize> {
-    text?.trim().parse().ok().filter(|&number| number > 0)
+/// The number of threads that a value of `SIMULCAST_NUM_THREADS` asks for: a positive integer.
+#[must_use]
+pub fn parse_threads(text: &str) -> Option<usize> {
+    text.trim().parse().ok().filter(|&number| number > 0)
 }
 
 #[cfg(test)]
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn only_a_positive_number_is_a_number_of_threads() {
-        assert_eq!((number(None), number(Some("0")), number(Some("x"))), (None, None, None));
-        assert_eq!((number(Some(" 2 ")), number(Some("99999"))), (Some(2), Some(99999)));
+        assert_eq!(["", "0", "x", "-1"].map(parse_threads), [None; 4]);
+        assert_eq!([" 2 ", "99999"].map(parse_threads), [Some(2), Some(99999)]);
     }
 }

@@ -8,7 +8,12 @@ mod imp {
     pub(crate) use std::thread::{Builder, Thread, current, park, yield_now};
     use std::time::{Duration, Instant};
 
-    use crate::tuning::AWAKE_MICROSECONDS;
+    use crate::tuning::{ASK_MILLISECONDS, AWAKE_MICROSECONDS};
+
+    /// Parks for a time at most.
+    pub(crate) fn park_briefly() {
+        std::thread::park_timeout(Duration::from_millis(ASK_MILLISECONDS));
+    }
 
     /// [`std::cell::UnsafeCell`], with loom's interface.
     #[derive(Debug, Default)]
@@ -46,6 +51,11 @@ mod imp {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
     pub(crate) use loom::sync::{Arc, Mutex};
     pub(crate) use loom::thread::{Builder, Thread, current, park, yield_now};
+
+    /// No model is interrupted.
+    pub(crate) fn park_briefly() {
+        park();
+    }
 
     /// Time is not modelled: a helper may go to sleep when it has polled once.
     pub(crate) struct AwakeTime;

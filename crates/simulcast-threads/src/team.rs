@@ -6,6 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc as TeamArc;
 use std::sync::atomic::AtomicUsize as Size;
 
+use crate::interrupt::checkpoint;
 use crate::job::{Job, Work};
 use crate::slot::{Assignment, Slot};
 use crate::sync::{Arc, Builder, Ordering, spin_loop};
@@ -44,7 +45,7 @@ impl Team {
     pub(crate) fn run(self: &TeamArc<Self>, parts: usize, threads: usize, work: &Work<'_>) {
         let helpers = self.helpers().min(threads.min(parts).saturating_sub(1));
         if helpers == 0 {
-            return (0..parts).for_each(work);
+            return one_after_another(parts, work);
         }
         // SAFETY: the closure is borrowed until this function returns or unwinds, and the guard waits before it does.
         let job = Arc::new(unsafe { Job::new(work, parts, helpers + 1) });
@@ -110,6 +111,14 @@ impl Team {
     #[cfg(test)]
     pub(crate) fn dismiss(&self) {
         self.slots.iter().for_each(Slot::dismiss);
+    }
+}
+
+/// All parts, on this thread; interrupts come between them.
+pub(crate) fn one_after_another(parts: usize, work: &Work<'_>) {
+    for part in 0..parts {
+        checkpoint();
+        work(part);
     }
 }
 

@@ -7,6 +7,10 @@ pub const MAX_THREADS: usize = 1 << 10;
 #[cfg(not(loom))]
 pub(crate) const AWAKE_MICROSECONDS: u64 = 200;
 
+/// How often a caller that waits for helpers asks whether it is interrupted.
+#[cfg(not(loom))]
+pub(crate) const ASK_MILLISECONDS: u64 = 10;
+
 /// Polls of a helper between two looks at the clock, after each of which it yields.
 pub(crate) const POLLS: usize = if cfg!(loom) { 1 } else { 64 };
 

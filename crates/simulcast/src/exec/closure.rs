@@ -216,6 +216,7 @@ macro_rules! closure {
                         nontemporal: is_plain::<R>() && self.level != Level::BASELINE,
                         prefetches: false,
                         compute_bound: false,
+                        operations: 1,
                     }
                 }
 
@@ -337,6 +338,7 @@ macro_rules! update {
                     nontemporal: false,
                     prefetches: false,
                     compute_bound: false,
+                    operations: 1,
                 }
             }
 

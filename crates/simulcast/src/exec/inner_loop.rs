@@ -33,6 +33,8 @@ pub(crate) struct Facts<'f> {
     /// Whether arithmetic takes longer than memory: then memory traffic overlaps with it, and non-temporal stores would
     /// only add stalls.
     pub(crate) compute_bound: bool,
+    /// How many operations an element takes, about: how soon a call can be interrupted.
+    pub(crate) operations: usize,
 }
 
 /// How an operand that repeats one element along a run is passed.

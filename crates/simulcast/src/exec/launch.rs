@@ -243,6 +243,7 @@ impl<'s> Source<'s> {
                 let about = parallelism::parts(self.len, limit);
                 make(&mut |inner| {
                     let facts = inner.facts();
+                    let about = about.max(parallelism::pieces(self.len, facts.operations));
                     let nest = self.nest(&facts, strides);
                     let (strategy, before) = self.strategy(&facts, &nest, out, about, any_order);
                     let parts = strategy.partition.count();
@@ -370,6 +371,7 @@ mod tests {
                 nontemporal: false,
                 prefetches: true,
                 compute_bound: false,
+                operations: 1,
             };
             let nest = Nest::new(&shape, &[&out, &a, &b], facts.sizes);
             let ins = [left[a_first.cast_unsigned()..].as_ptr().cast::<u8>(), right[b_first.cast_unsigned()..].as_ptr().cast()];

@@ -1,7 +1,9 @@
 //! Parallelism: into how many parts a call is cut, and so whether it runs on several threads.
 
-use simulcast_kernels::tuning::{PART_ELEMENTS, PARTS_PER_THREAD};
-use simulcast_threads::threads;
+use simulcast_kernels::tuning::{
+    PART_ELEMENTS, PARTS_PER_THREAD, UNINTERRUPTED_ELEMENTS, UNINTERRUPTED_OPERATIONS,
+};
+use simulcast_threads::{is_interruptible, threads};
 
 /// How many parts to make of `len` elements, on at most `limit` threads if that is said.
 pub(crate) fn parts(len: usize, limit: Option<usize>) -> usize {
@@ -12,6 +14,22 @@ pub(crate) fn parts(len: usize, limit: Option<usize>) -> usize {
     match threads().min(limit.unwrap_or(usize::MAX)) {
         0 | 1 => 1,
         threads => most.min(threads * PARTS_PER_THREAD),
+    }
+}
+
+/// Whether a call of `len` elements is cut into parts only to be interrupted between them.
+pub(crate) fn is_stoppable(len: usize) -> bool {
+    len > UNINTERRUPTED_OPERATIONS && is_interruptible()
+}
+
+/// How many parts a call has at least, so that none takes long where the call can be interrupted.
+pub(crate) fn pieces(len: usize, operations: usize) -> usize {
+    match is_interruptible() {
+        true => {
+            let pieces = len.saturating_mul(operations.max(1)) / UNINTERRUPTED_OPERATIONS;
+            pieces.min(len / UNINTERRUPTED_ELEMENTS)
+        }
+        false => 1,
     }
 }
 

@@ -451,6 +451,7 @@ mod tests {
             nontemporal: false,
             prefetches: false,
             compute_bound: false,
+            operations: 1,
         }
     }
 

@@ -10,7 +10,7 @@ use simulcast_kernels::cpu::aligned_buf::{CacheLine, cache_lines};
 use simulcast_kernels::cpu::prefetch::pays_in_light_loops;
 use simulcast_kernels::reduce::{AlongRow, Reducer, Rows};
 use simulcast_kernels::tuning::{REDUCE_IN_PLACE_MIN, REDUCE_PIECE_ELEMENTS};
-use simulcast_threads::{SendPtr, for_each_part, share};
+use simulcast_threads::{SendPtr, checkpoint, for_each_part, share};
 
 use super::accumulate::{Accumulator, PairwiseRows};
 use super::blocking::{Cut, Rectangle};
@@ -141,6 +141,7 @@ impl Reduction<'_> {
         let mut scratch = Scratch::new(self, cut.most() * axes.reduced(), cut.most());
         let mut rectangle = Rectangle::whole(&axes.sizes);
         for block in blocks {
+            checkpoint();
             cut.place(&axes.sizes, block, &mut rectangle);
             let rows = rectangle.count(axes.outer());
             // SAFETY: the rectangle lies within the axes, and has no more rows than the cut says.
@@ -297,6 +298,7 @@ impl Reduction<'_> {
                 unsafe {
                     let mut one_run = |run: usize| {
                         for block in run * plan.run..plan.depth.blocks.min((run + 1) * plan.run) {
+                            checkpoint();
                             plan.depth.place(&axes.sizes, block, &mut rectangle);
                             if axes.columns().is_empty() {
                                 self.reduce_rows(&rectangle, &mut scratch, accumulator.to());

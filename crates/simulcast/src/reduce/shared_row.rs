@@ -15,6 +15,7 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::pack::pack_rows;
 use simulcast_kernels::reduce::SharedRow;
 use simulcast_kernels::tuning::{REDUCE_LANE_BYTES, REDUCE_SHARED_ROWS, REDUCE_SHARED_TILE_BYTES};
+use simulcast_threads::checkpoint;
 
 use super::run::{Operand, Reduction};
 
@@ -121,6 +122,7 @@ impl<'t> Task<'t> {
         unsafe { tile.write_bytes(0, bytes) };
         let (mut values, mut held) = (cache_lines(wide * size), None);
         for task in tasks {
+            checkpoint();
             let (transposed, part) = (task / parts, task % parts);
             let (unit, column) = (transposed / tiles, transposed % tiles * wide);
             let count = wide.min(across - column);

@@ -56,6 +56,7 @@ unsafe impl InnerLoop for Interpreter<'_> {
             nontemporal: is_chain || code.past,
             prefetches: is_chain || code.instructions.len() >= PREFETCH_LOOPS,
             compute_bound: code.spreads,
+            operations: code.instructions.len(),
         }
     }
 

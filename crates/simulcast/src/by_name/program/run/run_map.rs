@@ -16,6 +16,7 @@ use crate::by_name::program::run::interpreter::Interpreter;
 use crate::by_name::program::{Run, Target};
 use crate::exec::inner_loop::InnerLoop;
 use crate::exec::launch::{Source, Work};
+use crate::exec::parallelism;
 use crate::layout::broadcast::{Laid, checked_len};
 use crate::layout::small_vec::Inline;
 use simulcast_kernels::cpu::level::Level;
@@ -200,7 +201,8 @@ impl<const N: usize> Task<'_, N> {
     /// Runs the code, on this thread or on several.
     fn run<Out>(&self, source: &Source<'_>, then: impl FnOnce(Work<'_>) -> Out) -> Out {
         let make = || Interpreter::new(self.code, N);
-        if self.threads == Some(1) || source.len() <= PART_ELEMENTS {
+        let alone = self.threads == Some(1) && !parallelism::is_stoppable(source.len());
+        if alone || source.len() <= PART_ELEMENTS {
             return then(Work::Here(&mut make()));
         }
         let pass = |run: &mut dyn FnMut(&mut dyn InnerLoop)| run(&mut make());

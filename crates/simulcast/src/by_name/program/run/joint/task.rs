@@ -14,7 +14,7 @@ use simulcast_kernels::reduce::Rows;
 use simulcast_kernels::tuning::{
     JOINT_GROUP_ROWS, JOINT_ROW_ELEMENTS, REGISTER_BYTES, REGISTER_ELEMENTS,
 };
-use simulcast_threads::share;
+use simulcast_threads::{checkpoint, share};
 
 /// What the values of a group become, of one reduction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -173,6 +173,7 @@ impl<'n> Task<'n> {
             for first in columns.clone().step_by(self.cut.columns) {
                 let count = self.cut.columns.min(columns.end - first);
                 for group in rows.clone().step_by(self.cut.group) {
+                    checkpoint();
                     let end = (group + self.cut.group).min(rows.end);
                     // SAFETY: within the ranges.
                     unsafe { self.group(&index, group..end, first..first + count) };
