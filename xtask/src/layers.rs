@@ -30,6 +30,7 @@ const fn layer(name: &'static str, may: &'static [&'static str]) -> Layer {
 
 /// The parts, from the lowest to the highest: each may import some of those above it in this table.
 const LAYERS: &[Layer] = &[
+    layer("environment", &[]),
     layer("layout", &[]),
     layer("array", &["layout"]),
     layer("exec", &["layout", "array"]),

@@ -61,6 +61,14 @@ pub fn run(args: Vec<OsString>, watch: impl FnOnce()) -> u8 {
         }
     };
     cli.color.write_global();
+    if let Err(error) = simulcast::check_environment() {
+        let _ = writeln!(
+            anstream::stderr(),
+            "error: {}",
+            simulcast_explain::terminal_safe(&error.to_string())
+        );
+        return 2;
+    }
     if matches!(cli.command, Command::Eval(_) | Command::Onnx(_)) {
         watch();
     }

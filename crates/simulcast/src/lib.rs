@@ -64,6 +64,7 @@ mod api;
 mod array;
 #[cfg(feature = "program")]
 mod by_name;
+mod environment;
 mod exec;
 mod layout;
 mod reduce;
@@ -93,6 +94,7 @@ pub use api::zip::{
 pub use array::operand::{CommonDim, Operand, Operands};
 #[cfg(feature = "program")]
 pub use by_name::*;
+pub use environment::{EnvironmentError, check_environment};
 pub use exec::strategy::Strategy;
 /// The crate of `f16` and `bf16`.
 #[cfg(feature = "half")]

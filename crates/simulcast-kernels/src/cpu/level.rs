@@ -132,6 +132,9 @@ impl Level {
         Self::of_name(&std::env::var("SIMULCAST_LEVEL").ok()?)
     }
 
+    /// The names of all levels, those of other machines too.
+    pub const NAMES: [&str; 3] = ["baseline", "avx2", "avx512"];
+
     /// The level of that name, if the machine has it.
     fn of_name(name: &str) -> Option<Self> {
         Self::available().into_iter().find(|level| level.name() == name)
@@ -173,6 +176,7 @@ mod tests {
     fn a_name_chooses_the_level_and_nothing_else_does() {
         for level in Level::available() {
             assert_eq!(Level::of_name(level.name()), Some(level));
+            assert!(Level::NAMES.contains(&level.name()));
         }
         for name in ["", "AVX2", "sse9"] {
             assert_eq!(Level::of_name(name), None, "{name:?}");
