@@ -167,7 +167,7 @@ fn errors_say_what_was_expected_and_where() {
         (
             "a @ b",
             2,
-            "there is no `@`; write the product and the sum: `(a[:, :, None] * b).sum(axis=1)`",
+            "there is no `@`; write the product and the sum over the axis that both have, which are one pass",
         ),
         ("a && b", 2, "there is no `&&`; write `and`"),
         ("a = b", 2, "there is no `=`; an expression assigns nothing; `==` compares"),

@@ -70,6 +70,7 @@ pub use build::graph::Node;
 use build::stages::{Origin, Stage, Work, stages};
 pub use call::{Argument, Arguments, Call, Program, eval};
 pub use front::axes::{AxisPattern, Fold};
+pub use front::builtins::nearest;
 pub use front::diagnostic::Diagnostic;
 pub use front::error::{ErrorOperand, ProgramError, ProgramErrorKind};
 pub use front::expr::{Expr, ExprId, ExprKind, ExprNode};

@@ -6,6 +6,7 @@ pub(super) mod diagnostic;
 pub(super) mod display;
 pub(super) mod error;
 pub(super) mod expr;
+pub(super) mod matrix_product;
 pub(super) mod parse;
 pub(super) mod python_literals;
 pub(super) mod shapes;

@@ -74,6 +74,16 @@ impl TypeError {
         Self { op, types: types.to_vec(), kind }
     }
 
+    /// Whether text meets numbers.
+    fn mixes_text(&self) -> bool {
+        let text = OperandType::Array(DType::String);
+        let meet =
+            matches!(self.kind, TypeErrorKind::NothingCommon | TypeErrorKind::Literal { .. });
+        meet && self.op.is_some()
+            && self.types.contains(&text)
+            && self.types.iter().any(|own| *own != text)
+    }
+
     /// The kinds of types that the operation takes, in words: `integers`, `floats`.
     pub fn allowed(&self) -> impl Iterator<Item = &'static str> {
         self.op.into_iter().flat_map(|op| op.row().domain.words())
@@ -109,6 +119,19 @@ impl fmt::Display for TypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let types = listed(&self.types);
         let op = self.op.map_or("this", Op::name);
+        if self.mixes_text() {
+            let allowed: Vec<&str> = self.allowed().collect();
+            // Text is joined by what users call `add`.
+            let op = if self.op == Some(Op::Concat) { Op::Add.name() } else { op };
+            return match allowed.contains(&"strings") || self.op == Some(Op::Add) {
+                true => write!(f, "`{op}` takes text or numbers, not {types} together"),
+                false => write!(
+                    f,
+                    "`{op}` does not take text, as in {types}; it takes {}",
+                    listed(&allowed)
+                ),
+            };
+        }
         match self.kind {
             TypeErrorKind::Arity { expected } => {
                 let (given, s) = (self.types.len(), if expected == 1 { "" } else { "s" });

@@ -81,10 +81,14 @@ pub(in crate::by_name::program) fn near_dtype(name: &str) -> Option<&'static str
 }
 
 /// The candidate that is nearest to the name, where one is near enough to be a slip of the finger.
-pub(in crate::by_name::program) fn nearest<'a>(
-    name: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
+///
+/// ```
+/// use simulcast::program::nearest;
+///
+/// let names = ["scale", "mean"];
+/// assert_eq!((nearest("scal", names.into_iter()), nearest("x", names.into_iter())), (Some("scale"), None));
+/// ```
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     // Nobody mistypes names of hundreds of letters, and they would take long to compare.
     if length > 64 {

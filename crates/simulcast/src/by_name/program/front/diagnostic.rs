@@ -31,6 +31,7 @@ use crate::by_name::program::build::builder::Builder;
 use crate::by_name::program::build::lower::lowered;
 use crate::by_name::program::front::error::{ErrorOperand, ProgramError, ProgramErrorKind};
 use crate::by_name::program::front::expr::{Expr, ExprId, ExprKind};
+use crate::by_name::program::front::matrix_product;
 use crate::by_name::program::front::shapes::shapes;
 use crate::by_name::program::front::syntax_error::{SyntaxError, SyntaxErrorKind};
 use crate::by_name::types::{Casting, OperandType, Promotion, TypeErrorKind, can_cast};
@@ -166,7 +167,23 @@ impl Diagnostic {
     /// The error of a text that is no expression.
     #[must_use]
     pub fn of_text(text: &str, error: SyntaxError) -> Self {
+        Self::of_text_with(text, error, |_| None)
+    }
+
+    /// The error in a text that is no expression, where the shapes of some operands are known: what is suggested for `@` was
+    /// checked with them.
+    #[must_use]
+    pub fn of_text_with<'a>(
+        text: &str,
+        error: SyntaxError,
+        shape_of: impl Fn(&str) -> Option<&'a [usize]>,
+    ) -> Self {
         let help = match &error.kind {
+            _ if text.get(error.span.clone()) == Some("@") => {
+                let what = "for operands of these shapes, a product and its sum are one pass";
+                let made = matrix_product::suggestion(text, &error.span, shape_of);
+                made.into_iter().map(|(span, with)| (what.into(), span, with)).collect()
+            }
             SyntaxErrorKind::UnknownFunction { near: Some(near), .. } => {
                 let what = "a function has a similar name".into();
                 vec![(what, error.span.clone(), (*near).to_string())]

@@ -63,7 +63,7 @@ pub(in crate::by_name::program) const COMPARISONS: [(&str, Op); 6] = [
 
 /// Operators of other languages.
 const FOREIGN: [(&str, &str); 8] = [
-    ("@", "write the product and the sum: `(a[:, :, None] * b).sum(axis=1)`"),
+    ("@", "write the product and the sum over the axis that both have, which are one pass"),
     ("&&", "write `and`"),
     ("||", "write `or`"),
     ("!", "write `not`, or `~` for bits"),
