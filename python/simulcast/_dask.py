@@ -22,9 +22,10 @@ from dask.array.core import normalize_chunks, unify_chunks
 
 from . import _policy, _simulcast
 from ._inputs import is_number as _is_number
-from ._inputs import plain
+from ._inputs import plain, unlabelled
 from ._simulcast import _layout
 from ._simulcast import sum_to as _sum_to
+from ._workers import stoppable as _stoppable
 
 LIMIT = 128 << 20
 """Blocks of a result that would have more bytes are made smaller."""
@@ -32,6 +33,7 @@ LIMIT = 128 << 20
 
 def operand(x):
     """The operand as a Dask array whose sizes are known."""
+    x = unlabelled(x)
     if not isinstance(x, da.Array):
         return da.from_array(plain(x), chunks=-1)
     plain(x._meta)  # A masked one is refused.
@@ -164,6 +166,7 @@ def _summed(x, shape, feeds):
     return x[index].astype(dtype)
 
 
+@_stoppable
 def _sum_block(block, axis, keepdims):
     """The sums of one block, on one thread: Dask has threads of its own."""
     axes = {own % block.ndim for own in axis}
@@ -186,6 +189,7 @@ def _empty(x):
     return np.full((1,) * np.ndim(x), "" if dtype.kind in "OTU" else 1, dtype)
 
 
+@_stoppable
 @_policy.unasked()
 def _block(*blocks, called, settings):
     """A function of blocks, on one thread: Dask has threads of its own."""
@@ -204,6 +208,7 @@ def _lazily(function, operands, rule, name, asked=False, **options):
     return blockwise(function, operands, rule, name, dtype=dtype, meta=np.empty((), dtype), asked=asked, **options)
 
 
+@_stoppable
 @_policy.unasked()
 def _clip_block(*blocks, low, high, settings):
     bounds = iter(blocks[1:])
@@ -217,6 +222,7 @@ def clip(a, a_min, a_max, *, casting, dtype, rule):
     return _lazily(_clip_block, operands, rule, "clip", settings={"casting": casting, "dtype": dtype}, **options)
 
 
+@_stoppable
 @_policy.unasked()
 def _expression_block(*blocks, expression, names, settings, words):
     made = np.asarray(expression(threads=1, local_dict=dict(zip(names, blocks)), **settings))
@@ -376,6 +382,7 @@ def _reduced(x, what, wide):
 _CALLS = {1: "{}(a)", 2: "{}(a, b)", 3: "{}(a, b, c)"}
 
 
+@_stoppable
 @_policy.unasked()
 def _vjp_block(*blocks, called, given, place):
     """The gradient of one operand before it is summed back: of blocks that are all shown in one shape."""

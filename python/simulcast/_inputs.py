@@ -24,12 +24,40 @@ def is_number(x: object) -> bool:
     return type(x) in (bool, int, float, complex)
 
 
+def is_labelled(x: object) -> bool:
+    """Whether it is an array with labels, of pandas or xarray."""
+    root = type(x).__module__.partition(".")[0]
+    if root == "pandas":
+        pandas = sys.modules["pandas"]
+        return isinstance(x, (pandas.Series, pandas.DataFrame, pandas.Index))
+    if root == "xarray":
+        xarray = sys.modules["xarray"]
+        return isinstance(x, (xarray.DataArray, xarray.Dataset, xarray.Variable))
+    return False
+
+
+def operand(x: Any) -> NDArray[Any] | None:
+    """A plain array for an operand; None for a Dask array, and for one that has labels."""
+    dask = dask_array()
+    return None if is_labelled(x) or dask is not None and isinstance(x, dask.Array) else plain(x)
+
+
 def prepare(operands: Sequence[Any]) -> list[NDArray[Any]] | None:
-    """Plain arrays for all operands; None where one is a Dask array."""
+    """Plain arrays for all operands, by position; None where one is a Dask array."""
+    labelled = [x for x in operands if is_labelled(x)]
+    if labelled and len(operands) > 1:
+        kind = type(labelled[0]).__name__
+        raise TypeError(f"arrays meet by position here, which would drop the labels of a {kind}: pass x.to_numpy()")
+    operands = [unlabelled(x) for x in operands]
     dask = dask_array()
     if dask is not None and any(isinstance(x, dask.Array) for x in operands):
         return None
     return [plain(x) for x in operands]
+
+
+def unlabelled(x: Any) -> Any:
+    """The array within one of xarray's, which may be lazy; anything else as it is."""
+    return x.data if is_labelled(x) and hasattr(x, "data") and type(x).__module__.startswith("xarray") else x
 
 
 def plain(x: Any) -> NDArray[Any]:
@@ -73,8 +101,14 @@ def text(x: NDArray[Any]) -> list[str]:
     words = x.ravel().tolist()
     for word in words:
         if not isinstance(word, str):
-            raise TypeError(f"of an array of {x.dtype} something is computed only where all of it is text, and {word!r} is not")
+            raise TypeError(f"an array of {x.dtype} is an operand only where all of it is text, and {_shown(word)} is not")
     return words
+
+
+def _shown(x: object) -> str:
+    """What something is, shortly."""
+    text = repr(x)
+    return text if len(text) <= 40 else f"a {type(x).__name__}"
 
 
 def text_array(words: list[str], shape: Sequence[int], like: Sequence[np.dtype[Any]], joined: bool | None) -> Any:
@@ -93,5 +127,7 @@ def text_array(words: list[str], shape: Sequence[int], like: Sequence[np.dtype[A
 def store(out: NDArray[Any], result: NDArray[Any], casting: Any) -> None:
     """A result into `out`, to whose shape it stretches, where the casting allows it."""
     if not np.can_cast(result.dtype, out.dtype, casting):
-        raise TypeError(f"the result is {result.dtype}, which is not cast to out's {out.dtype} under casting {casting!r}")
+        raise TypeError(
+            f"argument 'out' is {out.dtype}, to which the result, {result.dtype}, is not cast under casting {casting!r}"
+        )
     np.copyto(out, result, casting="unsafe")

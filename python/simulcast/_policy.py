@@ -47,8 +47,17 @@ def _read(policy: str | Policy) -> Policy:
     return policy if isinstance(policy, Policy) else Policy(policy)
 
 
+def _of_environment() -> Policy:
+    """The policy that `SIMULCAST_POLICY` names."""
+    text = os.environ.get("SIMULCAST_POLICY", "")
+    try:
+        return Policy(text)
+    except ValueError as error:
+        raise ValueError(f"the environment variable SIMULCAST_POLICY is {text!r}: {error}") from None
+
+
 _policy: ContextVar[Policy | None] = ContextVar("simulcast.policy", default=None)
-_default = Policy(os.environ.get("SIMULCAST_POLICY", ""))
+_default = _of_environment()
 _record: ContextVar[list[Broadcast] | None] = ContextVar("simulcast.record", default=None)
 _entered: ContextVar[tuple[tuple[_Setting[Any], Any], ...]] = ContextVar("simulcast.entered", default=())
 _ALLOWED = Policy("all=allow")
@@ -89,7 +98,10 @@ class _Setting(ContextDecorator, Generic[_Value]):
         return self._made
 
     def __enter__(self) -> _Value:
+        from ._workers import follow
+
         _activate()
+        follow()
         value = self._make()
         _entered.set((*_entered.get(), (self, self._variable.set(value))))
         return value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import _simulcast
-from ._inputs import dask_array, plain
+from ._inputs import dask_array, is_labelled, plain, unlabelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def _axes(axis: _Axis) -> str:
 
 def _array(x: ArrayLike) -> Any:
     """The array as it is; a Dask array stays one."""
-    dask = dask_array()
+    x, dask = unlabelled(x), dask_array()
     if dask is not None and isinstance(x, dask.Array):
         return x
     return plain(x)
@@ -69,6 +69,8 @@ def _masked(x: Any, where: Any, rule: str | Rule) -> tuple[dict[str, Any], str |
     """The operands, and the rule under which they meet in an expression."""
     if where is None:
         return {"x": x}, rule
+    if is_labelled(where):
+        raise TypeError(f"argument 'where' meets the array by position, and would lose the labels of a {type(where).__name__}: pass where.to_numpy()")
     mask = _array(where)
     if mask.dtype != bool:
         raise TypeError(f"where is an array of bool, not of {mask.dtype}")

@@ -58,6 +58,19 @@ class _Unary(Protocol):
     ) -> NDArray[Any]: ...
 
 @type_check_only
+class _Round(Protocol):
+    @overload
+    def __call__(
+        self, a: _LazyT, /, decimals: int = 0, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> _LazyT: ...
+    @overload
+    def __call__(
+        self, a: ArrayLike, /, decimals: int = 0, out: _Out = None, *, casting: _Casting = "same_kind", dtype: DTypeLike | None = None,
+        rule: _Rule = "numpy", threads: int | None = None,
+    ) -> NDArray[Any]: ...
+
+@type_check_only
 class _Binary(Protocol):
     @overload
     def __call__(
@@ -130,6 +143,7 @@ def sum_to(
     x: ArrayLike, /, shape: _Shape, *, rule: _Rule = "numpy", threads: int | None = None
 ) -> NDArray[Any]: ...
 def release_memory() -> int: ...
+def _set_stoppable(stoppable: bool) -> bool: ...
 def get_num_threads() -> int: ...
 def set_num_threads(threads: int, /) -> int: ...
 def _run_command(args: Sequence[str]) -> int: ...
@@ -298,7 +312,7 @@ softsign: _Unary
 relu: _Unary
 floor: _Unary
 ceil: _Unary
-round: _Unary
+round: _Round
 trunc: _Unary
 logical_not: _Unary
 bitwise_not: _Unary

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use simulcast_core::{
-    BroadcastError, Dims, OwnedRule, Plan, Refusal, Rule as CoreRule, Source, elements, resolve,
+    BroadcastError, Dims, OwnedRule, Plan, Refusal, Rule as CoreRule, Source, resolve,
     resolve_dims, resolve_into, sources_into, view_strides_into,
 };
 
@@ -28,8 +28,7 @@ use crate::shapes::{Shapes, read_shape, tuple};
 /// >>> simulcast.broadcast_shapes((2, 3, 4, 5), (3, 4), rule="pdpd:1")
 /// (2, 3, 4, 5)
 ///
-/// Raises `BroadcastError` where they do not, or where the result has more elements than an array
-/// can.
+/// Raises `BroadcastError` where they do not. A result that is too large for an array has a shape too.
 #[pyfunction]
 #[pyo3(signature = (*shapes, rule = None), text_signature = "(*shapes, rule='numpy')")]
 pub(crate) fn broadcast_shapes<'py>(
@@ -50,22 +49,14 @@ fn known<'py>(
     sizes: &[&[usize]],
 ) -> PyResult<Bound<'py, PyTuple>> {
     let mut buffer = [0; AXES];
-    let fail = |refusal| Err(refused(py, &BroadcastError::new(rule.as_rule(), sizes, refusal)));
     match resolve_into(rule.as_rule(), sizes, &mut buffer) {
-        Ok(shape) if fits(shape) => tuple(py, shape),
-        Ok(_) => fail(Refusal::Overflow),
+        Ok(shape) => tuple(py, shape),
         // More axes than an array has are still a shape.
         Err(_) => match resolve(rule.as_rule(), sizes) {
-            Ok(plan) if fits(plan.shape()) => tuple(py, plan.shape()),
-            Ok(_) => fail(Refusal::Overflow),
+            Ok(plan) => tuple(py, plan.shape()),
             Err(error) => Err(refused(py, &error)),
         },
     }
-}
-
-/// Whether the elements of a shape can be counted by NumPy.
-fn fits(shape: &[usize]) -> bool {
-    elements(shape).is_ok_and(|count| isize::try_from(count).is_ok())
 }
 
 /// The result of shapes that are not all known: `None` where the core cannot say the size.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use simulcast::gradient::{Laying, vjp_by, vjp_clip_by};
 use simulcast::program::Builder;
 use simulcast::types::{Literal, OperandType, Promotion, literal_as};
@@ -13,7 +13,8 @@ use simulcast::{AnyView, DType, Op, ProgramError, TypedProgram, compose};
 
 use crate::dtypes;
 use crate::errors::failed;
-use crate::functions::{Laid, Options, check_casts, convert, fill, settle, strengthen};
+use crate::functions::{Laid, Options, apply, check_casts, convert, fill, settle, strengthen};
+use crate::interrupts::released;
 use crate::operands::{Operand, views};
 use crate::policies;
 use crate::results::{Target, into_numpy, returned};
@@ -53,10 +54,11 @@ pub(crate) fn clip<'py>(
         return Err(PyTypeError::new_err("a bound is given twice"));
     }
     let bounds = [a_min.or(min), a_max.or(max)];
-    let objects: Vec<&Bound<'py, PyAny>> =
-        [Some(a), bounds[0], bounds[1]].into_iter().flatten().collect();
-    let Some(mut operands) = Operand::read_all(&objects)? else {
-        let call = py.import("simulcast._dask")?.getattr("clip")?;
+    let named = [("a", Some(a)), ("a_min", bounds[0]), ("a_max", bounds[1])];
+    let named: Vec<(&str, &Bound<'py, PyAny>)> =
+        named.into_iter().filter_map(|(name, object)| Some((name, object?))).collect();
+    let Some(mut operands) = Operand::read_all("clip", &named)? else {
+        let call = py.import("simulcast._labels")?.getattr("clip")?;
         return call.call((a, bounds[0], bounds[1]), Some(&options.keywords(py)?));
     };
     let (mut low, mut high) = (bounds[0].is_some(), bounds[1].is_some());
@@ -94,6 +96,46 @@ pub(crate) fn clip<'py>(
     let types: Vec<DType> = laid.views.iter().map(AnyView::dtype).collect();
     let program = clipped(&types, low, high).map_err(|error| failed(py, &error))?;
     fill(py, &program, &laid.views, &target)
+}
+
+/// The nearest number of so many decimals, or of none; ties go to the even digit.
+///
+/// As NumPy's: scaled by a power of ten, rounded to integers and scaled back, each step in the operand's own type.
+///
+/// >>> import simulcast
+/// >>> simulcast.round([1.2345, -2.5, 2.675], 2)
+/// array([ 1.23, -2.5 ,  2.68])
+/// >>> simulcast.round([15, 25, 1234], -1)
+/// array([  20,   20, 1230])
+#[pyfunction]
+#[pyo3(
+    signature = (
+        a, /, decimals = 0, out = None, *, casting = None, dtype = None, rule = None, threads = None
+    ),
+    text_signature = "(a, /, decimals=0, out=None, *, casting='same_kind', dtype=None, rule='numpy', threads=None)"
+)]
+pub(crate) fn round<'py>(
+    a: &Bound<'py, PyAny>,
+    decimals: i64,
+    out: Option<&Bound<'py, PyAny>>,
+    casting: Option<&str>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    rule: Option<&Bound<'py, PyAny>>,
+    threads: Option<isize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = Options { out, casting, dtype, rule, threads };
+    if decimals == 0 {
+        return apply(Op::Round, [a], options);
+    }
+    let py = a.py();
+    let settings = PyDict::new(py);
+    settings.set_item("out", out)?;
+    settings.set_item("casting", casting)?;
+    settings.set_item("dtype", dtype)?;
+    settings.set_item("rule", rule)?;
+    settings.set_item("threads", threads)?;
+    let rounded = py.import("simulcast._rounding")?.getattr("rounded")?;
+    rounded.call((a, decimals), Some(&settings))
 }
 
 /// The program of `clip` for these types, which is kept.
@@ -139,7 +181,7 @@ pub(crate) fn vjp<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = function.py();
     if grad.is_none() {
-        return Err(PyTypeError::new_err("there is no gradient"));
+        return Err(PyTypeError::new_err("argument 'grad' of vjp is None: there is no gradient"));
     }
     // A function that has several names knows itself by one.
     let text = function.cast::<PyString>().ok();
@@ -152,11 +194,11 @@ pub(crate) fn vjp<'py>(
     };
     let objects: Vec<Bound<'py, PyAny>> = operands.try_iter()?.collect::<PyResult<_>>()?;
     let rule = Rule::read(rule)?;
-    let all: Vec<&Bound<'py, PyAny>> = objects.iter().chain([grad]).collect();
-    let present: Vec<&Bound<'py, PyAny>> =
-        all.iter().copied().filter(|object| !object.is_none()).collect();
-    let Some(mut read) = Operand::read_all(&present)? else {
-        let call = py.import("simulcast._dask")?.getattr("vjp")?;
+    let all = objects.iter().map(|object| ("operands", object)).chain([("grad", grad)]);
+    let present: Vec<(&str, &Bound<'py, PyAny>)> =
+        all.filter(|(_, object)| !object.is_none()).collect();
+    let Some(mut read) = Operand::read_all("vjp", &present)? else {
+        let call = py.import("simulcast._labels")?.getattr("vjp")?;
         let made = call.call1((name, PyTuple::new(py, &objects)?, grad, rule))?;
         return Ok(made.cast_into()?);
     };
@@ -196,13 +238,14 @@ pub(crate) fn vjp<'py>(
     let rule = rule.positional()?;
     let laying = Laying { rule: rule.as_rule(), numbers };
     let low = objects.get(1).is_some_and(|own| !own.is_none());
-    let made = py.detach(|| match name.as_str() {
+    let many = views.iter().chain(&grads).map(AnyView::len).fold(0, usize::max);
+    let made = released(py, many, 0, || match name.as_str() {
         "clip" => {
             let hi = views.get(1 + usize::from(low));
             vjp_clip_by(laying, &views[0], views.get(1).filter(|_| low), hi, &grads[0])
         }
         _ => vjp_by(laying, op, &views, &grads[0]),
-    });
+    })?;
     let made = made.map_err(|error| failed(py, &error))?;
     let each = |own: Option<_>| match own {
         Some(own) => into_numpy(py, own).and_then(returned),

@@ -22,6 +22,7 @@ use crate::operands::number;
 use crate::policies;
 use crate::programs::{Part, Programs};
 use crate::results::{SMALL, fresh, meets, returned};
+use crate::rules::Rule;
 
 /// An array whose elements lie side by side, in C's order.
 struct Flat<'a> {
@@ -144,12 +145,42 @@ impl<'a, const N: usize> Side<'a, N> {
     }
 }
 
-/// Whether nothing is asked for that only the long way knows.
-#[inline]
-fn is_plain(options: &Options<'_, '_>) -> bool {
-    let Options { casting, dtype, rule, threads, .. } = options;
-    let none = casting.is_none() && dtype.is_none() && rule.is_none() && threads.is_none();
-    none && !policies::is_active()
+/// What options ask of the short way.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// The type of the result.
+    dtype: Option<DType>,
+    /// Whether the rule brings only equal shapes together as NumPy's does.
+    equal_shapes: bool,
+}
+
+impl Asked {
+    /// None where something is asked for that only the long way knows, or says what is wrong with.
+    #[inline]
+    fn of(options: &Options<'_, '_>, operands: usize) -> Option<Self> {
+        let Options { casting, dtype, rule, threads, .. } = options;
+        if policies::is_active() || threads.is_some_and(|threads| threads < 1) {
+            return None;
+        }
+        if casting.is_some_and(|casting| casting != "same_kind") {
+            return None;
+        }
+        let equal_shapes = match rule.filter(|rule| !rule.is_none()) {
+            None => false,
+            Some(rule) => Rule::keeps_equal_shapes(rule, operands)?,
+        };
+        let dtype = match dtype.filter(|dtype| !dtype.is_none()) {
+            None => None,
+            Some(dtype) => Some(dtypes::read(dtype).ok()?),
+        };
+        Some(Self { dtype, equal_shapes })
+    }
+
+    /// Whether a program of these operands gives what is asked for.
+    #[inline]
+    fn fits<const N: usize>(self, side: &Side<'_, N>, result: DType) -> bool {
+        (!self.equal_shapes || side.single == 0) && self.dtype.is_none_or(|dtype| dtype == result)
+    }
 }
 
 /// The operation, where it can go the short way.
@@ -160,9 +191,10 @@ pub(crate) fn apply<'py, const N: usize>(
     options: Options<'_, 'py>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     // A power of integers looks at its exponents first.
-    if !is_plain(&options) || op == Op::Power {
+    if op == Op::Power {
         return Ok(None);
     }
+    let Some(asked) = Asked::of(&options, N) else { return Ok(None) };
     let (mut side, mut number) = (Side::<N>::EMPTY, None);
     for (n, &object) in args.iter().enumerate() {
         let Some(array) = plain(object) else {
@@ -188,6 +220,9 @@ pub(crate) fn apply<'py, const N: usize>(
     }
     // What is wrong with types is said on the long way.
     let Ok(program) = op.program(Promotion::Numpy, &side.dtypes) else { return Ok(None) };
+    if !asked.fits(&side, program.dtype()) {
+        return Ok(None);
+    }
     side.run(args[0].py(), program, options.out)
 }
 
@@ -202,9 +237,11 @@ pub(crate) fn evaluate<'py>(
     objects: &[Option<Bound<'py, PyAny>>],
     options: Options<'_, 'py>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if !is_plain(&options) || objects.len() > FEW {
+    if objects.len() > FEW {
         return Ok(None);
     }
+    // Operations of an expression have other numbers of operands.
+    let Some(asked) = Asked::of(&options, 0) else { return Ok(None) };
     let (mut side, mut parts) = (Side::<FEW>::EMPTY, [Part::Absent; FEW]);
     for (part, object) in parts.iter_mut().zip(objects) {
         let Some(object) = object else { continue };
@@ -223,11 +260,16 @@ pub(crate) fn evaluate<'py>(
         Some(None) => return Ok(None),
         None => None,
     };
+    let dtype = match (asked.dtype, dtype) {
+        (Some(asked), Some(own)) if asked != own => return Ok(None),
+        (asked, own) => asked.or(own),
+    };
     match programs.known(&parts[..objects.len()], dtype) {
         Some(known)
             if side.count > 0
                 && known.exponents.is_empty()
-                && dtype.is_none_or(|dtype| dtype == known.natural) =>
+                && dtype.is_none_or(|dtype| dtype == known.natural)
+                && asked.fits(&side, known.natural) =>
         {
             side.run(py, &known.program, out)
         }

@@ -136,7 +136,7 @@ pub(crate) fn read(argument: &Bound<'_, PyAny>) -> PyResult<DType> {
 
 #[cold]
 pub(crate) fn unknown(descriptor: &Bound<'_, PyArrayDescr>) -> PyErr {
-    PyTypeError::new_err(format!("there is nothing computed in dtype {descriptor}"))
+    PyTypeError::new_err(format!("arrays of dtype {descriptor} cannot be computed with"))
 }
 
 /// What an argument `casting=` allows.

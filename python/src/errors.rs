@@ -26,7 +26,7 @@ pub(crate) fn refused(py: Python<'_>, error: &BroadcastError) -> PyErr {
 }
 
 /// The exception for a refusal of the core, with another text.
-fn refused_as(py: Python<'_>, error: &BroadcastError, message: String) -> PyErr {
+pub(crate) fn refused_as(py: Python<'_>, error: &BroadcastError, message: String) -> PyErr {
     if *error.refusal() == Refusal::Memory {
         return PyMemoryError::new_err(error.to_string());
     }

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
-use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind};
+use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind, nearest};
 use simulcast::types::{Casting, Literal, Promotion};
 use simulcast::{DType, ProgramError};
 use simulcast_core::Evidence;
@@ -15,10 +15,10 @@ use simulcast_core::Evidence;
 use crate::dense;
 use crate::dtypes;
 use crate::errors::diagnosed;
-use crate::fastcall::{call, is_option};
+use crate::fastcall::{OPTIONS, call, is_option};
 use crate::functions::{Options, check_powers, text_dtypes};
 use crate::joint::{self, JointExpression};
-use crate::operands::{Operand, views};
+use crate::operands::{Operand, about, views};
 use crate::policies;
 use crate::programs::{self, KEPT, Programs, Source};
 use crate::results::Target;
@@ -289,6 +289,28 @@ pub(crate) fn python(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyA
     })
 }
 
+/// The error for a text that is no expression, for operands whose shapes are told where they have some: what it suggests was
+/// checked with them.
+#[cold]
+pub(crate) fn explained<'py>(
+    expr: &Bound<'py, PyString>,
+    error: PyErr,
+    operands: impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+) -> PyErr {
+    let told = |(name, object): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
+        let shape = object.getattr("shape").ok()?.extract::<Vec<usize>>().ok()?;
+        Some((name.extract::<String>().ok()?, shape))
+    };
+    let shapes: Vec<(String, Vec<usize>)> = operands.filter_map(told).collect();
+    let shape_of =
+        |name: &str| shapes.iter().find(|(own, _)| own == name).map(|(_, shape)| shape.as_slice());
+    let Ok(text) = expr.to_str() else { return error };
+    match Expr::parse(text) {
+        Err(wrong) => diagnosed(expr.py(), text, &Diagnostic::of_text_with(text, wrong, shape_of)),
+        Ok(_) => error,
+    }
+}
+
 /// An expression to be used again; see `Expression`, and `evaluate` for `fast_math`.
 ///
 /// A list of expressions is computed together, in as few passes over the operands as there can be; see `JointExpression`.
@@ -346,14 +368,17 @@ pub(crate) fn compiled<'py>(
 /// What each name of an expression stands for, where it is given.
 pub(crate) type Objects<'py> = Vec<Option<Bound<'py, PyAny>>>;
 
-/// What stands for a name, where something does; `None` for a Dask array.
+/// What stands for each name, where something does; `None` where one is a Dask array, or has labels.
 pub(crate) fn read<'py>(
-    object: &Option<Bound<'py, PyAny>>,
-) -> PyResult<Option<Option<Operand<'py>>>> {
-    match object {
-        Some(object) => Ok(Operand::read(object)?.map(Some)),
-        None => Ok(Some(None)),
-    }
+    names: &[Name],
+    objects: &[Option<Bound<'py, PyAny>>],
+) -> PyResult<Option<Vec<Option<Operand<'py>>>>> {
+    let read = |(name, object): (&Name, &Option<Bound<'py, PyAny>>)| {
+        let Some(object) = object else { return Ok(Some(None)) };
+        let named = |error| about(object.py(), &format!("operand `{}`", name.text), &error);
+        Ok(Operand::read(object).map_err(named)?.map(Some))
+    };
+    names.iter().zip(objects).map(read).collect()
 }
 
 /// The value of an expression for some operands.
@@ -366,8 +391,8 @@ pub(crate) fn value<'py>(
     if let Some(made) = dense::evaluate(py, &own.programs, objects, options)? {
         return Ok(made);
     }
-    let Some(operands) = objects.iter().map(read).collect::<PyResult<_>>()? else {
-        let call = py.import("simulcast._dask")?.getattr("evaluate")?;
+    let Some(operands) = read(&own.names, objects)? else {
+        let call = py.import("simulcast._labels")?.getattr("evaluate")?;
         let given = PyDict::new(py);
         for (name, object) in own.names.iter().zip(objects) {
             object.as_ref().map_or(Ok(()), |object| given.set_item(&name.key, object))?;
@@ -376,12 +401,12 @@ pub(crate) fn value<'py>(
     };
     let target = Target::new(options.out, options.casting, options.threads)?;
     let casting = dtypes::casting(options.casting)?;
-    let dtype = match options.dtype.filter(|dtype| !dtype.is_none()) {
-        Some(dtype) => Some(dtypes::read(dtype)?),
-        None => target.dtype().filter(|&own| own != DType::String),
+    let (dtype, asked) = match options.dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => (Some(dtypes::read(dtype)?), "dtype"),
+        None => (target.dtype().filter(|&own| own != DType::String), "out"),
     };
     let call = Call { own, py, operands, rule: Rule::read(options.rule)? };
-    call.run(dtype, casting, &Wanted::Result(&target))
+    call.run(dtype, casting, &Wanted::Result { target: &target, asked })
 }
 
 impl Expression {
@@ -450,7 +475,7 @@ pub(crate) fn put<'py>(
         place = names.iter().position(|name| name.text == text || normal(name));
     }
     let Some(place) = place else {
-        return Err(PyTypeError::new_err(format!("the expression has no operand `{key}`")));
+        return Err(unknown(names, key.to_str()?));
     };
     let own = &names[place];
     if !own.text.is_ascii() {
@@ -463,6 +488,22 @@ pub(crate) fn put<'py>(
     }
     objects[place] = Some(object);
     Ok(())
+}
+
+/// The error for a name that is none of an expression's operands.
+#[cold]
+fn unknown(names: &[Name], given: &str) -> PyErr {
+    let is_operand = |name: &&str| !matches!(*name, "pi" | "e" | "nan" | "inf");
+    let operands: Vec<&str> =
+        names.iter().map(|name| name.text.as_str()).filter(is_operand).collect();
+    let known = operands.iter().copied();
+    let help = match nearest(given, known.chain(OPTIONS).chain(["fast_math"])) {
+        Some(name) if operands.contains(&name) => format!("; did you mean `{name}`?"),
+        Some(name) => format!("; did you mean the option `{name}`?"),
+        None if operands.is_empty() => String::from("; it has no operands"),
+        None => format!("; its operands are {}", operands.join(", ")),
+    };
+    PyTypeError::new_err(format!("the expression has no operand `{given}`{help}"))
 }
 
 /// Operands from `local_dict`, for names that have none yet.
@@ -498,11 +539,24 @@ struct Call<'a, 'py> {
 
 /// What is asked of an expression with its operands.
 enum Wanted<'t, 'py> {
-    /// The result, in a target.
-    Result(&'t Target<'t, 'py>),
+    /// The result, in a target; and the argument that asks for its type, where one does.
+    Result {
+        target: &'t Target<'t, 'py>,
+        asked: &'static str,
+    },
     Shape,
     /// Its passes over memory, as text.
     Strategy,
+}
+
+impl Wanted<'_, '_> {
+    /// The argument that asks for the type of the result, where one does.
+    const fn asked(&self) -> &'static str {
+        match self {
+            Self::Result { asked, .. } => asked,
+            Self::Shape | Self::Strategy => "dtype",
+        }
+    }
 }
 
 impl<'a, 'py> Call<'a, 'py> {
@@ -512,7 +566,7 @@ impl<'a, 'py> Call<'a, 'py> {
         objects: &[Option<Bound<'py, PyAny>>],
         rule: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
-        let operands = objects.iter().map(read).collect::<PyResult<Option<_>>>()?;
+        let operands = read(&this.get().names, objects)?;
         let operands =
             operands.ok_or_else(|| PyTypeError::new_err("arrays in memory are needed"))?;
         Ok(Self { own: this.get(), py: this.py(), operands, rule: Rule::read(rule)? })
@@ -560,13 +614,13 @@ impl<'a, 'py> Call<'a, 'py> {
             told.iter().map(|(name, dtype, _)| (*name, *dtype)).collect();
         let fast_math = own.fast_math;
         let source = Source { expr, numbers: &numbers, typed: &typed, fast_math };
-        let compiled = own.programs.find(&source, parts, dtype, casting, &fail)?;
+        let compiled = own.programs.find(&source, parts, dtype, casting, wanted.asked(), &fail)?;
         let given: Vec<&str> = numbers.iter().map(|(name, _)| *name).collect();
         observe(py, &self.rule, [&own.expr, expr], &told, &given)?;
         let program = &compiled.program;
         let run = program.bind(&views).rule(rule.as_rule());
         let target = match wanted {
-            Wanted::Result(target) => target,
+            Wanted::Result { target, .. } => target,
             Wanted::Shape => return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any()),
             Wanted::Strategy => {
                 let strategy = run.strategy().map_err(fail)?;

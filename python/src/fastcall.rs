@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple, PyTupleMethods};
+use pyo3::types::{PyDict, PyString, PyTuple, PyTupleMethods};
 
-use crate::expressions::{Expression, compiled, value};
+use crate::expressions::{Expression, compiled, explained, value};
 use crate::functions::Options;
 use crate::joint;
 
@@ -116,8 +116,19 @@ fn read<'py>(
         Ok(text) if !text.to_str()?.contains(';') => Some(text),
         _ => None,
     };
-    if let Some(text) = one
-        && let Some(made) = compiled(text, false)?.get().short(expr.py(), given, found)?
+    let read = one.map(|text| {
+        compiled(text, false).map_err(|error| {
+            let named = names().map(|(n, key)| (key.to_owned(), arg(count + n)));
+            let mut operands: Vec<_> = named.collect();
+            let local = operands.iter().find(|(key, _)| key.to_string() == "local_dict");
+            if let Some(Ok(local)) = local.map(|(_, own)| own.cast::<PyDict>().cloned()) {
+                operands.extend(local.iter());
+            }
+            explained(text, error, operands.into_iter())
+        })
+    });
+    if let Some(expression) = read.transpose()?
+        && let Some(made) = expression.get().short(expr.py(), given, found)?
     {
         return Ok(made);
     }

@@ -2,7 +2,7 @@
 //!
 //! Plain arrays go straight to the program that is kept for their types, small ones by [`dense`]. Whatever else comes (numbers
 //! of Python's, lists, text, arrays that cannot be read as they lie, other rules) is read first, and
-//! then takes the same way; Dask arrays are handed to `simulcast/_dask.py`.
+//! then takes the same way; arrays with labels and Dask's are handed to `simulcast/_labels.py` and `_dask.py`.
 
 use ndarray::Zip;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -19,7 +19,7 @@ use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
 use crate::expressions::python;
-use crate::operands::{Operand, Order, view, views};
+use crate::operands::{ARGUMENTS, Operand, Order, view, views};
 use crate::policies;
 use crate::results::Target;
 use crate::rules::Rule;
@@ -39,11 +39,14 @@ impl<'py> Options<'_, 'py> {
     pub(crate) fn keywords(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let keywords = PyDict::new(py);
         if self.out.is_some_and(|out| !out.is_none()) {
-            return Err(PyTypeError::new_err("out goes with arrays in memory, not with Dask's"));
+            let what =
+                "argument 'out' goes with arrays in memory, not with Dask's, and not with labels";
+            return Err(PyTypeError::new_err(what));
         }
         keywords.set_item("casting", self.casting.unwrap_or("same_kind"))?;
         keywords.set_item("dtype", self.dtype)?;
         keywords.set_item("rule", Rule::read(self.rule)?)?;
+        keywords.set_item("threads", self.threads)?;
         Ok(keywords)
     }
 }
@@ -84,8 +87,9 @@ fn apply_read<'py>(
     options: Options<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = args[0].py();
-    let Some(mut operands) = Operand::read_all(args)? else {
-        let call = py.import("simulcast._dask")?.getattr("apply")?;
+    let named: Vec<_> = ARGUMENTS.into_iter().zip(args.iter().copied()).collect();
+    let Some(mut operands) = Operand::read_all(op.name(), &named)? else {
+        let call = py.import("simulcast._labels")?.getattr("apply")?;
         let args = PyTuple::new(py, args.iter().copied())?;
         return call.call((op.name(), args), Some(&options.keywords(py)?));
     };
@@ -299,7 +303,7 @@ pub(crate) fn settle(op: Op, operands: &mut [Operand<'_>]) -> PyResult<()> {
     Ok(())
 }
 
-/// A power of 2 is a square: the same bits, and faster.
+/// A power of 2 is a square, and faster: the same bits, but of complex numbers, whose squares do not overflow on the way.
 fn squared(op: Op, operands: &[Operand<'_>]) -> Op {
     match (op, operands) {
         (Op::Power, [a, Operand::Scalar(dtype, bytes)]) if a.is() == OperandType::Array(*dtype) => {

@@ -400,7 +400,7 @@ impl JointExpression {
         objects: &[Option<Bound<'py, PyAny>>],
         wanted: &Wanted<'_, '_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(mut read) = objects.iter().map(read).collect::<PyResult<Option<Vec<_>>>>()? else {
+        let Some(mut read) = read(&self.names, objects)? else {
             return self.lazy(py, options, objects);
         };
         let rule = Rule::read(options.rule)?;
@@ -673,7 +673,7 @@ impl JointExpression {
                  function that runs on each block",
             ));
         }
-        let call = py.import("simulcast._dask")?.getattr("evaluate")?;
+        let call = py.import("simulcast._labels")?.getattr("evaluate")?;
         let mut results = Vec::with_capacity(self.exprs.len());
         for text in self.texts() {
             let own = compiled(&PyString::new(py, &text), self.fast_math)?;

@@ -18,13 +18,14 @@
 //! | [`memory`], [`handler`] | memory that is kept for the next result, and arrays that are in it |
 //! | [`names`] | `add` and all other operations |
 //! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
-//! | [`composites`] | `clip`, `vjp` |
+//! | [`composites`] | `clip`, `round`, `vjp` |
 //! | [`expressions`], [`fastcall`], [`programs`] | `compile`, `evaluate`, and what they keep |
 //! | [`joint`] | several expressions in one pass, `grad`, `value_and_grad` |
 //! | [`explanation`] | `explain` |
 //! | [`messages`] | what `explain_error` is made of |
 //! | [`onnx`] | what `simulcast.onnx` is made of |
 //! | [`command`] | the `simulcast` command inside the wheel |
+//! | [`interrupts`] | Ctrl-C during a long call |
 //! | [`threads`] | how many threads calls run on |
 //! | [`reports`] | how certain findings are, the formats of reports, baselines |
 //! | [`policies`] | the class `Policy`, and when a policy is asked |
@@ -41,6 +42,7 @@ mod expressions;
 mod fastcall;
 mod functions;
 mod handler;
+mod interrupts;
 mod joint;
 mod memory;
 mod messages;
@@ -68,11 +70,13 @@ mod _simulcast {
     #[pymodule_export]
     use crate::command::{clean_up_command, run_command};
     #[pymodule_export]
-    use crate::composites::{clip, vjp};
+    use crate::composites::{clip, round, vjp};
     #[pymodule_export]
     use crate::explanation::{Explanation, Finding, explain};
     #[pymodule_export]
     use crate::expressions::{Expression, compile};
+    #[pymodule_export]
+    use crate::interrupts::set_stoppable;
     #[pymodule_export]
     use crate::joint::{JointExpression, grad, value_and_grad};
     #[pymodule_export]
@@ -94,10 +98,17 @@ mod _simulcast {
     #[pymodule_export]
     use crate::threads::{get_num_threads, set_num_threads};
 
+    /// An environment variable that cannot be read is an error of the import.
+    fn unreadable(error: &simulcast::EnvironmentError) -> PyErr {
+        pyo3::exceptions::PyValueError::new_err(error.to_string())
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        crate::memory::register();
+        crate::memory::register()
+            .and_then(|()| simulcast::check_environment())
+            .map_err(|error| unreadable(&error))?;
         crate::fastcall::register(module)?;
         crate::names::register(module)
     }

@@ -17,6 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
+use simulcast::EnvironmentError;
 
 /// Blocks of at least that many bytes are kept.
 pub(crate) const LARGE: usize = 1 << 20;
@@ -247,9 +248,17 @@ pub(crate) fn release_memory() -> usize {
     bytes
 }
 
-/// From now on memory is kept.
-pub(crate) fn register() {
-    let wanted = std::env::var("SIMULCAST_KEEP_BYTES").ok();
-    let wanted = wanted.and_then(|bytes| bytes.trim().parse().ok());
-    LIMIT.store(wanted.unwrap_or(BYTES), Ordering::Relaxed);
+/// From now on memory is kept: as many bytes as the environment says.
+pub(crate) fn register() -> Result<(), EnvironmentError> {
+    const NAME: &str = "SIMULCAST_KEEP_BYTES";
+    let limit = match std::env::var_os(NAME) {
+        None => BYTES,
+        Some(value) if value.is_empty() => BYTES,
+        Some(value) => match value.to_str().and_then(|bytes| bytes.trim().parse().ok()) {
+            Some(bytes) => bytes,
+            None => return Err(EnvironmentError::new(NAME, &value, "a number of bytes")),
+        },
+    };
+    LIMIT.store(limit, Ordering::Relaxed);
+    Ok(())
 }

@@ -60,7 +60,7 @@ array(['yes', 'no'], dtype='<U3')"#
     };
 }
 
-/// Writes a function for each row but that of `concat`, and what registers all of them.
+/// Writes a function for each row but those of `concat` and `round`, and what registers all of them.
 macro_rules! functions {
     (
         { $grad:ident }
@@ -79,6 +79,8 @@ macro_rules! functions {
         }
     };
     (@one Concat $operands:tt $doc:literal $name:literal $function:ident) => {};
+    // It has decimals: `composites::round`.
+    (@one Round $operands:tt $doc:literal $name:literal $function:ident) => {};
     (@one $variant:ident ($a:ident) $doc:literal $name:literal $function:ident) => {
         functions! { @function $variant ($a) $doc $name $function
             "(a, /, out=None, *, casting='same_kind', dtype=None, rule='numpy', threads=None)" }
@@ -118,6 +120,7 @@ macro_rules! functions {
         }
     };
     (@register Concat $function:ident $module:ident) => {};
+    (@register Round $function:ident $module:ident) => {};
     (@register $variant:ident $function:ident $module:ident) => {
         $module.add_function(wrap_pyfunction!($function, $module)?)?;
     };

@@ -13,6 +13,7 @@ use simulcast_onnx::{
 
 use crate::arrays::plain;
 use crate::dtypes;
+use crate::interrupts::released;
 use crate::operands::Operand;
 use crate::results::{Target, into_numpy};
 use crate::shapes::read_size;
@@ -189,7 +190,8 @@ impl OnnxSession {
             places.push((name, place));
             taken.extend(target.view());
         }
-        let made = py.detach(|| self.session.run_into(&given, &mut places));
+        // What a model computes has no size that its inputs tell.
+        let made = released(py, usize::MAX, 0, || self.session.run_into(&given, &mut places))?;
         let mut made = made.map_err(|error| failed(py, &error))?.into_iter().peekable();
         let results = PyDict::new(py);
         for (name, output) in self.session.outputs().zip(&self.outputs) {

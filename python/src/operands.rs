@@ -8,9 +8,9 @@ use half::{bf16, f16};
 use ndarray::{ArrayD, IxDyn};
 use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
 use numpy::{PyArrayDescr, PyArrayDescrMethods as _, PyUntypedArray, PyUntypedArrayMethods as _};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 use simulcast::types::{Literal, OperandType};
 use simulcast::{AnyView, Complex, DType, Scalar};
 
@@ -91,11 +91,14 @@ pub(crate) fn view<'a>(array: &'a Bound<'_, PyUntypedArray>) -> Option<AnyView<'
 }
 
 impl<'py> Operand<'py> {
-    /// An object as an operand; `None` for a Dask array.
+    /// An object as an operand; `None` for a Dask array, and for one of pandas or xarray.
     pub(crate) fn read(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
         let py = object.py();
         if let Some(array) = plain(object) {
             return Self::of_array(array.clone()).map(Some);
+        }
+        if object.is_none() {
+            return Err(PyTypeError::new_err("None is not an array, a number or text"));
         }
         if let Some(number) = number(object)? {
             return Ok(Some(Self::Number(number)));
@@ -108,10 +111,9 @@ impl<'py> Operand<'py> {
         if let Some(array) = scalar(object) {
             return Self::of_array(array.cast_into()?).map(Some);
         }
-        let prepare = py.import("simulcast._inputs")?.getattr("prepare")?;
-        let prepared = prepare.call1((PyTuple::new(py, [object])?,))?;
-        let prepared: Option<Vec<Bound<'py, PyUntypedArray>>> = prepared.extract()?;
-        prepared.and_then(|mut own| own.pop()).map(Self::of_array).transpose()
+        let read = py.import("simulcast._inputs")?.getattr("operand")?.call1((object,))?;
+        let read: Option<Bound<'py, PyUntypedArray>> = read.extract()?;
+        read.map(Self::of_array).transpose()
     }
 
     fn of_array(array: Bound<'py, PyUntypedArray>) -> PyResult<Self> {
@@ -133,9 +135,17 @@ impl<'py> Operand<'py> {
         }
     }
 
-    /// All objects as operands; `None` where one is a Dask array.
-    pub(crate) fn read_all(objects: &[&Bound<'py, PyAny>]) -> PyResult<Option<Vec<Self>>> {
-        objects.iter().map(|object| Self::read(object)).collect()
+    /// The arguments of a function as operands; `None` where one is a Dask array, or has labels.
+    pub(crate) fn read_all(
+        function: &str,
+        arguments: &[(&str, &Bound<'py, PyAny>)],
+    ) -> PyResult<Option<Vec<Self>>> {
+        let read = |(name, object): &(&str, &Bound<'py, PyAny>)| {
+            Self::read(object).map_err(|error| {
+                about(object.py(), &format!("argument '{name}' of {function}"), &error)
+            })
+        };
+        arguments.iter().map(read).collect()
     }
 
     /// Its type, for promotion.
@@ -184,6 +194,20 @@ impl<'py> Operand<'py> {
     /// The number with a type.
     pub(crate) fn scalar(scalar: &Scalar) -> PyResult<Self> {
         Ok(Self::Scalar(scalar.dtype(), bytes(scalar)?))
+    }
+}
+
+/// The names of the operands of a function, as its signature has them.
+pub(crate) const ARGUMENTS: [&str; 3] = ["a", "b", "c"];
+
+/// An error of types or values with what it is about in front: `argument 'a' of add: None is not …`.
+#[cold]
+pub(crate) fn about(py: Python<'_>, what: &str, error: &PyErr) -> PyErr {
+    let kind = error.get_type(py);
+    let plain = kind.is(py.get_type::<PyTypeError>()) || kind.is(py.get_type::<PyValueError>());
+    match plain {
+        true => PyErr::from_type(kind, format!("{what}: {}", error.value(py))),
+        false => error.clone_ref(py),
     }
 }
 

@@ -72,13 +72,14 @@ impl Programs {
         known.map(|own| Arc::clone(&own.compiled))
     }
 
-    /// The program for these types, made where it is not kept.
+    /// The program for these types, made where it is not kept. `asked` is the argument that asks for the type.
     pub(crate) fn find(
         &self,
         source: &Source<'_>,
         parts: Vec<Part>,
         dtype: Option<DType>,
         casting: Casting,
+        asked: &str,
         fail: &impl Fn(ProgramError) -> PyErr,
     ) -> PyResult<Arc<Compiled>> {
         let compiled = match self.known(&parts, dtype) {
@@ -97,7 +98,7 @@ impl Programs {
         match dtype {
             Some(dtype) if !can_cast(natural, dtype, casting) => {
                 Err(PyTypeError::new_err(format!(
-                    "the result is {natural}, which is not cast to {dtype} under casting {:?}",
+                    "argument '{asked}' is {dtype}, to which the result, {natural}, is not cast under casting '{}'",
                     name_of(casting)
                 )))
             }

@@ -20,8 +20,9 @@ use simulcast_core::Names;
 
 use crate::arrays::{plain, too_many_axes};
 use crate::dtypes;
-use crate::errors::refused;
+use crate::errors::refused_as;
 use crate::handler::keeping;
+use crate::interrupts::released;
 use crate::memory::LARGE;
 use crate::operands::view;
 use crate::policies;
@@ -52,7 +53,12 @@ impl<'a, 'py> Target<'a, 'py> {
         let threads = match threads.map(usize::try_from) {
             None => None,
             Some(Ok(threads @ 1..)) => Some(threads),
-            Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
+            Some(_) => {
+                let threads = threads.unwrap_or_default();
+                let why =
+                    format!("argument 'threads' is {threads}, and threads is a number from 1 on");
+                return Err(PyValueError::new_err(why));
+            }
         };
         let out = out.filter(|out| !out.is_none()).map(Out::read).transpose()?.flatten();
         Ok(Self { out, casting, threads })
@@ -84,8 +90,11 @@ impl<'a, 'py> Target<'a, 'py> {
         if let Some(out) = &self.out
             && let Some(mut place) = out.place(dtype, operands)
         {
-            go(py, run, &mut place).map_err(fail)?;
-            return Ok(out.object.clone());
+            return match go(py, run, operands, &mut place, fail) {
+                Ok(()) => Ok(out.object.clone()),
+                // What is wrong may be `out`, which the engine takes for one more operand.
+                Err(error) => shape().and_then(|shape| out.check(py, &shape)).and(Err(error)),
+            };
         }
         let shape = shape()?;
         if let Some(out) = &self.out {
@@ -95,7 +104,7 @@ impl<'a, 'py> Target<'a, 'py> {
         let own = view(&made).ok_or_else(unreadable)?;
         // SAFETY: a new array, which nobody else has yet.
         let mut place = unsafe { writable(&own) };
-        go(py, run, &mut place).map_err(fail)?;
+        go(py, run, operands, &mut place, fail)?;
         match &self.out {
             Some(_) => self.store(made.as_any()),
             None => returned(made),
@@ -175,7 +184,9 @@ impl<'py> Out<'py> {
                 }
                 let Ok(array) = object.cast::<PyUntypedArray>() else {
                     let class = object.get_type();
-                    return Err(PyTypeError::new_err(format!("out is an array, not {class}")));
+                    let class = class.name()?;
+                    let what = format!("argument 'out' is a {class}, not an array of NumPy's");
+                    return Err(PyTypeError::new_err(what));
                 };
                 let plain = object.py().import("simulcast._inputs")?.getattr("plain")?;
                 plain.call1((array,))?.cast_into()?
@@ -183,7 +194,9 @@ impl<'py> Out<'py> {
         };
         // SAFETY: the array is alive.
         if unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE == 0 {
-            return Err(PyValueError::new_err("out is read-only"));
+            return Err(PyValueError::new_err(
+                "argument 'out' is read-only: results cannot be written to it",
+            ));
         }
         Ok(Some(Self { object: object.clone(), array }))
     }
@@ -208,10 +221,15 @@ impl<'py> Out<'py> {
     /// Whether a result of that shape stretches to the array, which itself never does.
     fn check(&self, py: Python<'py>, shape: &[usize]) -> PyResult<()> {
         let target = Rule::To { target: self.array.shape() };
-        let named = |error: BroadcastError| {
-            error.with_names(Names::of(["result"])).with_target("out").without_fixes()
+        let told = |error: BroadcastError| {
+            let own = simulcast_core::format_shape(self.array.shape());
+            let shape = simulcast_core::format_shape(shape);
+            let what =
+                format!("argument 'out' is {own}, to which the result {shape} does not stretch");
+            let error = error.with_names(Names::of(["result"])).with_target("out").without_fixes();
+            refused_as(py, &error, what)
         };
-        resolve(target, &[shape]).map(|_| ()).map_err(|error| refused(py, &named(error)))
+        resolve(target, &[shape]).map(|_| ()).map_err(told)
     }
 }
 
@@ -273,7 +291,8 @@ pub(crate) fn fill_all<'py>(
     if small && shapes.iter().all(|shape| shape.iter().product::<usize>() <= SMALL) {
         run.write(&mut places).map_err(fail)?;
     } else {
-        py.detach(|| run.write(&mut places)).map_err(fail)?;
+        // What it takes is more than what it writes.
+        released(py, usize::MAX, 0, || run.write(&mut places))?.map_err(fail)?;
     }
     drop(places);
     let given =
@@ -288,12 +307,17 @@ pub(crate) fn fill_all<'py>(
 
 /// Computes; with the interpreter released, where that takes a while.
 #[inline]
-fn go(py: Python<'_>, run: Run<'_>, place: &mut AnyViewMut<'_>) -> Result<(), ProgramError> {
-    let many = place.shape().iter().try_fold(1_usize, |count, &size| count.checked_mul(size));
-    if many.is_some_and(|many| many <= SMALL) {
-        return run.write(place);
-    }
-    py.detach(|| run.write(place))
+fn go(
+    py: Python<'_>,
+    run: Run<'_>,
+    operands: &[AnyView<'_>],
+    place: &mut AnyViewMut<'_>,
+    fail: impl Fn(ProgramError) -> PyErr,
+) -> PyResult<()> {
+    let many = place.shape().iter().fold(1_usize, |count, &size| count.saturating_mul(size));
+    // A reduction reads more than it writes.
+    let many = operands.iter().map(AnyView::len).fold(many, usize::max);
+    released(py, many, SMALL, || run.write(place))?.map_err(fail)
 }
 
 /// An array as a place for results.

@@ -49,6 +49,26 @@ impl Rule {
         }
     }
 
+    /// Whether the rule of an argument brings arrays of equal shapes together as they are: `Some(false)` for NumPy's, which
+    /// stretches others too, `Some(true)` for rules without parameters; `None` where more has to be looked at.
+    #[inline]
+    pub(crate) fn keeps_equal_shapes(argument: &Bound<'_, PyAny>, operands: usize) -> Option<bool> {
+        let owned = match argument.cast::<Self>() {
+            Ok(rule) => rule.get().owned.clone(),
+            Err(_) => match argument.cast::<PyString>().ok()?.to_str().ok()? {
+                "numpy" => return Some(false),
+                "exact" | "unidirectional" => return Some(true),
+                "pdpd" | "legacy" | "paddle" if operands == 2 => return Some(true),
+                _ => return None,
+            },
+        };
+        match owned {
+            OwnedRule::Numpy => Some(false),
+            OwnedRule::Exact | OwnedRule::Unidirectional => Some(true),
+            _ => None,
+        }
+    }
+
     /// The rule with its names, for so many operands; `own` are the names that operands bring.
     pub(crate) fn with_names(mut self, names: &mut Names) -> PyResult<OwnedRule> {
         if !self.axes.is_empty() {

@@ -14,6 +14,7 @@ use simulcast_core::Names;
 
 use crate::arrays;
 use crate::broadcast::onto;
+use crate::interrupts::released;
 use crate::results::SMALL;
 use crate::rules::Rule;
 use crate::shapes::read_shape;
@@ -141,10 +142,8 @@ impl<'py> Work<'_, 'py> {
         // the meantime is the caller's care in Python, as for all of NumPy.
         let grad: ArrayViewD<'_, T> = unsafe { arrays::elements(self.array) };
         let (plan, operand, limit) = (self.plan, self.operand, self.limit);
-        let summed = match self.array.len() <= SMALL {
-            true => try_par_sum_to(grad, plan, operand, limit),
-            false => py.detach(|| try_par_sum_to(grad, plan, operand, limit)),
-        };
+        let sum = || try_par_sum_to(grad, plan, operand, limit);
+        let summed = released(py, self.array.len(), SMALL, sum)?;
         // The shapes agree, so that what is left to refuse is memory.
         let summed = summed.map_err(|error| PyMemoryError::new_err(error.to_string()))?;
         Ok(summed.into_raw_vec_and_offset().0)

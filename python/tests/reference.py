@@ -16,7 +16,11 @@ def functions(operands):
     """Our operations of so many operands."""
     signature = "(" + ", ".join("abc"[:operands]) + ", /, out=None"
     own = [name for name in simulcast.__all__ if getattr(getattr(simulcast, name), "__name__", None) == name]
-    return [name for name in own if (getattr(getattr(simulcast, name), "__text_signature__", None) or "").startswith(signature)]
+
+    def takes(name):
+        return (getattr(getattr(simulcast, name), "__text_signature__", None) or "").replace("decimals=0, ", "")
+
+    return [name for name in own if takes(name).startswith(signature)]
 
 
 UNARY, BINARY = ([name for name in functions(operands) if hasattr(np, name)] for operands in (1, 2))

@@ -142,7 +142,6 @@ def test_ints_and_nothing_are_shapes():
         ([(-1,)], ValueError),
         ([(2, -1), (3,)], ValueError),
         ([(2**63,)], ValueError),
-        ([(2**62, 1), (1, 2**62)], ValueError),
         ([(2.0,)], TypeError),
         ([2.0], TypeError),
         ([("3",)], TypeError),

@@ -122,6 +122,7 @@ const NOT_IN_KERNELS: [&str; 2] = ["ndarray", "rayon"];
 
 /// Files with `unsafe` code.
 const UNSAFE: &[&str] = &[
+    "threads/interrupt.rs",
     "threads/job.rs",
     "threads/models.rs",
     "threads/process.rs",

@@ -68,10 +68,12 @@ fn in_python() -> impl Iterator<Item = Op> {
     Op::ALL.iter().copied().filter(|&op| op != Op::Concat)
 }
 
-/// One line a function: the protocols `_Unary`, `_Binary` and `_Ternary` say what it takes.
+/// One line a function: the protocols `_Unary`, `_Round`, `_Binary` and `_Ternary` say what it takes.
 fn stubs() -> String {
     let stub = |op: Op| {
         let protocol = match op.arity() {
+            // It has decimals.
+            1 if op == Op::Round => "_Round",
             1 => "_Unary",
             2 => "_Binary",
             _ => "_Ternary",

@@ -7,6 +7,14 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_threads::parse_threads;
 
 /// An environment variable whose value cannot be read.
+///
+/// ```
+/// use std::ffi::OsStr;
+/// use simulcast::EnvironmentError;
+///
+/// let error = EnvironmentError::new("SIMULCAST_LEVEL", OsStr::new("sse9"), "baseline, avx2 or avx512");
+/// assert_eq!((error.name(), error.value()), ("SIMULCAST_LEVEL", "sse9"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnvironmentError {
     name: &'static str,

@@ -1,0 +1,115 @@
+"""Arrays of pandas and xarray: aligned by label as `np.add` does, with their type; lazy where they are."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import simulcast
+
+A = pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="price")
+B = pd.Series([10.0, 20.0, 30.0], index=list("cbd"), name="price")
+C = pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="count")
+F = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}, index=["r", "s"])
+G = pd.DataFrame({"y": [10.0, 20.0], "z": [30.0, 40.0]}, index=["s", "t"])
+
+
+def equal(ours, theirs):
+    assert type(ours) is type(theirs)
+    (pd.testing.assert_series_equal if isinstance(theirs, pd.Series) else pd.testing.assert_frame_equal)(ours, theirs)
+
+
+@pytest.mark.parametrize("a, b", [(A, B), (A, A), (A, C), (A, 2), (2.0, A), (A, np.arange(3.0)), (F, G), (F, 2), (F, F), (F, np.ones((2, 2))), (F, np.array([1.0, 5.0])), (F, np.array([[1.0], [5.0]]))])
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "subtract"])
+def test_pandas_aligns_as_numpys_functions_do(name, a, b):
+    equal(getattr(simulcast, name)(a, b), getattr(np, name)(a, b))
+
+
+def test_a_series_is_laid_along_the_columns_of_a_frame():
+    row = pd.Series([100.0, 200.0], index=["y", "x"])
+    equal(simulcast.add(F, row), F + row)
+    equal(simulcast.multiply(row, F), row * F)
+
+
+def test_other_functions_and_expressions_keep_labels():
+    equal(simulcast.sqrt(A), np.sqrt(A))
+    equal(simulcast.exp(F), np.exp(F))
+    equal(simulcast.round(A / 3, 2), (A / 3).round(2))
+    equal(simulcast.where(A > 1, A, 0.0), A.where(A > 1, 0.0))
+    equal(simulcast.clip(A, 1.5, 2.5), A.clip(1.5, 2.5))
+    equal(simulcast.evaluate("a * 2 + b", a=A, b=B), A * 2 + B)
+    equal(simulcast.evaluate("f * 2 + g", f=F, g=G), F * 2 + G)
+    assert simulcast.sqrt(pd.Index([1.0, 4.0])).tolist() == [1.0, 2.0]
+    mixed = pd.DataFrame({"i": [1, 2], "f": [0.5, 1.5]})
+    assert simulcast.multiply(mixed, 2).dtypes.astype(str).tolist() == ["int64", "float64"]
+
+
+def test_what_goes_by_position_refuses_labels_and_says_how_to_leave_them():
+    for call in [
+        lambda: simulcast.add(A, B, rule="exact"),
+        lambda: simulcast.broadcast_arrays(A, B),
+        lambda: simulcast.evaluate("a - a.mean(axis=0)", a=A),
+        lambda: simulcast.vjp("multiply", (A, B), np.ones(3)),
+        lambda: simulcast.sum(np.ones(3), where=A > 1),
+    ]:
+        with pytest.raises(TypeError, match=r"to_numpy\(\)"):
+            call()
+    with pytest.raises(TypeError, match="argument 'out'"):
+        simulcast.add(A, B, out=np.empty(3))
+    with pytest.raises(ValueError, match=r"to_numpy\(\)"):
+        simulcast.add(A, np.ones((2, 3)))
+    # One array alone has nothing to be aligned with.
+    assert simulcast.sum(A) == 6 and simulcast.broadcast_to(A, (2, 3)).shape == (2, 3)
+
+
+def test_xarray_aligns_by_name_and_coordinate():
+    x = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("h", "w"), coords={"w": [1, 2, 3]}, attrs={"unit": "m"})
+    y = xr.DataArray([10.0, 20.0, 30.0], dims="w", coords={"w": [2, 3, 4]})
+    t = xr.DataArray(np.arange(6.0).reshape(3, 2), dims=("w", "h"), coords={"w": [1, 2, 3]})
+    for a, b in [(x, y), (x, t), (t, x), (x, 2), (x, x.isel(h=0))]:
+        xr.testing.assert_identical(simulcast.add(a, b), np.add(a, b))
+    xr.testing.assert_identical(simulcast.evaluate("a * 2 + b", a=x, b=y), x * 2 + y)
+    xr.testing.assert_identical(simulcast.exp(xr.Dataset({"a": x})), np.exp(xr.Dataset({"a": x})))
+    xr.testing.assert_identical(simulcast.clip(x, 1, 4).variable, np.minimum(np.maximum(x, 1), 4).variable)
+    square = xr.DataArray(np.ones((3, 1)), dims=("w", "one"))
+    with simulcast.strict("exact"):  # axes that have names are meant
+        assert simulcast.add(square, square.isel(one=0)).shape == (3, 1)
+
+
+def test_dask_in_xarray_stays_lazy():
+    def never(block):
+        raise AssertionError("computed")
+
+    source = da.ones((4, 6), chunks=(2, 6)).map_blocks(never, dtype=float, meta=np.empty((0, 0)))
+    lazy = xr.DataArray(source, dims=("h", "w"))
+    for made in [simulcast.add(lazy, 1), simulcast.evaluate("x * 2", x=lazy), simulcast.where(lazy > 0, lazy, 0)]:
+        assert isinstance(made, xr.DataArray) and isinstance(made.data, da.Array)
+    assert isinstance(simulcast.sum(lazy, axis=0), da.Array) and isinstance(simulcast.broadcast_to(lazy, (2, 4, 6)), da.Array)
+    fine = xr.DataArray(da.ones((4, 6), chunks=(2, 6)), dims=("h", "w"))
+    assert simulcast.add(fine, xr.DataArray(np.arange(4.0), dims="h")).compute().values.tolist() == [[k + 1.0] * 6 for k in range(4)]
+
+
+def column_meets_row(block):
+    """A function that Dask runs: a suspicious broadcast."""
+    simulcast.add(np.ones((3, 1)), np.ones(3))
+    return block
+
+
+@pytest.mark.filterwarnings("ignore::simulcast.BroadcastWarning")
+@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes"])
+def test_policies_reach_functions_that_dask_workers_run(scheduler):
+    x = da.ones(4, chunks=2).map_blocks(column_meets_row, dtype=float, meta=np.empty(0))
+    with dask.config.set(scheduler=scheduler, num_workers=2):
+        with simulcast.strict(), pytest.raises(simulcast.BroadcastError, match="SC102"):
+            x.compute()
+        with simulcast.using("all=allow"):
+            assert x.compute().tolist() == [1] * 4
+            assert x.compute().tolist() == [1] * 4
+        if scheduler != "processes":
+            with simulcast.using("all=allow"), simulcast.record() as broadcasts:
+                x.compute()
+            assert [own.shapes for own in broadcasts] == [((3, 1), (3,))] * 2
+        # No policy of the blocks before is left in its graph.
+        assert x.compute().tolist() == [1] * 4
