@@ -138,6 +138,11 @@ unsafe impl Send for Set {}
 // SAFETY: as above.
 unsafe impl Sync for Set {}
 
+/// The places of `PyDataMem_SetHandler` and `PyDataMem_DefaultHandler` in NumPy's table of functions, which the numpy crate
+/// does not name: <https://github.com/numpy/numpy/blob/main/numpy/_core/code_generators/numpy_api.py>.
+const SET_HANDLER: usize = 304;
+const DEFAULT_HANDLER: usize = 306;
+
 impl Set {
     fn get(py: Python<'_>) -> PyResult<&'static Self> {
         static SET: PyOnceLock<Set> = PyOnceLock::new();
@@ -156,8 +161,8 @@ impl Set {
                 let handler = (&raw const HANDLER).cast_mut().cast();
                 let own = ffi::PyCapsule_New(handler, c"mem_handler".as_ptr(), None);
                 Ok(Self {
-                    set: std::mem::transmute::<*mut c_void, SetHandler>(*table.add(304)),
-                    standard: *(*table.add(306)).cast(),
+                    set: std::mem::transmute::<*mut c_void, SetHandler>(*table.add(SET_HANDLER)),
+                    standard: *(*table.add(DEFAULT_HANDLER)).cast(),
                     own: Bound::from_owned_ptr_or_err(py, own)?.unbind(),
                 })
             }

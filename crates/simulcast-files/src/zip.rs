@@ -3,7 +3,8 @@
 //! Written for files that lie: the directory at the end is what counts, every number in it is held
 //! against the file, and the member's own header must repeat its name. Names are names, never paths:
 //! nothing is unpacked to anywhere. Members that overlap are read each for itself, at the expense of
-//! the caller's budget.
+//! the caller's budget. (The crate `zip` gives members as readers; here a stored member is used where it is
+//! mapped, without a copy.)
 //!
 //! ```text
 //! member header, name, bytes │ … │ directory: one entry a member │ (64-bit end, its place) │ end

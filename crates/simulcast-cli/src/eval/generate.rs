@@ -7,7 +7,7 @@
 //! zeros(3)  ones(3)  full((3, 4), 2.5)  arange(10)  linspace(0, 1, 11)  array([1, 2])
 //! ```
 //!
-//! Each call takes `dtype=`.
+//! Each call takes `dtype=`. (The lexer of expressions does not read this: its lists are indices, and its calls compute.)
 
 use std::fmt;
 
