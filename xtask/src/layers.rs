@@ -214,6 +214,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("kernels/ops.rs", "LANES", "the width of a loop's body, a fact of its type"),
     ("kernels/ops/half.rs", "HALF_LINE", "the elements of half a cache line of 16-bit numbers"),
     ("kernels/ops/complex_functions.rs", "LARGE", "where squares overflow"),
+    ("kernels/ops/complex_functions.rs", "SMALL", "where squares are lost"),
     ("by_name/program/front/parse.rs", "DEPTH", "the deepest expression, a limit on hostile input"),
     (
         "by_name/program/build/bytecode.rs",
