@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._inputs import is_labelled
 from . import utils
 from ._parse import parse
 from ._program import Program
@@ -130,7 +131,8 @@ class NumExpr:
             raise ValueError(f"order must be one of 'K', 'A', 'C', 'F', not {order!r}")
         if out is not None and not isinstance(out, np.ndarray):
             raise ValueError("keyword parameter 'out' must be an array")
-        given = dict(zip(self.input_names, args))
+        # Operands meet by position, as numexpr's do: labels are left behind.
+        given = {name: np.asarray(arg) if is_labelled(arg) else arg for name, arg in zip(self.input_names, args)}
         if self.promotion == "numexpr":
             for name, own in zip(self.input_names, self.types):
                 _check_cast(name, np.asarray(given[name]), own, casting)
