@@ -47,6 +47,8 @@ cargo xtask COMMAND
   test gradients    gradients of thousands of random expressions beside those of PyTorch and JAX, which are installed
                     under target
   test numexpr      numexpr's own tests and pandas with simulcast.numexpr in numexpr's place (installed under target)
+  test torch        PyTorch under guard: with Lightning, transformers, torchvision, stable-baselines3, JAX and IPython,
+                    which it installs under target (--write makes the table of docs/guide/pytorch.md anew)
   wheel             the wheel of the Python package, in target/wheels
   release --dry-run every artefact of a release that this machine can make, each tried in an empty environment
   release --archive TARGET
@@ -94,6 +96,8 @@ fn main() -> ExitCode {
         ["test", "models"] => models::test(),
         ["test", "web"] => web::test(),
         ["test", name @ ("gradients" | "numexpr")] => python::test_beside(name),
+        ["test", "torch"] => python::test_torch(false),
+        ["test", "torch", "--write"] => python::test_torch(true),
         ["wheel"] => python::wheel().map(drop),
         ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),

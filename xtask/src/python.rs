@@ -30,7 +30,7 @@ pub(crate) fn wheel() -> Result<PathBuf, String> {
 ///
 /// The wheel is one with overflow checks and assertions.
 pub(crate) fn test() -> Result<(), String> {
-    tested("Python package", "environment", "python/requirements-test.txt", "python/tests")
+    tested("Python package", "environment", "python/requirements-test.txt", &["python/tests"])
 }
 
 /// Runs the tests that compare the package with other libraries, which are in an environment of their own: those of
@@ -38,11 +38,11 @@ pub(crate) fn test() -> Result<(), String> {
 pub(crate) fn test_beside(name: &str) -> Result<(), String> {
     let (list, file) =
         (format!("python/requirements-{name}.txt"), format!("python/peers/test_{name}.py"));
-    tested(&format!("Python package: {name}"), name, &list, &file)
+    tested(&format!("Python package: {name}"), name, &list, &[&file])
 }
 
 /// Builds the wheel, installs it into an environment with a list of packages, and runs some tests there.
-fn tested(what: &str, environment_name: &str, list: &str, tests: &str) -> Result<(), String> {
+fn tested(what: &str, environment_name: &str, list: &str, tests: &[&str]) -> Result<(), String> {
     let step = Step::new(&format!("packages for the tests of the {what}"));
     let home = root().join("target/python").join(environment_name);
     let builder = own_environment();
@@ -55,9 +55,39 @@ fn tested(what: &str, environment_name: &str, list: &str, tests: &str) -> Result
     let checked = root().join("target/python/wheels");
     Step::new("the wheel").run(build(&builder, &checked, &["--quiet"])?)?;
     install_from(&checked, &home)?;
-    let mut run =
-        command(&python.to_string_lossy(), ["-m", "pytest", "-p", "no:cacheprovider", tests]);
+    let mut run = command(&python.to_string_lossy(), ["-m", "pytest", "-p", "no:cacheprovider"]);
+    run.args(tests);
     Step::new(&format!("tests of the {what}")).run(run.env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+/// Runs the tests of `simulcast.torch` and of the other homes of the guard with the packages themselves, and models
+/// that others wrote, whose table is in `docs/guide/pytorch.md`: compared, or with `write` made anew.
+pub(crate) fn test_torch(write: bool) -> Result<(), String> {
+    let tests = ["torch", "torch_planted", "torch_callbacks", "jax", "ipython"];
+    let tests = tests.map(|own| format!("python/tests/test_{own}.py"));
+    let tests = tests.each_ref().map(String::as_str);
+    tested("Python package: torch", "torch", "python/requirements-torch.txt", &tests)?;
+    let home = root().join("target/python/torch");
+    let python = home.join("bin/python");
+    if !python.exists() {
+        // Packages that could not be installed were skipped.
+        return Ok(());
+    }
+    let python = python.to_string_lossy();
+    let guarded = |args: &[&str]| {
+        let mut run = command(&python, ["python/torch_runs/guarded.py"]);
+        run.args(args);
+        run
+    };
+    let mut files = Vec::new();
+    for kind in ["language", "vision", "learning"] {
+        let file = home.join(format!("{kind}.json")).to_string_lossy().into_owned();
+        Step::new(&format!("models under guard: {kind}")).run(guarded(&["run", kind, &file]))?;
+        files.push(file);
+    }
+    let mut words = vec![if write { "page" } else { "check" }];
+    words.extend(files.iter().map(String::as_str));
+    Step::new("the table of models under guard").run(guarded(&words))
 }
 
 /// The linter and the types, over all Python of the repository.
@@ -71,7 +101,10 @@ pub(crate) fn lint() -> Result<(), String> {
     let folders = ["python", "bench", "conformance", "spec"];
     step.run(command(&python, ["-m", "ruff", "check", "--quiet"]).args(folders))?;
     let mypy = |options: &[&str], folder: &str| {
-        let files = python_files(&root().join(folder))?;
+        let mut files = python_files(&root().join(folder))?;
+        if folder == "python/simulcast" {
+            files.extend(python_files(&root().join("python/simulcast/torch"))?);
+        }
         let options = options.iter().chain(&["--no-incremental", "--follow-imports=silent"]);
         let mut types = command(&python, ["-m", "mypy"]);
         Step::new(&format!("Python: mypy {folder}")).run(types.args(options).args(files))
@@ -79,7 +112,14 @@ pub(crate) fn lint() -> Result<(), String> {
     mypy(&["--strict"], "python/simulcast")?;
     mypy(&["--strict"], "python/simulcast/numexpr")?;
     // The rest is written without types, for the systems that it asks; what can be inferred has to fit.
-    let rest = ["python/tests", "python/peers", "bench/peers", "conformance/record", "spec/why3"];
+    let rest = [
+        "python/tests",
+        "python/peers",
+        "python/torch_runs",
+        "bench/peers",
+        "conformance/record",
+        "spec/why3",
+    ];
     rest.into_iter().try_for_each(|folder| mypy(&["--ignore-missing-imports"], folder))
 }
 
