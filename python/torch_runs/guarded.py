@@ -89,7 +89,7 @@ def table(runs):
 
 
 def with_table(text, runs):
-    found = re.search(re.escape(BEGIN) + r"\n.*?\n" + re.escape(END), text, re.S)
+    found = re.search(re.escape(BEGIN) + r"\n(.*?\n)?" + re.escape(END), text, re.S)
     if found is None:
         raise SystemExit(f"{PAGE} has no place for the table")
     return text[: found.start()] + f"{BEGIN}\n{table(runs)}\n{END}" + text[found.end() :]
