@@ -9,7 +9,18 @@ import onnx
 import onnx.backend.base
 from onnx import helper
 
-from .onnx import ModelError, Session
+from .onnx import ModelError, Session, UnsupportedError
+
+
+def _skipped(error: UnsupportedError) -> Exception:
+    """The error as one that the runner of onnx's own tests takes for a skipped test, too."""
+    from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
+
+    class Unsupported(UnsupportedError, BackendIsNotSupposedToImplementIt):  # type: ignore[misc]
+        """A model with nodes or types that there is no code for."""
+
+    Unsupported.__qualname__ = Unsupported.__name__ = "UnsupportedError"
+    return Unsupported(str(error))
 
 
 class BackendRep(onnx.backend.base.BackendRep):
@@ -39,7 +50,19 @@ class Backend(onnx.backend.base.Backend):
         """Makes a model ready to run."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device {device!r}, only CPU")
-        return BackendRep(Session(model, threads=kwargs.get("threads")))
+        try:
+            return BackendRep(Session(model, threads=kwargs.get("threads")))
+        except UnsupportedError as error:
+            raise _skipped(error) from None
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether there is code for every node of a model."""
+        try:
+            Session(model)
+        except UnsupportedError:
+            return False
+        return cls.supports_device(device)
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:

@@ -75,8 +75,8 @@ def missing(text):
     """What there is no code for, from an error's text."""
     if not text.startswith("there is no code for "):
         return {text.split(" is ", 1)[1].removesuffix(", which cannot be run")}
-    nodes = re.findall(r"\(([A-Za-z][\w.]*)\)(?:: ([^;]*))?", text)
-    return {f"{op}: {why}" if why else op for op, why in nodes}
+    # Each operator with what is said of some uses of it, and how many nodes there are or which one.
+    return set(re.findall(r"([A-Za-z][^()]*?) \((?:\d+ nodes|node [^()]*)\)", text.removeprefix("there is no code for ")))
 
 
 def page():

@@ -9,28 +9,18 @@ os.environ.setdefault("ONNX_HOME", tempfile.mkdtemp(prefix="onnx-"))
 
 import numpy as np
 import onnx.backend.test
+import pytest
 
 from onnx_backend_list import PAGE, page
 
 from simulcast.onnx import Backend, UnsupportedError
 
 
-class Tested(Backend):
-    """Models that there is no code for are skipped, and say why."""
-
-    @classmethod
-    def prepare(cls, model, device="CPU", **kwargs):
-        try:
-            return super().prepare(model, device, **kwargs)
-        except UnsupportedError as error:
-            raise unittest.SkipTest(str(error)) from None
-
-
 def cases():
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # The expected values of some tests are made by overflowing casts.
         warnings.simplefilter("ignore")
-        tests = onnx.backend.test.BackendTest(Tested, __name__).test_cases
+        tests = onnx.backend.test.BackendTest(Backend, __name__).test_cases
     for case in tests.values():
         for name in [name for name in vars(case) if name.endswith("_cuda")]:
             delattr(case, name)
@@ -38,6 +28,17 @@ def cases():
 
 
 globals().update(cases())
+
+
+def test_what_has_no_code_is_skipped_and_no_less_an_error():
+    nodes = [onnx.helper.make_node("Conv", ["x", "w"], ["y"])]
+    values = [onnx.helper.make_tensor_value_info(name, 1, [1, 1, 3, 3]) for name in "xwy"]
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", values[:2], values[2:]))
+    assert not Backend.is_compatible(model)
+    with pytest.raises(UnsupportedError, match="Conv"):
+        Backend.prepare(model)
+    with pytest.raises(unittest.SkipTest, match="Conv"):
+        Backend.prepare(model)
 
 
 def test_the_page_of_skipped_tests_is_current():

@@ -392,7 +392,7 @@ def test_errors_name_the_node_and_the_operands():
     with pytest.raises(ModelError, match=r"the input \"x\" has sizes \(2, 3\), not \(3, 2\)"):
         session.run({"x": x.T, "y": y})
     nodes = [helper.make_node("Conv", ["x", "y"], ["c"], name="first"), helper.make_node("LSTM", ["x", "y"], ["d"], name="second")]
-    with pytest.raises(UnsupportedError, match=r"no code for first \(Conv\); second \(LSTM\)"):
+    with pytest.raises(UnsupportedError, match=r"no code for Conv \(node first\), LSTM \(node second\)"):
         Session(model(nodes, {"x": x, "y": y}, ["c", "d"]))
 
 

@@ -1,5 +1,8 @@
 //! Models of classical machine learning, as skl2onnx writes them.
 
+#[cfg(feature = "run")]
+pub(super) mod run;
+
 use simulcast_core::{Dim, Dims};
 
 use super::rows;
@@ -7,7 +10,7 @@ use crate::ElementType;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "ai.onnx.ml", ROWS:
-    "ArrayFeatureExtractor" 1 "T int64 -> T" infer array_feature_extractor;
+    "ArrayFeatureExtractor" 1 "T int64 -> T" infer array_feature_extractor run whole(run::array_feature_extractor);
     "Binarizer" 1 "T -> T" infer same;
     "CastMap" 1 "_ -> _";
     "CategoryMapper" 1 "_ -> _" infer label_encoder;
@@ -16,10 +19,10 @@ rows! { "ai.onnx.ml", ROWS:
     "Imputer" 1 "T -> T" infer same;
     "LabelEncoder" 1 "_ -> _" infer label_encoder;
     "LinearClassifier" 1 "_ -> _ float32" infer linear_classifier;
-    "LinearRegressor" 1 "_ -> float32" infer regressor;
-    "Normalizer" 1 "_ -> float32" infer same;
+    "LinearRegressor" 1 "_ -> float32" infer regressor run whole_unless(run::linear_regressor, run::transform_refusal);
+    "Normalizer" 1 "_ -> float32" infer same run whole(run::normalizer);
     "OneHotEncoder" 1 "_ -> float32" infer one_hot_encoder;
-    "Scaler" 1 "_ -> float32" infer same;
+    "Scaler" 1 "_ -> float32" infer same run whole(run::scaler);
     "SVMClassifier" 1 "_ -> _ float32" infer svm_classifier;
     "SVMRegressor" 1 "_ -> float32" infer regressor;
     "TreeEnsemble" 5 "T -> T" infer tree_ensemble;

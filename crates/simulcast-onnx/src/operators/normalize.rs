@@ -11,10 +11,10 @@ use crate::infer::{Fact, InferNode, Results};
 use crate::ElementType;
 
 rows! { "", ROWS:
-    "BatchNormalization" 1 "T T1 T1 T2 T2 -> T T2 T2 T2 T2" infer per_channel;
-    "GroupNormalization" 18 "T T T -> T" infer grouped;
+    "BatchNormalization" 1 "T T1 T1 T2 T2 -> T T2 T2 T2 T2" infer per_channel run whole_unless(run::batch, run::batch_refusal) [takes(5, 5)];
+    "GroupNormalization" 18 "T T T -> T" infer grouped run whole(run::grouped);
     "Hardmax" 1 "T -> T" infer same run whole(run::hardmax);
-    "InstanceNormalization" 1 "T T T -> T" infer per_channel;
+    "InstanceNormalization" 1 "T T T -> T" infer per_channel run whole(run::grouped);
     "LayerNormalization" 17 "T T T? -> T _ _" infer layer run whole(run::layer);
     "LogSoftmax" 1 "T -> T" infer same run whole(run::softmax);
     "LpNormalization" 1 "T -> T" infer same run whole(run::lp);

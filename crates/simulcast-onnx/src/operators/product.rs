@@ -14,7 +14,7 @@ rows! { "", ROWS:
     "Einsum" 12 "T* -> T" infer einsum run whole(run::einsum);
     "Gemm" 1 "T T T? -> T" infer gemm run whole(run::gemm);
     "MatMul" 1 "T T -> T" infer matrices run whole(run::matmul);
-    "MatMulInteger" 10 "T1 T2 T1? T2? -> int32" infer integers;
+    "MatMulInteger" 10 "T1 T2 T1? T2? -> int32" infer integers run whole(super::quantize::run::matmul);
     "QLinearMatMul" 10 "T1 _ T1 T2 _ T2 _ T3 -> T3" infer quantized;
 }
 

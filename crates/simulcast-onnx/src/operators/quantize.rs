@@ -1,5 +1,8 @@
 //! Quantization: numbers as integers, with a scale and a zero point for a tensor or for each index of an axis.
 
+#[cfg(feature = "run")]
+pub(super) mod run;
+
 use simulcast_core::{Dim, Dims, Rule};
 
 use super::Broadcasts::Numpy;
@@ -9,9 +12,9 @@ use crate::ElementType;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
-    "DequantizeLinear" 10 "T1 T2 T1? -> _" infer dequantize;
-    "DynamicQuantizeLinear" 11 "float32 -> uint8 float32 uint8" infer dynamic_quantize;
-    "QuantizeLinear" 10 "_ _ T? -> T" infer quantize;
+    "DequantizeLinear" 10 "T1 T2 T1? -> _" infer dequantize run whole_unless(run::dequantize, run::refusal);
+    "DynamicQuantizeLinear" 11 "float32 -> uint8 float32 uint8" infer dynamic_quantize run whole(run::dynamic_quantize);
+    "QuantizeLinear" 10 "_ _ T? -> T" infer quantize run whole_unless(run::quantize, run::refusal);
 }
 
 rows! { "com.microsoft", CONTRIB:
@@ -19,12 +22,12 @@ rows! { "com.microsoft", CONTRIB:
     "DynamicQuantizeMatMul" 1 "T T2 T T2? T? -> T" infer dynamic_quantize_matmul;
     "MatMulIntegerToFloat" 1 "T1 T2 T3 T3 T1? T2? T3? -> T3" infer integers_to_float;
     "QGemm" 1 "TA float32 TA TB float32 TB int32? float32? TY? -> _" infer quantized_gemm;
-    "QLinearAdd" 1 "T float32 T? T float32 T? float32 T? -> T" infer quantized_pair [by(Numpy)];
+    "QLinearAdd" 1 "T float32 T? T float32 T? float32 T? -> T" infer quantized_pair run whole(run::pair) [by(Numpy)];
     "QLinearAveragePool" 1 "T float32 T? float32 T? -> T" infer quantized_pool;
     "QLinearConcat" 1 "float32 T _* -> T" infer quantized_concat;
     "QLinearGlobalAveragePool" 1 "T float32 T float32 T -> T" infer quantized_pool_all;
     "QLinearLeakyRelu" 1 "T float32 T? float32 T? -> T" infer same;
-    "QLinearMul" 1 "T float32 T? T float32 T? float32 T? -> T" infer quantized_pair [by(Numpy)];
+    "QLinearMul" 1 "T float32 T? T float32 T? float32 T? -> T" infer quantized_pair run whole(run::pair) [by(Numpy)];
     "QLinearReduceMean" 1 "T float32 T? float32 T? -> T" infer quantized_mean;
     "QLinearSigmoid" 1 "T float32 T? float32 T? -> T" infer same;
     "QLinearSoftmax" 1 "T float32 T? float32 T -> T" infer same;

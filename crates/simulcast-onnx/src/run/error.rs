@@ -1,5 +1,6 @@
 //! Why a model cannot be run, or not on these inputs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use simulcast::{DType, ProgramError};
@@ -183,21 +184,31 @@ impl fmt::Display for UnsupportedNode {
     }
 }
 
-/// How many nodes a text lists.
-const LISTED: usize = 8;
+/// The operators that nodes have, with what is said of some uses, those of the most nodes first.
+fn by_operator(nodes: &[UnsupportedNode]) -> Vec<(String, Vec<&str>)> {
+    let mut found: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for node in nodes {
+        let op = node.why.as_ref().map_or(node.op.clone(), |why| format!("{}: {why}", node.op));
+        found.entry(op).or_default().push(&node.node);
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+    found
+}
 
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unsupported(nodes) => {
                 f.write_str("there is no code for ")?;
-                for (at, node) in nodes.iter().take(LISTED).enumerate() {
-                    write!(f, "{}{node}", if at == 0 { "" } else { "; " })?;
+                for (at, (op, nodes)) in by_operator(nodes).into_iter().enumerate() {
+                    f.write_str(if at == 0 { "" } else { ", " })?;
+                    match nodes.as_slice() {
+                        [only] => write!(f, "{op} (node {only})")?,
+                        many => write!(f, "{op} ({} nodes)", many.len())?,
+                    }
                 }
-                match nodes.len() {
-                    0..=LISTED => Ok(()),
-                    more => write!(f, "; and {} more", more - LISTED),
-                }
+                Ok(())
             }
             Self::Value { name, why } => write!(f, "{name:?} is {why}, which cannot be run"),
             Self::Tensor { name, why } => write!(f, "tensor {name:?}: {why}"),

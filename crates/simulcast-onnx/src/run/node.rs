@@ -53,6 +53,13 @@ impl RunNode {
         }
     }
 
+    pub(crate) fn floats(&self, name: &str) -> Option<&[f32]> {
+        match self.attribute(name)? {
+            AttributeValue::Floats(values) => Some(values),
+            _ => None,
+        }
+    }
+
     pub(crate) fn float(&self, name: &str, default: f64) -> f64 {
         match self.attribute(name) {
             Some(AttributeValue::Float(value)) => f64::from(*value),

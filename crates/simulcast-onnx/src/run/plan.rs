@@ -265,7 +265,7 @@ impl<'m> Planner<'m> {
             outputs: node.outputs.iter().map(Option::is_some).collect(),
             codes: inputs.iter().map(|slot| self.code((*slot)?)).collect(),
         };
-        if !node.domain.is_empty() {
+        if !node.domain.is_empty() && call.row.is_none_or(|row| row.code.is_none()) {
             let op = format!("{}.{}", node.domain, node.op);
             self.unsupported.push(UnsupportedNode { node: call.node, op, why: None });
             self.outputs(scope, node, None);

@@ -137,8 +137,8 @@ fn what_there_is_no_code_for_is_named_before_anything_runs() {
     let error = Session::new(&build.load()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no code for a (Conv); c (NoSuchOperator); d (Add): it has 1 inputs; e (EyeLike): \
-         float8e4m3fn cannot be computed with"
+        "there is no code for Add: it has 1 inputs (node d), Conv (node a), EyeLike: float8e4m3fn cannot be \
+         computed with (node e), NoSuchOperator (node c)"
     );
 }
 
@@ -456,7 +456,7 @@ fn codes_are_moved_and_cast_and_not_computed_with() {
         ("Concat", &["x", "z"]),
         ("Concat", &["z", "x"]),
     ] {
-        let said = format!("there is no code for y ({op}): int4 cannot be computed with");
+        let said = format!("there is no code for {op}: int4 cannot be computed with (node y)");
         assert_eq!(refused(op, inputs), said);
     }
 }
@@ -568,4 +568,72 @@ fn what_only_looks_different_is_read_where_it_lies() {
     let mut places = [("stretched", AnyViewMut::from(&mut *place))];
     session.run_into(&inputs, &mut places).unwrap();
     assert_eq!(place, stretched);
+}
+
+/// Expected values by hand; the tests of the package onnx cover types and shapes.
+#[test]
+fn normalizations_are_what_their_statistics_say() {
+    let ten = |name: &str, values: &[f32]| {
+        (name.to_owned(), ArrayD::from_shape_vec(IxDyn(&[values.len()]), values.to_vec()).unwrap())
+    };
+    let build = Build::new(17).input("x", &[1_i64, 2, 2]);
+    let all = ["s", "b", "m", "v"];
+    let build = all.iter().fold(build, |build, name| build.input(name, &[2_i64]));
+    let inputs = ["x", "s", "b", "m", "v"];
+    let build =
+        build.node("BatchNormalization", &inputs, &["y"], &[super::build::float("epsilon", 0.0)]);
+    let session = Session::new(&build.bare_output("y").load()).unwrap();
+    let x = counting(&[1, 2, 2]);
+    let given = [
+        ten("s", &[1.0, 2.0]),
+        ten("b", &[0.0, 10.0]),
+        ten("m", &[1.0, 2.0]),
+        ten("v", &[4.0, 1.0]),
+    ];
+    let mut inputs: Vec<(&str, &ArrayD<f32>)> = vec![("x", &x)];
+    inputs.extend(given.iter().map(|(name, own)| (name.as_str(), own)));
+    let made = run(&session, &inputs).unwrap();
+    assert_eq!(made[0], AnyArray::from(array![[[-0.5_f32, 0.0], [10.0, 12.0]]]));
+    let build = Build::new(17).input("x", &[1_i64, 2, 2]).input("s", &[2_i64]).input("b", &[2_i64]);
+    let build = build.node(
+        "InstanceNormalization",
+        &["x", "s", "b"],
+        &["y"],
+        &[super::build::float("epsilon", 0.0)],
+    );
+    let session = Session::new(&build.bare_output("y").load()).unwrap();
+    let made = run(&session, &inputs[..3]).unwrap();
+    assert_eq!(made[0], AnyArray::from(array![[[-1_f32, 1.0], [8.0, 12.0]]]));
+}
+
+#[test]
+fn codes_become_numbers_and_numbers_codes() {
+    let build = Build::new(13).input("x", &[2_i64, 3]).float32s("scale", &[3], &[1.0, 0.5, 2.0]);
+    let build = build.node("QuantizeLinear", &["x", "scale"], &["q"], &[int("axis", 1)]);
+    let build = build.node("DequantizeLinear", &["q", "scale"], &["y"], &[int("axis", 1)]);
+    let session = Session::new(&build.bare_output("q").bare_output("y").load()).unwrap();
+    let x = array![[-1_f32, 0.75, 3.0], [300.0, 1.25, 5.0]].into_dyn();
+    let made = run(&session, &[("x", &x)]).unwrap();
+    // Halves go to even, and what does not fit is cut off.
+    assert_eq!(made[0], AnyArray::from(array![[0_u8, 2, 2], [255, 2, 2]]));
+    assert_eq!(made[1], AnyArray::from(array![[0_f32, 1.0, 4.0], [255.0, 1.0, 4.0]]));
+}
+
+#[test]
+fn linear_models_are_products() {
+    let floats = |name: &str, values: &[f32]| {
+        message(|attribute| {
+            attribute.bytes(1, name);
+            values.iter().for_each(|value| attribute.float(7, *value));
+            attribute.int(20, 6);
+        })
+    };
+    let build = Build::new(17).input("x", &[2_i64, 2]).int64s("i", &[1], &[1]);
+    let attributes = [floats("coefficients", &[1.0, 2.0]), floats("intercepts", &[0.5])];
+    let build = build.node_of("ai.onnx.ml", "LinearRegressor", &["x"], &["y"], &attributes);
+    let build = build.node_of("ai.onnx.ml", "ArrayFeatureExtractor", &["x", "i"], &["c"], &[]);
+    let session = Session::new(&build.bare_output("y").bare_output("c").load()).unwrap();
+    let made = run(&session, &[("x", &counting(&[2, 2]))]).unwrap();
+    assert_eq!(made[0], AnyArray::from(array![[2.5_f32], [8.5]]));
+    assert_eq!(made[1], AnyArray::from(array![[1_f32], [3.0]]));
 }

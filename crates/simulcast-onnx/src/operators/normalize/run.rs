@@ -218,3 +218,105 @@ pub(crate) fn lp<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>)
     })?;
     one(made)
 }
+
+/// A scale or bias with one number for each index of axis 1.
+fn on_channels<'v>(own: &'v AnyView<'v>, rank: usize) -> Result<AnyView<'v>, NodeError> {
+    let mut shape = vec![1; rank.max(2)];
+    shape[1] = own.len();
+    shape.truncate(rank);
+    own.reshaped(&shape).ok_or_else(|| "a number for each channel is no vector".into())
+}
+
+/// What a normalization with statistics of its own is not.
+pub(crate) fn batch_refusal(call: &RunNode) -> Option<String> {
+    let trains = call.flag("training_mode", false)
+        || (call.opset < 7 && !call.flag("is_test", false))
+        || call.outputs.iter().skip(1).any(|wanted| *wanted);
+    match (trains, call.opset < 9 && !call.flag("spatial", true)) {
+        (true, _) => Some("in training".into()),
+        (_, true) => Some("with statistics of each place".into()),
+        _ => None,
+    }
+}
+
+/// Inference with statistics that are given: everything broadcasts.
+pub(crate) fn batch<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
+    let all: Vec<AnyView<'_>> = (0..5).map(|n| inputs.view(n)).collect::<Result<_, _>>()?;
+    let rank = all[0].shape().len();
+    let mut views = vec![all[0].clone()];
+    for own in &all[1..] {
+        views.push(on_channels(own, rank)?);
+    }
+    let shapes: Vec<&[usize]> = views.iter().map(AnyView::shape).collect();
+    call.resolve(Rule::Unidirectional, &shapes)?;
+    let own = views[0].dtype();
+    let wide = if matches!(own, DType::F16 | DType::Bf16) { DType::F32 } else { own };
+    let epsilon = call.float("epsilon", f64::from(1e-5_f32));
+    one(allowed.evaluate(&views, |build, args| {
+        let args: Vec<Node> =
+            args.iter().map(|arg| build.cast(*arg, wide)).collect::<Result<_, _>>()?;
+        let centred = build.apply(Op::Subtract, &[args[0], args[3]])?;
+        let epsilon = build.literal(Literal::Float(epsilon));
+        let variance = build.apply(Op::Add, &[args[4], epsilon])?;
+        let deviation = build.apply(Op::Sqrt, &[variance])?;
+        let scale = build.apply(Op::Divide, &[args[1], deviation])?;
+        let scaled = build.apply(Op::Multiply, &[centred, scale])?;
+        let moved = build.apply(Op::Add, &[scaled, args[2]])?;
+        build.cast(moved, own)
+    })?)
+}
+
+/// Every channel, or every group of channels, of each sample by its own statistics.
+pub(crate) fn grouped<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
+    let (x, scale, bias) = (inputs.view(0)?, inputs.view(1)?, inputs.view(2)?);
+    let shape = x.shape().to_vec();
+    let [samples, channels, ..] = shape[..] else {
+        return Err(format!("{} has no channels", simulcast_core::tuple(&shape)).into());
+    };
+    let by_group = call.op == "GroupNormalization";
+    let groups = match by_group {
+        false => channels,
+        true => usize::try_from(call.int("num_groups").unwrap_or(0)).unwrap_or(0),
+    };
+    let own = x.dtype();
+    if groups == 0 || channels % groups != 0 {
+        return match x.len() {
+            0 => one(x.to_owned()),
+            _ => Err(format!("{channels} channels are no {groups} groups").into()),
+        };
+    }
+    let row = x.len() / (samples * groups).max(1);
+    let rows = [samples, groups, row];
+    let wide = if matches!(own, DType::F16 | DType::Bf16) { DType::F32 } else { own };
+    let normal = Normal {
+        over: vec![2],
+        epsilon: call.float("epsilon", f64::from(1e-5_f32)),
+        centred: true,
+    };
+    let flat = crate::run::code::reshaped(x.to_owned().into(), &rows, allowed)?;
+    let normalized = allowed.evaluate(&[flat.view()], |build, args| {
+        let x = build.cast(args[0], wide)?;
+        let centred = normal.centre(build, x)?;
+        let inverse = normal.inverse(build, centred)?;
+        build.apply(Op::Multiply, &[centred, inverse])
+    })?;
+    // Before opset 21 the groups were scaled, since then the channels.
+    let each_group = by_group && call.opset < 21;
+    let laid = if each_group { rows.to_vec() } else { shape.clone() };
+    let normalized = crate::run::code::reshaped(normalized.into(), &laid, allowed)?;
+    let (scale, bias) = (on_channels(&scale, laid.len())?, on_channels(&bias, laid.len())?);
+    let views = [normalized.view(), scale, bias];
+    let shapes: Vec<&[usize]> = views.iter().map(AnyView::shape).collect();
+    call.resolve(Rule::Unidirectional, &shapes)?;
+    let made = allowed.evaluate(&views, |build, args| {
+        let (scale, bias) = (build.cast(args[1], wide)?, build.cast(args[2], wide)?);
+        let scaled = build.apply(Op::Multiply, &[args[0], scale])?;
+        let moved = build.apply(Op::Add, &[scaled, bias])?;
+        build.cast(moved, own)
+    })?;
+    Ok(vec![crate::run::code::reshaped(made.into(), &shape, allowed)?])
+}

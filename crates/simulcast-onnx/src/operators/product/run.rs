@@ -16,7 +16,49 @@ use crate::run::value::array;
 /// A product of two matrices into a third.
 type Multiply<T> = fn(&ArrayView2<'_, T>, &ArrayView2<'_, T>) -> Array2<T>;
 
+/// Up to this many rows the general product spends more time on packing B than on multiplying.
+const FEW_ROWS: usize = 2;
+
+/// Sums of products are kept in so many places, which fit a register each.
+const SUMS: usize = 16;
+
+/// A product of rows that are contiguous on the left with columns that are so on the right.
+fn dot<T: ndarray::LinalgScalar>(a: &[T], b: &[T]) -> T {
+    let mut sums = [T::zero(); SUMS];
+    let (a, rest_a) = a.as_chunks::<SUMS>();
+    let (b, rest_b) = b.as_chunks::<SUMS>();
+    for (a, b) in a.iter().zip(b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum = *sum + *a * *b;
+        }
+    }
+    let rest = rest_a.iter().zip(rest_b).fold(T::zero(), |sum, (a, b)| sum + *a * *b);
+    sums.into_iter().fold(rest, |sum, own| sum + own)
+}
+
+/// A product of few rows with a transposed matrix, as `torch.nn.Linear` is exported; `None` where the memory does not
+/// lie so.
+fn few_rows<T: ndarray::LinalgScalar>(
+    a: &ArrayView2<'_, T>,
+    b: &ArrayView2<'_, T>,
+) -> Option<Array2<T>> {
+    if a.nrows() > FEW_ROWS {
+        return None;
+    }
+    let columns = b.t();
+    let mut out = Array2::zeros((a.nrows(), b.ncols()));
+    for (a, mut out) in a.rows().into_iter().zip(out.rows_mut()) {
+        for (b, out) in columns.rows().into_iter().zip(&mut out) {
+            *out = dot(a.to_slice()?, b.to_slice()?);
+        }
+    }
+    Some(out)
+}
+
 fn floats<T: ndarray::LinalgScalar>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>) -> Array2<T> {
+    if let Some(out) = few_rows(a, b) {
+        return out;
+    }
     let mut out = Array2::zeros((a.nrows(), b.ncols()));
     general_mat_mul(T::one(), a, b, T::zero(), &mut out);
     out
@@ -143,6 +185,14 @@ where
     reshaped(AnyArray::from(made).into(), &shape, allowed)?.into_array(allowed)
 }
 
+/// A matrix, or the same memory seen as its transpose.
+fn turned(view: AnyView<'_>, over: bool) -> Result<AnyView<'_>, NodeError> {
+    match over {
+        true => view.permuted_axes(&[1, 0]).ok_or_else(|| "it has not two axes".into()),
+        false => Ok(view),
+    }
+}
+
 /// `alpha * A @ B + beta * C`, with A and B transposed where said.
 pub(crate) fn gemm<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let side = |input: usize, name: &str| {
@@ -165,9 +215,10 @@ pub(crate) fn gemm<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
             Ok(if over { build.transpose(x, None) } else { x })
         })
     };
-    let product = match (wide == dtype, over_a || over_b) {
-        (true, false) => product(&a, &b, allowed)?,
-        _ => {
+    let product = match wide == dtype {
+        // A transposed matrix is only seen otherwise: copying it would cost more than a product of few rows.
+        true => product(&turned(a.clone(), over_a)?, &turned(b.clone(), over_b)?, allowed)?,
+        false => {
             let (a, b) = (widened(&a, over_a)?, widened(&b, over_b)?);
             product(&a.view(), &b.view(), allowed)?
         }
