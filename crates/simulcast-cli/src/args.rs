@@ -272,6 +272,11 @@ pub(crate) enum OnnxCommand {
     /// Infer every shape of a model and check every broadcast in it.
     #[command(after_help = format!("{}\n\n{EXIT}", model_findings()))]
     Check(OnnxCheckArgs),
+    /// Compare the shapes and broadcasts of two models, such as before and after simplification or quantization.
+    #[command(
+        after_help = "Exit code 1 where a shape or a broadcast differs, or a model cannot work; 2 where a model cannot be read."
+    )]
+    Diff(OnnxDiffArgs),
     /// Write a model's inferred shapes into it; everything else stays as it is, byte for byte.
     #[command(after_help = format!("{INFER}\n\n{EXIT}"))]
     Infer(OnnxInferArgs),
@@ -291,6 +296,9 @@ pub(crate) struct OnnxCheckArgs {
     /// The size of a symbol; x.0 is axis 0 of an input x whose size has no name.
     #[arg(long = "set", value_name = "SYMBOL=SIZE")]
     pub(crate) sizes: Vec<String>,
+    /// Whether sizes of one name are equal; with no, each axis of an input gets a name of its own.
+    #[arg(long, value_name = "yes|no", default_value = "yes", value_parser = yes_or_no, action = clap::ArgAction::Set)]
+    pub(crate) trust_names: bool,
     /// Print the whole report of a model as JSON: every broadcast, shape and constraint.
     #[arg(long)]
     pub(crate) json: bool,
@@ -368,6 +376,12 @@ pub(crate) struct OnnxRunArgs {
     /// The size that a symbol must have.
     #[arg(long = "set", value_name = "SYMBOL=SIZE")]
     pub(crate) sizes: Vec<String>,
+    /// Whether sizes of one name are equal; with no, as ONNX Runtime does, they are not compared.
+    #[arg(long, value_name = "yes|no", default_value = "yes", value_parser = yes_or_no, action = clap::ArgAction::Set)]
+    pub(crate) trust_names: bool,
+    /// Say whether the model can run, and what it needs; run nothing.
+    #[arg(long, conflicts_with_all = ["json", "output"])]
+    pub(crate) dry_run: bool,
     /// The most bytes of a value; half of the memory that is free unless told.
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_bytes: Option<u64>,
@@ -380,6 +394,20 @@ pub(crate) struct OnnxRunArgs {
     /// Print how long each part took.
     #[arg(long)]
     pub(crate) time: bool,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OnnxDiffArgs {
+    /// The model before.
+    pub(crate) before: PathBuf,
+    /// The model after.
+    pub(crate) after: PathBuf,
+    /// The size of a symbol of both.
+    #[arg(long = "set", value_name = "SYMBOL=SIZE")]
+    pub(crate) sizes: Vec<String>,
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,

@@ -377,11 +377,83 @@ fn report(
     output::print(&text)
 }
 
-/// Half of the memory that is free, where the system says it; 4 GiB elsewhere.
+/// Half of the memory that this process may still take, where the system says it; 4 GiB elsewhere.
+///
+/// The machine, the control groups around the process and its limit of address space each have a say: what is above
+/// the least of them ends in an abort or in the hands of the kernel.
 pub(crate) fn available() -> u64 {
-    let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kilobytes =
-        line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kilobytes.map_or(4 << 30, |kilobytes| kilobytes.saturating_mul(1024) / 2)
+    let told = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let kilobytes = |text: &str, key: &str| {
+        let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+        rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    };
+    let machine = kilobytes(&told("/proc/meminfo"), "MemAvailable:");
+    let (limits, status) = (told("/proc/self/limits"), told("/proc/self/status"));
+    let space = address_space(&limits)
+        .map(|limit| limit.saturating_sub(kilobytes(&status, "VmSize:").unwrap_or(0)));
+    let group = control_groups(&told("/proc/self/cgroup"), &told);
+    let least = [machine, space, group].into_iter().flatten().min();
+    least.map_or(4 << 30, |bytes| bytes / 2)
+}
+
+/// The soft limit of the address space in `/proc/self/limits`, which `ulimit -v` sets.
+fn address_space(limits: &str) -> Option<u64> {
+    let rest = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// What the control groups of `/proc/self/cgroup` leave, of both versions: a container sees its own at the root.
+fn control_groups(groups: &str, told: &dyn Fn(&str) -> String) -> Option<u64> {
+    let number = |path: String| told(&path).trim().parse::<u64>().ok();
+    let mut least = None;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(kinds), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (root, limit, used) = match kinds {
+            "" => ("/sys/fs/cgroup", "memory.max", "memory.current"),
+            kinds if kinds.split(',').any(|kind| kind == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes")
+            }
+            _ => continue,
+        };
+        // A group is held to the limits of those around it too.
+        let mut path = path.trim_end_matches('/');
+        loop {
+            if let Some(limit) = number(format!("{root}{path}/{limit}")) {
+                let left =
+                    limit.saturating_sub(number(format!("{root}{path}/{used}")).unwrap_or(0));
+                least = Some(least.map_or(left, |own: u64| own.min(left)));
+            }
+            match path.rfind('/') {
+                Some(at) => path = &path[..at],
+                None => break,
+            }
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_limit_of_all_control_groups_counts() {
+        let files = |path: &str| {
+            let text = match path {
+                "/sys/fs/cgroup/user/job/memory.max" => "max",
+                "/sys/fs/cgroup/user/memory.max" => "1000",
+                "/sys/fs/cgroup/user/memory.current" => "400",
+                "/sys/fs/cgroup/memory/a/memory.limit_in_bytes" => "5000",
+                _ => "",
+            };
+            text.to_owned()
+        };
+        assert_eq!(control_groups("0::/user/job\n", &files), Some(600));
+        assert_eq!(control_groups("4:cpu,memory:/a\n3:cpu:/b\n", &files), Some(5000));
+        assert_eq!(control_groups("0::/\n", &files), None);
+        let limits = "Max address space         8589934592           unlimited            bytes \n";
+        assert_eq!(address_space(limits), Some(8_589_934_592));
+        assert_eq!(address_space("Max address space   unlimited  unlimited  bytes"), None);
+    }
 }

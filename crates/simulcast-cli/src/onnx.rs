@@ -2,6 +2,7 @@
 //! upgraded.
 
 mod check;
+mod diff;
 mod infer;
 mod run;
 
@@ -16,6 +17,7 @@ use crate::{Failure, output};
 pub(crate) fn run(command: &OnnxCommand) -> Result<(), Failure> {
     match command {
         OnnxCommand::Check(args) => check::run(args),
+        OnnxCommand::Diff(args) => diff::run(args),
         OnnxCommand::Infer(args) => infer::run(args),
         OnnxCommand::Run(args) => run::run(args),
         OnnxCommand::Upgrade(args) => run_upgrade(args),
@@ -33,6 +35,15 @@ fn sizes(words: &[String]) -> Result<Vec<(&str, usize)>, Failure> {
         sizes.push((name, size));
     }
     Ok(sizes)
+}
+
+/// The model in which equal names of sizes mean equal sizes only where they are trusted.
+fn load_with(path: &Path, trust_names: bool) -> Result<Model, Failure> {
+    let mut model = load(path)?;
+    if !trust_names {
+        model.forget_names();
+    }
+    Ok(model)
 }
 
 fn load(path: &Path) -> Result<Model, Failure> {

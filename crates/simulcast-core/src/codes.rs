@@ -273,6 +273,19 @@ impl Code {
             "The slope of a PRelu has as many elements as the input has channels, and right-alignment lays \
              it on the last axis instead. Give it the shape `(C, 1, 1)`.",
         ),
+        model(
+            "SC113",
+            "a name stands for two sizes of the inputs",
+            "Equal names of sizes mean equal sizes in ONNX. Here several sizes of the inputs have one name, and the \
+             model needs it to be two numbers. Exporters reuse names, and ONNX Runtime does not compare them; \
+             `--trust-names=no` takes them apart.",
+        ),
+        model(
+            "SC114",
+            "a constant fixes a size of the inputs that has a name",
+            "A size of the inputs has a name, as if it were free, and an initializer that broadcasts with it allows it \
+             to be 1 or one number only. An error in the shape of a constant, such as a bias (n, 1), shows nowhere else.",
+        ),
     ];
 
     /// The code of that text, in capitals or not.

@@ -55,7 +55,14 @@ pub struct Section<'a> {
     pub text: String,
     /// The broadcast.
     pub subject: Subject<'a>,
+    /// What it is a part of: the index folds sections of one scope together. May be empty.
+    pub scope: String,
+    /// Whether its picture is shown at once; else it opens on demand.
+    pub open: bool,
 }
+
+/// From this many sections on a page begins with an index.
+const INDEXED: usize = 4;
 
 /// A self-contained HTML page on many broadcasts: `text` about all of them, then each with its
 /// picture. The script serves them all.
@@ -69,6 +76,8 @@ pub struct Section<'a> {
 ///     title: "node add".into(),
 ///     text: "x + y".into(),
 ///     subject: Subject::Plan(&plan, &[]),
+///     scope: String::new(),
+///     open: true,
 /// };
 /// let page = report("model.onnx", "one broadcast", &[section]);
 /// assert!(page.contains("<h2>node add</h2>"));
@@ -77,19 +86,67 @@ pub struct Section<'a> {
 #[must_use]
 pub fn report(title: &str, text: &str, sections: &[Section<'_>]) -> String {
     let mut out = head(title);
+    push_index(&mut out, sections);
     push_text(&mut out, "Summary", text);
     let mut any = false;
-    for Section { title, text, subject } in sections {
+    for (number, Section { title, text, subject, open, .. }) in sections.iter().enumerate() {
         let cells = is_cell_by_cell(subject).is_some();
         any |= cells;
         let (title, text) = (escape(title, false), escape(text.trim_end(), true));
-        let _ = writeln!(out, "<section>\n<h2>{title}</h2>\n<pre>{text}</pre>");
+        let _ = writeln!(out, "<section id=\"b{number}\">\n<h2>{title}</h2>\n<pre>{text}</pre>");
+        let open = if *open { " open" } else { "" };
+        let _ = writeln!(out, "<details{open}>\n<summary>Picture</summary>");
         push_figure(&mut out, subject, cells);
+        out.push_str("</details>\n");
         push_notes(&mut out, subject);
+        if sections.len() >= INDEXED {
+            out.push_str("<p><a href=\"#index\">index</a></p>\n");
+        }
         out.push_str("</section>\n");
     }
     push_end(&mut out, any);
     out
+}
+
+/// A link to each section; those that are open first, the others folded by scope.
+fn push_index(out: &mut String, sections: &[Section<'_>]) {
+    if sections.len() < INDEXED {
+        return;
+    }
+    out.push_str("<nav id=\"index\">\n<h2>Index</h2>\n");
+    let mut scopes: Vec<(&str, Vec<usize>)> = Vec::new();
+    let mut first = Vec::new();
+    for (number, section) in sections.iter().enumerate() {
+        if section.open {
+            first.push(number);
+            continue;
+        }
+        match scopes.iter_mut().find(|(scope, _)| *scope == section.scope) {
+            Some((_, numbers)) => numbers.push(number),
+            None => scopes.push((&section.scope, vec![number])),
+        }
+    }
+    push_links(out, sections, &first);
+    for (scope, numbers) in scopes {
+        let scope = if scope.is_empty() { "others" } else { scope };
+        let (scope, count) = (escape(scope, false), numbers.len());
+        let _ = writeln!(out, "<details>\n<summary>{scope} ({count})</summary>");
+        push_links(out, sections, &numbers);
+        out.push_str("</details>\n");
+    }
+    out.push_str("</nav>\n");
+}
+
+fn push_links(out: &mut String, sections: &[Section<'_>], numbers: &[usize]) {
+    if numbers.is_empty() {
+        return;
+    }
+    out.push_str("<ul>\n");
+    for number in numbers {
+        let title = escape(&sections[*number].title, false);
+        let _ = writeln!(out, "<li><a href=\"#b{number}\">{title}</a></li>");
+    }
+    out.push_str("</ul>\n");
 }
 
 /// Everything before the first thing that is said.

@@ -3,11 +3,12 @@
 //! Beside the findings of `simulcast-core`, which look at one broadcast, a model shows more: where
 //! a result goes, and what the file itself says of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use simulcast_core::{
-    Action, Certainty, Chosen, Dim, Dims, Evidence, Finding, FindingCode, Names, Outcome, Plan,
-    Policy, Verdict,
+    Action, Certainty, Chosen, Constraint, Dim, Dims, Evidence, Finding, FindingCode, Names,
+    Outcome, Plan, Policy, Term, Verdict,
 };
 use simulcast_explain::Subject;
 
@@ -25,11 +26,16 @@ pub enum ModelCode {
     ReducedGrowth,
     /// `SC112`: a `PRelu` slope lies on the last axes though it has the length of the channels.
     Coincidence,
+    /// `SC113`: a name stands for two sizes of the inputs.
+    ReusedName,
+    /// `SC114`: a constant of the model fixes a size of the inputs that has a name.
+    Pinned,
 }
 
 impl ModelCode {
     /// Every code, in order.
-    pub const ALL: [Self; 3] = [Self::Declared, Self::ReducedGrowth, Self::Coincidence];
+    pub const ALL: [Self; 5] =
+        [Self::Declared, Self::ReducedGrowth, Self::Coincidence, Self::ReusedName, Self::Pinned];
 
     /// The code as text.
     #[must_use]
@@ -38,6 +44,8 @@ impl ModelCode {
             Self::Declared => "SC109",
             Self::ReducedGrowth => "SC110",
             Self::Coincidence => "SC112",
+            Self::ReusedName => "SC113",
+            Self::Pinned => "SC114",
         }
     }
 
@@ -48,6 +56,8 @@ impl ModelCode {
             Self::Declared => "a declared shape is not the inferred one",
             Self::ReducedGrowth => "both operands grow, and the result is reduced to one number",
             Self::Coincidence => "a slope of the channels' length lies on other axes",
+            Self::ReusedName => "a name stands for two sizes of the inputs",
+            Self::Pinned => "a constant fixes a size of the inputs that has a name",
         }
     }
 
@@ -93,13 +103,13 @@ pub struct CheckPolicy {
     /// What to do about those of one broadcast. The byte size of elements is the model's.
     pub broadcasts: Policy,
     /// What to do about those that only a model can show, in the order of [`ModelCode::ALL`], at each certainty.
-    pub model: [[Action; 2]; 3],
+    pub model: [[Action; 2]; 5],
 }
 
 impl Default for CheckPolicy {
     /// Everything is told but rank promotion, which is how every bias is added.
     fn default() -> Self {
-        Self { broadcasts: Policy::for_explanations(), model: [[Action::Warn; 2]; 3] }
+        Self { broadcasts: Policy::for_explanations(), model: [[Action::Warn; 2]; 5] }
     }
 }
 
@@ -286,7 +296,13 @@ pub fn check(
             add(ModelCode::Coincidence, certainty, node, message);
         }
     }
-    let broadcasts = broadcasts.into_iter().map(|(checked, _)| checked).collect();
+    for (symbol, message) in reused(model, &inference) {
+        add(ModelCode::ReusedName, Certainty::Confirmed, &symbol, message);
+    }
+    let broadcasts: Vec<Checked> = broadcasts.into_iter().map(|(checked, _)| checked).collect();
+    for (node, message) in pinned(&broadcasts, &inference) {
+        add(ModelCode::Pinned, Certainty::Possible, &node, message);
+    }
     drop(flow);
     Ok(Check { inference, broadcasts, findings })
 }
@@ -450,4 +466,62 @@ fn coincidence(checked: &Checked) -> Option<(Certainty, String)> {
         shapes[1], shapes[0]
     );
     Some((certainty, message))
+}
+
+/// SC113: names that several inputs' sizes have, and that would have to be two numbers.
+fn reused(model: &Model, inference: &Inference) -> Vec<(String, String)> {
+    let mut sizes: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+    for (constraint, nodes) in &inference.constraints {
+        let Constraint::Equal(Term::Symbol(symbol), Term::Size(size)) = constraint else {
+            continue;
+        };
+        sizes.entry(symbol).or_default().push((*size, nodes.first().map_or("", String::as_str)));
+    }
+    let times = |symbol: &str| model.graph.input_symbols().filter(|own| *own == symbol).count();
+    let found = sizes.into_iter().filter(|(symbol, sizes)| sizes.len() > 1 && times(symbol) > 1);
+    let told = found.map(|(symbol, sizes)| {
+        let sizes = sizes.iter().map(|(size, node)| format!("{size} ({node})"));
+        let sizes: Vec<String> = sizes.collect();
+        let message = format!(
+            "it would have to be {}; where the inputs reuse the name, --trust-names=no takes them apart",
+            sizes.join(" and ")
+        );
+        (symbol.to_owned(), message)
+    });
+    told.collect()
+}
+
+/// SC114: constants that fix a size of the inputs by a broadcast, where nothing else of the model does: an error in
+/// the constant shows nowhere else. Each is told once.
+fn pinned(broadcasts: &[Checked], inference: &Inference) -> Vec<(String, String)> {
+    let mut told: Vec<(String, String)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    let is_named = |symbol: &str| inference.symbols.iter().any(|own| own == symbol);
+    for checked in broadcasts {
+        let Outcome::Symbolic(plan) = &checked.broadcast.outcome else { continue };
+        for constraint in plan.constraints() {
+            let Constraint::OneOr(Term::Symbol(symbol), Term::Size(size)) = constraint else {
+                continue;
+            };
+            let by_design = Constraint::Equal(Term::Symbol(symbol.clone()), Term::Size(*size));
+            let known = inference.constraints.iter().any(|(own, _)| *own == by_design);
+            let shapes = checked.shapes();
+            let fixes = |operand: &usize| {
+                let from = checked.broadcast.producers.get(*operand).map_or("", String::as_str);
+                let dims = shapes.get(*operand).and_then(Dims::dims).unwrap_or_default();
+                from == "an initializer" && dims.contains(&Dim::Size(*size))
+            };
+            let Some(operand) = (0..shapes.len()).find(fixes) else { continue };
+            if known || !is_named(symbol) || !seen.insert((symbol.clone(), *size)) {
+                continue;
+            }
+            let name = checked.broadcast.names.operand(operand);
+            let message = format!(
+                "{name} {}, an initializer, allows {symbol} to be 1 or {size} only",
+                shapes[operand]
+            );
+            told.push((checked.broadcast.node.clone(), message));
+        }
+    }
+    told
 }

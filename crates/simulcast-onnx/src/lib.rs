@@ -57,6 +57,7 @@ struct Readme;
 
 mod annotate;
 mod check;
+mod diff;
 mod element;
 mod error;
 mod expr;
@@ -80,6 +81,7 @@ mod tests;
 
 pub use annotate::{AnnotateError, AnnotateOptions, AnnotateReport, Annotated, annotate};
 pub use check::{Check, CheckPolicy, Checked, ModelCode, ModelFinding, check};
+pub use diff::{ModelDiff, diff};
 pub use element::ElementType;
 pub use error::LoadError;
 pub use external::{ExternalError, ExternalFiles};

@@ -223,6 +223,22 @@ pub enum Declared {
     Other,
 }
 
+/// `float32 (batch, 3)`
+impl std::fmt::Display for Declared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tensor { element, dims } => {
+                f.write_str(element.map_or("any type", ElementType::name))?;
+                let Some(dims) = dims else { return Ok(()) };
+                let texts: Vec<String> = dims.iter().map(ToString::to_string).collect();
+                let comma = if texts.len() == 1 { "," } else { "" };
+                write!(f, " ({}{comma})", texts.join(", "))
+            }
+            Self::Other => f.write_str("no tensor"),
+        }
+    }
+}
+
 impl Declared {
     /// The sizes; none where the rank is not declared.
     pub(crate) fn dims(&self) -> &[DeclaredDim] {

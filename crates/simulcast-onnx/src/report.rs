@@ -1,22 +1,26 @@
 //! A check as text, JSON and an HTML page.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
-use simulcast_core::Certainty;
+use simulcast_core::{Certainty, Names};
 use simulcast_explain::{
-    Section, TextOptions, constraint_json, dims_json, human_bytes, terminal_safe, text,
+    Section, Subject, TextOptions, constraint_json, dims_json, human_bytes, terminal_safe, text,
     width as columns,
 };
 
 use crate::check::{Check, Checked};
-use crate::model::Model;
+use crate::model::{Graph, Model, Producer, ValueId};
 
 /// The version of the JSON schema: it changes when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
 
-/// At most this many operands of a node are listed.
+/// At most this many operands of a node are listed: in the table, and where it cannot work.
 const OPERANDS: usize = 4;
+const LISTED: usize = 8;
+/// Longer names are cut in the middle in the table, whose ends tell apart what exporters make.
+const NAME: usize = 32;
 
 impl Check {
     /// The table of every broadcast that repeats an operand, then errors, findings, and what must
@@ -35,10 +39,14 @@ impl Check {
             out.push_str(&text(&checked.subject(), options));
         }
         for problem in &self.inference.problems {
-            let said = format!(
-                "\nnode {} ({})\n  error    {}\n",
-                problem.node, problem.op, problem.message
-            );
+            let mut said = format!("\nnode {} ({})\n", problem.node, problem.op);
+            for operand in problem.operands.iter().take(LISTED) {
+                let _ = writeln!(said, "  {operand} is {}", operand.producer);
+            }
+            if let Some(more @ 1..) = problem.operands.len().checked_sub(LISTED) {
+                let _ = writeln!(said, "  and {more} more inputs");
+            }
+            let _ = writeln!(said, "  error    {}", problem.message);
             out.push_str(&terminal_safe(&said));
         }
         let mut notes = String::new();
@@ -76,15 +84,24 @@ impl Check {
             let first = nodes.first().map_or("", String::as_str);
             let _ = writeln!(notes, "  needs    {constraint} ({first}{more})");
         }
+        // Before IR 3 there was no place for it.
+        if model.opsets.is_empty() && model.ir_version >= 3 {
+            notes.push_str("  note     the model says no opset (opset_import is empty): it is read as opset 1\n");
+        }
         for text in &self.inference.untaken {
             let _ = writeln!(notes, "  note     a branch is not taken with these sizes: {text}");
         }
         for (op, count) in &self.inference.unknown {
-            let nodes = if *count == 1 { "node" } else { "nodes" };
-            let _ = writeln!(
-                notes,
-                "  note     {op} has no rule here: its {count} {nodes} have the declared shapes"
-            );
+            let _ = match count {
+                1 => writeln!(
+                    notes,
+                    "  note     {op} has no rule here: its node has the declared shapes"
+                ),
+                _ => writeln!(
+                    notes,
+                    "  note     {op} has no rule here: its {count} nodes have the declared shapes"
+                ),
+            };
         }
         if !notes.is_empty() {
             out.push('\n');
@@ -99,15 +116,72 @@ impl Check {
             count => format!("{count} {what}s"),
         };
         let repeating = self.broadcasts.iter().filter(|c| !c.repeats.is_empty()).count();
-        let findings: usize = self.broadcasts.iter().map(|c| c.findings.len()).sum();
+        let peak = self.peak_bytes(model).map_or(String::new(), |(bytes, node)| {
+            let bytes = human_bytes(bytes as u64);
+            format!("at most {bytes} of results at a time, at {}\n", terminal_safe(&node))
+        });
         format!(
-            "opset {}, {}, {} ({repeating} with an operand that repeats); {}, {}\n",
+            "opset {}, {}, {} ({repeating} with an operand that repeats); {}, {}\n{peak}",
             model.opset(),
             count(model.graph.nodes.len(), "node"),
             count(self.broadcasts.len(), "broadcast"),
             count(self.errors(), "error"),
-            count(findings + self.findings.len(), "finding"),
+            count(self.finding_count(), "finding"),
         )
+    }
+
+    /// How many findings there are, those of broadcasts and those that only a model can show.
+    #[must_use]
+    pub fn finding_count(&self) -> usize {
+        let broadcasts: usize = self.broadcasts.iter().map(|checked| checked.findings.len()).sum();
+        broadcasts + self.findings.len()
+    }
+
+    /// The most bytes that inputs and results of nodes take at a time, each kept until its last reader has run, and
+    /// the node at which they do; `None` where a size or a type is not known. Weights are not counted.
+    #[must_use]
+    pub fn peak_bytes(&self, model: &Model) -> Option<(usize, String)> {
+        let graph = &model.graph;
+        let bytes = |id: &ValueId| {
+            let fact = self.inference.facts.get(id.index())?;
+            let elements = simulcast_core::elements(&fact.dims.sizes()?).ok()?;
+            fact.element?.bytes(elements)
+        };
+        let mut last = vec![usize::MAX; graph.values.len()];
+        for (at, &index) in graph.order.iter().enumerate() {
+            let node = &graph.nodes[index];
+            let inner = node.graphs().flat_map(|own| own.captures.iter().map(|(_, there)| there));
+            node.inputs.iter().flatten().chain(inner).for_each(|id| last[id.index()] = at);
+        }
+        // What the caller gets stays.
+        graph.outputs.iter().for_each(|id| last[id.index()] = usize::MAX);
+        let given = graph.inputs.iter().filter(|id| graph.value(**id).tensor.is_none());
+        let mut held: Vec<ValueId> = given.copied().collect();
+        let mut sum = held.iter().try_fold(0_usize, |sum, id| sum.checked_add(bytes(id)?))?;
+        let mut most = (sum, "the inputs".to_owned());
+        for (at, &index) in graph.order.iter().enumerate() {
+            for id in graph.nodes[index].outputs.iter().flatten() {
+                sum = sum.checked_add(bytes(id)?)?;
+                held.push(*id);
+            }
+            if sum > most.0 {
+                most = (sum, graph.node_name(index));
+            }
+            let node = &graph.nodes[index];
+            let read = node.inputs.iter().chain(&node.outputs).flatten();
+            let gone: BTreeSet<ValueId> = read
+                .filter(|id| last[id.index()] == at || is_unread(graph, **id, &last))
+                .filter(|id| {
+                    matches!(graph.value(**id).producer, Producer::Node(_) | Producer::Input)
+                })
+                .filter(|id| graph.value(**id).tensor.is_none())
+                .copied()
+                .collect();
+            for id in gone {
+                sum = sum.saturating_sub(bytes(&id)?);
+            }
+        }
+        (!held.is_empty()).then_some(most)
     }
 
     /// Everything, for scripts: every broadcast, and what is known of every value.
@@ -129,17 +203,25 @@ impl Check {
                 "nodes": model.graph.nodes.len(),
             },
             "errors": self.errors(),
+            "finding_count": self.finding_count(),
+            "peak_bytes": self.peak_bytes(model).map(|(bytes, _)| bytes),
             "denied": self.raised(),
             "broadcasts": self.broadcasts.iter().map(broadcast_json).collect::<Vec<_>>(),
             "problems": self.inference.problems.iter().map(|problem| json!({
                 "node": problem.node, "op": problem.op, "message": problem.message,
+                "operands": problem.operands.iter().map(|operand| json!({
+                    "name": operand.name, "producer": operand.producer,
+                    "element": operand.element.map(crate::ElementType::name),
+                    "shape": dims_json(&operand.dims),
+                })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
+            "untaken": self.inference.untaken,
             "findings": self.findings.iter().map(|finding| json!({
                 "code": finding.code.as_str(), "certainty": finding.certainty.name(), "at": finding.at,
                 "message": finding.message, "denied": finding.raised,
             })).collect::<Vec<_>>(),
             "constraints": self.inference.constraints.iter().map(|(constraint, nodes)| {
-                let mut value = constraint_json(constraint, &simulcast_core::Names::default());
+                let mut value = constraint_json(constraint, &Names::default());
                 value["nodes"] = json!(nodes);
                 value
             }).collect::<Vec<_>>(),
@@ -149,24 +231,50 @@ impl Check {
         })
     }
 
-    /// A self-contained page: the text, and a picture of every broadcast that repeats an operand or
-    /// fails.
+    /// A self-contained page: the text, and a picture of every broadcast that repeats an operand or fails; errors
+    /// and findings first, the others folded by the part of the model that they are in.
     #[must_use]
     pub fn html(&self, model: &Model, title: &str) -> String {
         let plain = TextOptions::default();
+        let is_first = |checked: &Checked| checked.is_error() || !checked.findings.is_empty();
         let shown = self.broadcasts.iter().filter(|c| c.is_error() || !c.repeats.is_empty());
-        let section = |checked: &'_ Checked| {
-            let name = &checked.broadcast;
-            format!("{} ({})", name.node, name.op)
-        };
-        let sections: Vec<Section<'_>> = shown
-            .map(|checked| Section {
-                title: section(checked),
+        let mut shown: Vec<&Checked> = shown.collect();
+        shown.sort_by_key(|checked| (!checked.is_error(), !is_first(checked)));
+        // Pictures have no room for what exporters call a value.
+        let names: Vec<Names> =
+            shown.iter().map(|checked| short(&checked.broadcast.names)).collect();
+        let few = shown.len() <= SHOWN;
+        let mut sections: Vec<Section<'_>> = Vec::with_capacity(shown.len());
+        for (checked, names) in shown.iter().zip(&names) {
+            sections.push(Section {
+                title: format!("{} ({})", checked.broadcast.node, checked.broadcast.op),
                 text: format!("{}{}", producers(checked), text(&checked.subject(), plain)),
-                subject: checked.subject(),
-            })
-            .collect();
+                subject: Subject::of(&checked.broadcast.outcome, names, &checked.findings),
+                scope: scope(&checked.broadcast.node),
+                open: few || is_first(checked),
+            });
+        }
         simulcast_explain::report(title, &self.text(model, plain), &sections)
+    }
+}
+
+/// Up to this many broadcasts are shown with their pictures open.
+const SHOWN: usize = 8;
+
+/// The names of operands, cut in the middle.
+fn short(names: &Names) -> Names {
+    Names {
+        operands: names.operands.iter().map(|name| cut(name)).collect(),
+        axes: names.axes.clone(),
+    }
+}
+
+/// The part of a model that a node is in: `model.22` of `/model.22/cv2/Add`.
+fn scope(node: &str) -> String {
+    let parts: Vec<&str> = node.split('/').filter(|part| !part.is_empty()).collect();
+    match parts.as_slice() {
+        [first, _, ..] => (*first).to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -193,6 +301,24 @@ fn broadcast_json(checked: &Checked) -> Value {
     value["result_bytes"] = json!(checked.result_bytes());
     value["denied"] = json!(checked.raised);
     value
+}
+
+/// A name that fits, cut in the middle where it is too long.
+fn cut(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME {
+        return name.to_owned();
+    }
+    let (front, back) = (NAME / 3, NAME - NAME / 3 - 1);
+    let head: String = name.chars().take(front).collect();
+    let tail: String = name.chars().skip(count - back).collect();
+    format!("{head}…{tail}")
+}
+
+/// Whether nothing reads a result.
+fn is_unread(graph: &Graph, id: ValueId, last: &[usize]) -> bool {
+    let is_output = graph.outputs.contains(&id);
+    !is_output && last.get(id.index()) == Some(&usize::MAX)
 }
 
 /// The node, and where each operand comes from.
@@ -260,10 +386,10 @@ impl Row {
 
     fn new(checked: &Checked) -> Self {
         let broadcast = &checked.broadcast;
-        let name = |operand: usize| broadcast.names.operand(operand);
+        let name = |operand: usize| cut(&broadcast.names.operand(operand));
         let comma = |position: usize| if position == 0 { "" } else { ", " };
         let mut row = Self::default();
-        row.cell(|text| text.write_str(&broadcast.node));
+        row.cell(|text| text.write_str(&cut(&broadcast.node)));
         row.cell(|text| text.write_str(&broadcast.op));
         row.cell(|text| write!(text, "{}", broadcast.outcome.rule()));
         row.cell(|text| {
@@ -284,7 +410,9 @@ impl Row {
             }
             Ok(())
         });
-        row.cell(|text| checked.growth().map_or(Ok(()), |growth| write!(text, "{growth:.1}x")));
+        // Less than what is stored is no growth.
+        let growth = checked.growth().filter(|growth| *growth > 1.0);
+        row.cell(|text| growth.map_or(Ok(()), |growth| write!(text, "{growth:.1}x")));
         row.cell(|text| {
             checked.result_bytes().map_or(Ok(()), |all| text.write_str(&human_bytes(all as u64)))
         });

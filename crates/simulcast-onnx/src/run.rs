@@ -134,6 +134,13 @@ impl Session {
         }
     }
 
+    /// What the model declares of an input, in words: `float32 (batch, 3)`.
+    #[must_use]
+    pub fn input_text(&self, name: &str) -> Option<String> {
+        let input = self.plan.inputs.get(*self.plan.named.get(name)?)?;
+        input.declared.as_ref().map(ToString::to_string)
+    }
+
     /// The names of the outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
         self.plan.outputs.iter().map(|output| output.name.as_str())

@@ -9,7 +9,7 @@ use simulcast_core::Action;
 use simulcast_explain::{Baseline, Format, Notice, TextOptions, format_notices, report_path};
 use simulcast_onnx::{Check, CheckPolicy, Model, check};
 
-use super::{load, sizes};
+use super::{load_with, sizes};
 use crate::args::OnnxCheckArgs;
 use crate::{Failure, output};
 
@@ -38,7 +38,7 @@ pub(super) fn run(args: &OnnxCheckArgs) -> Result<(), Failure> {
     let folder = std::env::current_dir().unwrap_or_default();
     let mut all = Vec::new();
     for path in &args.models {
-        let model = load(path)?;
+        let model = load_with(path, args.trust_names)?;
         let about = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
         let found = check(&model, &sizes, &policy).map_err(about)?;
         let file = report_path(&path.to_string_lossy(), &folder.to_string_lossy());

@@ -8,7 +8,7 @@ use simulcast_explain::SCHEMA;
 use simulcast_files::{write_npy, write_npz};
 use simulcast_onnx::{RunError, Session};
 
-use super::{load, sizes};
+use super::{load_with, sizes};
 use crate::args::OnnxRunArgs;
 use crate::eval::inputs::Inputs;
 use crate::eval::show::{self, Shown};
@@ -19,10 +19,13 @@ pub(super) fn run(args: &OnnxRunArgs) -> Result<(), Failure> {
     let mut clock = Clock::start();
     let memory = args.max_bytes.unwrap_or_else(available);
     let sizes = sizes(&args.sizes)?;
-    let model = load(&args.model)?;
+    let model = load_with(&args.model, args.trust_names)?;
     let fail = |error: RunError| failed(&args.model, &error);
     let mut session =
         Session::new(&model).and_then(|made| made.with_sizes(&sizes)).map_err(fail)?;
+    if args.dry_run {
+        return dry_run(&session);
+    }
     session = session.limit(usize::try_from(memory).unwrap_or(usize::MAX));
     if let Some(threads) = args.threads {
         session = session.threads(threads.get());
@@ -41,6 +44,19 @@ pub(super) fn run(args: &OnnxRunArgs) -> Result<(), Failure> {
         clock.passed("write");
     }
     report(args, &session, &outputs, &clock)
+}
+
+/// What the model is given and gives; what it has no code for was said when the session was made.
+fn dry_run(session: &Session) -> Result<(), Failure> {
+    let mut text = String::from("there is code for every node\n");
+    for name in session.inputs() {
+        let wanted = session.input_text(name).unwrap_or_default();
+        text.push_str(&format!("input {name}: {wanted}\n"));
+    }
+    for name in session.outputs() {
+        text.push_str(&format!("output {name}\n"));
+    }
+    output::print(&simulcast_explain::terminal_safe(&text))
 }
 
 /// What is wrong with the call exits with 2, what is wrong with shapes and types with 1.

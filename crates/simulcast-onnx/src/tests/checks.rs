@@ -131,3 +131,62 @@ fn constraints_are_kept_for_the_whole_model() {
     let said = crate::infer(&model, &[("K", 3)]).unwrap_err();
     assert_eq!(said, "no input of the model has a symbol \"K\"; it has M, N");
 }
+
+#[test]
+fn d2_a_name_that_would_have_to_be_two_numbers_is_found() {
+    let build = Build::new(17).input("x", &["batch", "width"]).input("d", &["batch", "width"]);
+    let build = build.zeros("w", &[256, 4]).zeros("v", &[8, 4]);
+    let build =
+        build.node("MatMul", &["x", "w"], &["a"], &[]).node("MatMul", &["d", "v"], &["b"], &[]);
+    let (_, check) = checked(&build.bare_output("a").bare_output("b"));
+    assert_eq!(codes(&check), ["SC113"]);
+    assert!(check.findings[0].message.contains("8 (b) and 256 (a)"), "{}", check.findings[0]);
+}
+
+#[test]
+fn d13_a_constant_that_fixes_a_size_is_found() {
+    let bias = |sizes: &[i64]| {
+        let build =
+            Build::new(17).input("x", &["batch", "height", "width"]).zeros("w", &[256, 256]);
+        let build = build.zeros("b", sizes).node("MatMul", &["x", "w"], &["h"], &[]);
+        let (_, check) = checked(&build.node("Add", &["h", "b"], &["y"], &[]).bare_output("y"));
+        codes(&check).into_iter().filter(|code| code == "SC114").count()
+    };
+    assert_eq!((bias(&[256]), bias(&[256, 1]), bias(&[1, 256])), (0, 1, 0));
+}
+
+#[test]
+fn d14_totals_peak_memory_and_one_node_in_the_right_words() {
+    let build = Build::new(17).input("x", &[2_i64, 3]).node("Mystery", &["x"], &["m"], &[]);
+    let (model, check) = checked(&build.bare_output("m"));
+    let said = check.text(&model, TextOptions::default());
+    assert!(said.contains("Mystery has no rule here: its node has the declared shapes"), "{said}");
+    let build = Build::new(17).input("x", &[4_i64]).node("Neg", &["x"], &["a"], &[]);
+    let build = build.node("Neg", &["a"], &["b"], &[]).node("Neg", &["b"], &["c"], &[]);
+    let (model, check) = checked(&build.bare_output("c"));
+    // Two vectors at a time: the one that is read and the one that is made.
+    assert_eq!(check.peak_bytes(&model).map(|(bytes, _)| bytes), Some(32));
+    let json = check.json(&model);
+    assert_eq!((&json["finding_count"], &json["peak_bytes"]), (&0.into(), &32.into()));
+}
+
+#[test]
+fn d9_errors_that_are_no_broadcast_tell_who_made_their_inputs() {
+    let build = Build::new(17).input("x", &[1_i64, 8]).input("z", &[2_i64, 9]);
+    let build = build.node("Relu", &["z"], &["h"], &[]);
+    let build = build.node("Concat", &["x", "h"], &["y"], &[int("axis", 0)]).bare_output("y");
+    let (model, check) = checked(&build);
+    let said = check.text(&model, TextOptions::default());
+    for part in [
+        "node y (Concat)",
+        "x float32 (1, 8) is an input of the graph",
+        "h float32 (2, 9) is the result of a node Relu",
+        "error    axis 1: 8 and 9 differ",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(
+        check.json(&model)["problems"][0]["operands"][1]["shape"],
+        serde_json::json!([2, 9])
+    );
+}
