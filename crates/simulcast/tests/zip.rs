@@ -471,7 +471,7 @@ fn parallel_folds_and_counts_are_those_of_one_thread() {
     let (x, column) =
         (Array2::from_shape_fn((700, 300), |(i, j)| (i * 31 + j * 7) as u64), array![[3_u64]]);
     let (x, column) = (x.view(), column.view());
-    let divisible = |x: &u64, column: &u64| x % column == 0;
+    let divisible = |x: &u64, column: &u64| x.is_multiple_of(*column);
     let count = x.iter().filter(|x| *x % 3 == 0).count();
     assert_eq!(zip((x, column)).count(divisible), count);
     for threads in [1, 2, 3, 8] {
