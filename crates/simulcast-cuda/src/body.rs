@@ -67,21 +67,31 @@ pub(crate) fn converted(to: DType, value: &str) -> String {
     }
 }
 
-/// A number as a value.
-fn constant(dtype: DType, bytes: &[u8; 16]) -> String {
+/// A number as a value: its words go to the arguments of the kernel, so that every number is served by one kernel.
+fn constant(dtype: DType, bytes: &[u8; 16], words: &mut Vec<u64>) -> String {
     let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|k| bytes[at + k]));
     let half = |at: usize| u32::from_ne_bytes(std::array::from_fn(|k| bytes[at + k]));
     let first = u16::from_ne_bytes([bytes[0], bytes[1]]);
-    let float = |bits: u32| format!("f32_bits({bits:#x}u)");
+    let mut kept = |word: u64| {
+        words.push(word);
+        format!("c[{}]", words.len() - 1)
+    };
+    let mut float = |bits: u32| format!("f32_bits((u32){})", kept(bits.into()));
     match dtype {
         DType::Bool => (bytes[0] != 0).to_string(),
         DType::F16 => float(half::f16::from_bits(first).to_f32().to_bits()),
         DType::Bf16 => float(half::bf16::from_bits(first).to_f32().to_bits()),
         DType::F32 => float(half(0)),
-        DType::F64 => format!("f64_bits({:#x}ull)", word(0)),
-        DType::C64 => format!("pair({}, {})", float(half(0)), float(half(4))),
-        DType::C128 => format!("pair(f64_bits({:#x}ull), f64_bits({:#x}ull))", word(0), word(8)),
-        _ => format!("({}){:#x}ull", stored(dtype), word(0)),
+        DType::F64 => format!("f64_bits({})", kept(word(0))),
+        DType::C64 => {
+            let (re, im) = (float(half(0)), float(half(4)));
+            format!("pair({re}, {im})")
+        }
+        DType::C128 => {
+            let (re, im) = (kept(word(0)), kept(word(8)));
+            format!("pair(f64_bits({re}), f64_bits({im}))")
+        }
+        _ => format!("({}){}", stored(dtype), kept(word(0))),
     }
 }
 
@@ -98,6 +108,10 @@ pub(crate) struct Body {
     pub(crate) element: Option<DType>,
     /// Whether anything in it is complex.
     pub(crate) is_complex: bool,
+    /// The numbers that stand in the program, as the kernel's arguments have them.
+    pub(crate) constants: Vec<u64>,
+    /// The function `packed` of four elements of 8 bits at once, where the program has one.
+    pub(crate) packed: Option<String>,
 }
 
 /// A reduction: how elements of a type become one of another.
@@ -119,13 +133,13 @@ impl Body {
         });
         let made = joining.map_or(pass.dtype(), |joining| joining.element);
         let mut is_complex = leaves.iter().chain([&made]).any(|dtype| dtype.is_complex());
-        let mut lines = String::new();
+        let (mut lines, mut constants) = (String::new(), Vec::new());
         let mut types: Vec<DType> = Vec::with_capacity(pass.steps().len());
         for (at, step) in pass.steps().iter().enumerate() {
             let dtype = step.dtype();
             let (own, expression) = match *step.kind() {
                 StepKind::Leaf(leaf) => (dtype, read(dtype, &format!("x{leaf}"))),
-                StepKind::Constant(ref bytes) => (dtype, constant(dtype, bytes)),
+                StepKind::Constant(ref bytes) => (dtype, constant(dtype, bytes, &mut constants)),
                 StepKind::Apply(op, of, args) => {
                     let wide = widened(of);
                     let list: Vec<String> =
@@ -161,7 +175,8 @@ impl Body {
             text += &joining.text();
         }
         let element = joining.map(|joining| joining.element);
-        Self { leaves, text, result: pass.dtype(), element, is_complex }
+        let packed = joining.is_none().then(|| packed(pass)).flatten();
+        Self { leaves, text, result: pass.dtype(), element, is_complex, constants, packed }
     }
 
     /// The body of a copy.
@@ -169,7 +184,16 @@ impl Body {
         let leaves = vec![dtype];
         let value = if dtype == DType::Bool { "x0 != 0" } else { "x0" };
         let text = function(stored(dtype), &leaves, &format!("    return {value};\n"));
-        Self { leaves, text, result: dtype, element: None, is_complex: dtype.is_complex() }
+        let (element, constants) = (None, Vec::new());
+        Self {
+            leaves,
+            text,
+            result: dtype,
+            element,
+            is_complex: dtype.is_complex(),
+            constants,
+            packed: None,
+        }
     }
 
     /// The body of a reduction of elements as they are.
@@ -179,17 +203,78 @@ impl Body {
         let text = function(computed(joining.element), &leaves, &value) + &joining.text();
         let is_complex = dtype.is_complex() || joining.result.is_complex();
         let element = Some(joining.element);
-        Self { leaves, text, result: joining.result, element, is_complex }
+        Self {
+            leaves,
+            text,
+            result: joining.result,
+            element,
+            is_complex,
+            constants: Vec::new(),
+            packed: None,
+        }
     }
 }
 
+/// The steps of a pass on four elements of 8 bits in a word, where each of them has such a form.
+fn packed(pass: &Pass) -> Option<String> {
+    let dtype = pass.dtype();
+    let fits = matches!(dtype, DType::Bool | DType::I8 | DType::U8)
+        && !pass.leaves().is_empty()
+        && pass.leaves().iter().all(|leaf| leaf.dtype() == dtype);
+    if !fits {
+        return None;
+    }
+    let (mut lines, mut words) = (String::new(), 0);
+    for (at, step) in pass.steps().iter().enumerate() {
+        if step.dtype() != dtype {
+            return None;
+        }
+        let made = match *step.kind() {
+            StepKind::Leaf(leaf) if dtype == DType::Bool => format!("truths(x{leaf})"),
+            StepKind::Leaf(leaf) => format!("x{leaf}"),
+            StepKind::Constant(bytes) if dtype == DType::Bool => {
+                format!("{:#x}u", if bytes[0] != 0 { 0x0101_0101 } else { 0 })
+            }
+            StepKind::Constant(_) => {
+                words += 1;
+                format!("(u32)(u8)c[{}] * 0x01010101u", words - 1)
+            }
+            StepKind::Apply(op, of, args) if of == dtype => {
+                let (a, b) = (format!("v{}", args[0]), format!("v{}", args[1]));
+                match (op, dtype == DType::Bool) {
+                    (Op::LogicalAnd | Op::Multiply | Op::Minimum, true) | (Op::BitwiseAnd, _) => {
+                        format!("{a} & {b}")
+                    }
+                    (Op::LogicalOr | Op::Add | Op::Maximum, true) | (Op::BitwiseOr, _) => {
+                        format!("{a} | {b}")
+                    }
+                    (Op::LogicalXor | Op::NotEqual, true) | (Op::BitwiseXor, _) => {
+                        format!("{a} ^ {b}")
+                    }
+                    (Op::LogicalNot | Op::BitwiseNot, true) => format!("{a} ^ 0x01010101u"),
+                    (Op::BitwiseNot, false) => format!("~{a}"),
+                    (Op::Add, false) => format!("add_bytes({a}, {b})"),
+                    (Op::Subtract, false) => format!("subtract_bytes({a}, {b})"),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        // Writing to a string never fails.
+        let _ = writeln!(lines, "    const u32 v{at} = {made};");
+    }
+    let last = pass.steps().len().checked_sub(1)?;
+    let list: String = (0..pass.leaves().len()).map(|n| format!(", u32 x{n}")).collect();
+    Some(format!("FN u32 packed(const u64 *c{list}) {{\n{lines}    return v{last};\n}}\n"))
+}
+
 fn function(returned: &str, leaves: &[DType], lines: &str) -> String {
-    let list: Vec<String> = leaves
+    let list: String = leaves
         .iter()
         .enumerate()
-        .map(|(n, &leaf)| format!("const {} x{n}", stored(leaf)))
+        .map(|(n, &leaf)| format!(", const {} x{n}", stored(leaf)))
         .collect();
-    format!("FN {returned} value({}) {{\n{lines}}}\n", list.join(", "))
+    format!("FN {returned} value(const u64 *c{list}) {{\n{lines}}}\n")
 }
 
 impl Joining {

@@ -479,6 +479,24 @@ impl Stream {
         Ok(made)
     }
 
+    /// The driver's own copy between two arrays of as many bytes, which benchmarks measure against.
+    ///
+    /// # Errors
+    ///
+    /// Where the two are not of one size, and where the driver fails.
+    #[doc(hidden)]
+    pub fn copy_bytes(&self, from: &DeviceArray, to: &DeviceArray) -> Result<(), Error> {
+        let bytes = from.memory.bytes;
+        if bytes != to.memory.bytes {
+            return Err(Error::Layout { shape: to.shape.clone(), given: bytes });
+        }
+        let (_entered, driver) = (self.0.device.enter()?, self.0.device.driver());
+        // SAFETY: as many bytes as both have.
+        let code =
+            unsafe { (driver.copy)(to.memory.address, from.memory.address, bytes, self.0.raw) };
+        driver.check("cuMemcpyDtoDAsync", code)
+    }
+
     /// A new contiguous array, whose elements are anything until they are written.
     ///
     /// # Errors

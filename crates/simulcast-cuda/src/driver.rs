@@ -77,6 +77,7 @@ functions! {
     memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
     upload = "cuMemcpyHtoDAsync_v2"(u64, *const c_void, usize, RawStream);
     download = "cuMemcpyDtoHAsync_v2"(*mut c_void, u64, usize, RawStream);
+    copy = "cuMemcpyDtoDAsync_v2"(u64, u64, usize, RawStream);
     pool = "cuDeviceGetDefaultMemPool"(*mut *mut c_void, c_int);
     pool_set = "cuMemPoolSetAttribute"(*mut c_void, c_int, *const c_void);
     stream_create = "cuStreamCreate"(*mut RawStream, c_uint);

@@ -7,7 +7,7 @@ use simulcast::DType;
 
 use crate::body::Body;
 use crate::loops::Loops;
-use crate::source::{Access, Across, Along, Elementwise, Kind, THREADS, Tiled};
+use crate::source::{Access, Across, Along, Elementwise, Index, Kind, THREADS, Tiled};
 
 /// Kernels number elements with 31 bits.
 const ELEMENTS_MAX: usize = (1 << 31) - (1 << 12);
@@ -84,11 +84,16 @@ struct Args {
 }
 
 impl Args {
-    /// The addresses of the result and of the leaves; one more where there are no leaves.
-    fn new(out: (Place, isize), ins: impl IntoIterator<Item = (Place, isize)>) -> Self {
+    /// The addresses of the result and of the leaves, one more where there are no leaves; then the body's numbers.
+    fn new(
+        body: &Body,
+        out: (Place, isize),
+        ins: impl IntoIterator<Item = (Place, isize)>,
+    ) -> Self {
         let mut addresses = vec![out];
         addresses.extend(ins);
-        let long = vec![0; addresses.len().max(2)];
+        let mut long = vec![0; addresses.len().max(2)];
+        long.extend(&body.constants);
         Self { addresses, long, short: Vec::new() }
     }
 
@@ -172,10 +177,27 @@ fn is_flat(loops: &Loops, array: usize) -> bool {
     true
 }
 
+/// Whether 32 bits hold every offset that the arrays of some loops within loops reach.
+fn index(nested: &[&Loops]) -> Index {
+    let arrays = nested.iter().map(|loops| loops.steps.len()).max().unwrap_or(0);
+    let far = |loops: &Loops, array: usize| {
+        let steps = loops.steps.get(array).map_or(&[][..], Vec::as_slice);
+        let along = loops.sizes.iter().zip(steps);
+        along.fold(0_usize, |far, (&size, step)| {
+            far.saturating_add(step.unsigned_abs().saturating_mul(size))
+        })
+    };
+    let all = |array: usize| {
+        nested.iter().fold(0_usize, |sum, loops| sum.saturating_add(far(loops, array)))
+    };
+    if (0..arrays).all(|array| all(array) < 1 << 31) { Index::Narrow } else { Index::Wide }
+}
+
 /// The addresses of the result and of the leaves.
-fn addressed(loops: &Loops, out: &Array, ins: &[Array]) -> Args {
+fn addressed(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Args {
     let starts = loops.starts.get(1..).unwrap_or(&[]);
-    Args::new(out.at(loops.starts[0]), ins.iter().zip(starts).map(|(own, &start)| own.at(start)))
+    let ins = ins.iter().zip(starts).map(|(own, &start)| own.at(start));
+    Args::new(body, out.at(loops.starts[0]), ins)
 }
 
 fn rows(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Launch {
@@ -224,13 +246,14 @@ fn rows(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Launch {
     let elements = loops.len();
     let total = elements.div_ceil(vector);
     // One vector a thread where as much is read as written, two where little is read.
-    let streamed = ins_access.iter().zip(ins).map(|(access, own)| match access {
-        Access::Scalar | Access::Repeated => 0,
-        _ => own.dtype.size(),
+    // What repeats along a loop is read from memory once.
+    let streamed = ins.iter().enumerate().map(|(n, own)| {
+        let repeats = loops.steps[n + 1].contains(&0);
+        if repeats || rank == 0 { 0 } else { own.dtype.size() }
     });
     let unroll =
         if 2 * streamed.sum::<usize>() <= body.result.size() && total > 1 << 16 { 2 } else { 1 };
-    let mut args = addressed(loops, out, ins);
+    let mut args = addressed(body, loops, out, ins);
     args.steps(loops.steps[0].iter().copied(), rank);
     for n in 0..ins.len().max(1) {
         args.steps(loops.steps.get(n + 1).into_iter().flatten().copied(), rank);
@@ -242,7 +265,15 @@ fn rows(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Launch {
     args.sizes(&sizes, rank);
     args.short.extend([total as u32, elements as u32]);
     let blocks = total.div_ceil(THREADS as usize * unroll);
-    let kind = Elementwise { rank, vector, unroll, is_ragged, out: out_access, ins: ins_access };
+    let kind = Elementwise {
+        rank,
+        index: index(&[loops]),
+        vector,
+        unroll,
+        is_ragged,
+        out: out_access,
+        ins: ins_access,
+    };
     args.launch(Kind::Elementwise(kind), [blocks, 1])
 }
 
@@ -272,7 +303,10 @@ fn tiled(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Option<Launc
     {
         vector /= 2;
     }
-    let is_whole = loops.sizes[x].is_multiple_of(vector);
+    if !loops.sizes[x].is_multiple_of(vector) {
+        // Neighbouring threads take neighbouring elements.
+        vector = 1;
+    }
     let mut shared = 0;
     let mut ins_access = Vec::with_capacity(ins.len());
     for (n, own) in ins.iter().enumerate() {
@@ -308,14 +342,14 @@ fn tiled(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Option<Launc
         .enumerate()
         .map(|(at, &size)| if at < y { size } else { size.div_ceil(side) })
         .collect();
-    let mut args = addressed(&loops, out, ins);
+    let mut args = addressed(body, &loops, out, ins);
     for steps in &loops.steps {
         args.steps(steps.iter().copied(), rank);
     }
     args.sizes(&tiles, rank);
     args.short.extend([loops.sizes[y] as u32, loops.sizes[x] as u32]);
     let blocks: usize = tiles.iter().product();
-    let kind = Tiled { rank, vector, side, is_whole, ins: ins_access };
+    let kind = Tiled { rank, index: index(&[&loops]), vector, side, ins: ins_access };
     Some(args.launch(Kind::Tiled(kind), [blocks, 1]))
 }
 
@@ -569,8 +603,11 @@ impl Part {
             None => reduction.out.at(start),
         };
         let ins = reduction.ins.iter().enumerate();
-        let mut args =
-            Args::new(out, ins.map(|(n, own)| own.at(kept.starts[n] + reduced.starts[n])));
+        let mut args = Args::new(
+            reduction.body,
+            out,
+            ins.map(|(n, own)| own.at(kept.starts[n] + reduced.starts[n])),
+        );
         let (ranks, none) = ((kept.rank(), reduced.rank()), Vec::new());
         args.steps(kept.steps.last().unwrap_or(&none).iter().copied(), ranks.0);
         for n in 0..count.max(1) {
@@ -599,13 +636,14 @@ impl Part {
         args.short.extend([outputs as u32, total as u32, slice as u32, 0]);
         let finishes = to.is_none();
         let Plan { is_along, vector, group, unroll, ref ins, .. } = *plan;
+        let index = index(&[kept, reduced]);
         let (kept, reduced, ins) = (ranks.0, ranks.1, ins.clone());
         let (kind, side) = if is_along {
-            let kind = Along { kept, reduced, vector, group, unroll, finishes, ins };
+            let kind = Along { index, kept, reduced, vector, group, unroll, finishes, ins };
             (Kind::Along(kind), THREADS / group)
         } else {
             let columns = group;
-            let kind = Across { kept, reduced, vector, columns, unroll, finishes, ins };
+            let kind = Across { index, kept, reduced, vector, columns, unroll, finishes, ins };
             (Kind::Across(kind), group)
         };
         let blocks = outputs.div_ceil(side as usize);

@@ -47,6 +47,8 @@
 mod body;
 mod cache;
 mod device;
+#[cfg(test)]
+mod device_tests;
 mod driver;
 mod error;
 mod host;

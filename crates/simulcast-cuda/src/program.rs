@@ -137,6 +137,7 @@ impl DeviceProgram {
         operands: &[DeviceView<'_>],
         stream: &Stream,
     ) -> Result<DeviceArray, Error> {
+        self.on_same_device("the stream", stream.device())?;
         let ready = self.ready(operands, None)?;
         self.used(operands, stream)?;
         let made = stream.array(self.program.dtype(), &ready.shape)?;
@@ -172,6 +173,7 @@ impl DeviceProgram {
             return crate::copy_into(&made.view(), out, stream);
         }
         self.on_same_device("out", &own.device)?;
+        self.on_same_device("the stream", stream.device())?;
         let ready = self.ready(operands, Some(own))?;
         self.used(operands, stream)?;
         if let Some(array) = own.array {

@@ -43,10 +43,19 @@ pub(crate) enum Access {
     Transposed { vectors: bool },
 }
 
+/// How offsets within arrays are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Index {
+    /// Every offset of every array fits 32 bits.
+    Narrow,
+    Wide,
+}
+
 /// A kernel that computes element by element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Elementwise {
     pub(crate) rank: usize,
+    pub(crate) index: Index,
     /// Elements of a vector.
     pub(crate) vector: usize,
     /// Vectors of a thread.
@@ -63,17 +72,18 @@ pub(crate) struct Elementwise {
 pub(crate) struct Tiled {
     /// The loops, of which the last two are those of the square.
     pub(crate) rank: usize,
+    pub(crate) index: Index,
+    /// Elements of a vector, of which rows of the result have a whole number.
     pub(crate) vector: usize,
     /// Elements along a side of the square.
     pub(crate) side: usize,
-    /// Whether rows of the result are whole vectors.
-    pub(crate) is_whole: bool,
     pub(crate) ins: Vec<Access>,
 }
 
 /// A kernel that reduces neighbouring elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Along {
+    pub(crate) index: Index,
     pub(crate) kept: usize,
     pub(crate) reduced: usize,
     pub(crate) vector: usize,
@@ -88,6 +98,7 @@ pub(crate) struct Along {
 /// A kernel that reduces rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Across {
+    pub(crate) index: Index,
     pub(crate) kept: usize,
     pub(crate) reduced: usize,
     pub(crate) vector: usize,
@@ -118,8 +129,16 @@ pub(crate) fn text(body: &Body, kind: &Kind) -> String {
 
 /// The text after what all kernels share.
 pub(crate) fn own_text(body: &Body, kind: &Kind) -> String {
-    let mut w = Writer { text: String::new() };
-    w.text += &body.text;
+    let index = match *kind {
+        Kind::Elementwise(Elementwise { index, .. })
+        | Kind::Tiled(Tiled { index, .. })
+        | Kind::Along(Along { index, .. })
+        | Kind::Across(Across { index, .. }) => index,
+    };
+    let mut w = Writer { text: body.text.clone(), index };
+    if let (Kind::Elementwise(_), Some(packed)) = (kind, &body.packed) {
+        w.text += packed;
+    }
     match kind {
         Kind::Elementwise(kind) => w.elementwise(body, kind),
         Kind::Tiled(kind) => w.tiled(body, kind),
@@ -137,6 +156,7 @@ pub(crate) fn shared_text() -> String {
 
 struct Writer {
     text: String,
+    index: Index,
 }
 
 /// Adds a line to the text; writing to a string never fails.
@@ -147,10 +167,29 @@ macro_rules! line {
 }
 
 /// `c0 * a.step[0] + c1 * a.step[1] + …`
-fn offset(coordinates: &[String], steps: &str) -> String {
-    let terms: Vec<String> =
-        coordinates.iter().enumerate().map(|(at, c)| format!("(i64){c} * {steps}[{at}]")).collect();
-    if terms.is_empty() { "0".into() } else { terms.join(" + ") }
+fn offset(index: Index, coordinates: &[String], steps: &str) -> String {
+    let terms: Vec<String> = coordinates
+        .iter()
+        .enumerate()
+        .map(|(at, c)| match index {
+            Index::Narrow => format!("{c} * (u32){steps}[{at}]"),
+            Index::Wide => format!("(i64){c} * {steps}[{at}]"),
+        })
+        .collect();
+    match (index, terms.is_empty()) {
+        (_, true) => "0".into(),
+        // The sum is that of signed numbers, modulo 2^32.
+        (Index::Narrow, false) => format!("(i64)(i32)({})", terms.join(" + ")),
+        (Index::Wide, false) => terms.join(" + "),
+    }
+}
+
+/// The field of the arguments that has the program's numbers.
+fn constants(body: &Body) -> String {
+    match body.constants.len() {
+        0 => String::new(),
+        count => format!("u64 constant[{count}]; "),
+    }
 }
 
 fn names(prefix: &str, count: usize) -> Vec<String> {
@@ -158,6 +197,14 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
 }
 
 impl Writer {
+    /// A place times a step.
+    fn far(&self, place: &str, step: &str) -> String {
+        match self.index {
+            Index::Narrow => format!("(i64)(i32)({place} * (u32){step})"),
+            Index::Wide => format!("(i64){place} * {step}"),
+        }
+    }
+
     /// Splits an index into the coordinates of loops, all of which were declared before.
     fn coordinates(&mut self, prefix: &str, index: &str, rank: usize, loops: &str) {
         if rank == 0 {
@@ -223,7 +270,8 @@ impl Writer {
             _ => {
                 line!(
                     self,
-                    "        for (int v = 0; v < {vector}; v++) x{n}[{at}].at[v] = load_one(p{n} + {base} + ((i64){coordinate} * {vector} + v) * {step});"
+                    "        for (int v = 0; v < {vector}; v++) x{n}[{at}].at[v] = load_one(p{n} + {base} + {});",
+                    self.far(&format!("({coordinate} * {vector} + v)"), step)
                 );
             }
         }
@@ -231,18 +279,23 @@ impl Writer {
 
     /// The call of `value` for one element of vectors.
     fn value(body: &Body, at: &str, lane: &str) -> String {
-        let list: Vec<String> =
-            (0..body.leaves.len()).map(|n| format!("x{n}[{at}].at[{lane}]")).collect();
-        format!("value({})", list.join(", "))
+        Self::call(body, "value", |n| format!("x{n}[{at}].at[{lane}]"))
+    }
+
+    /// The call of a function of the body.
+    fn call(body: &Body, name: &str, argument: impl Fn(usize) -> String) -> String {
+        let constants = if body.constants.is_empty() { "0" } else { "a.constant" };
+        let list: String = (0..body.leaves.len()).map(|n| format!(", {}", argument(n))).collect();
+        format!("{name}({constants}{list})")
     }
 
     fn elementwise(&mut self, body: &Body, kind: &Elementwise) {
-        let Elementwise { rank, vector, unroll, is_ragged, out, ref ins } = *kind;
+        let Elementwise { rank, vector, unroll, is_ragged, out, ref ins, .. } = *kind;
         let (count, made) = (body.leaves.len().max(1), stored(body.result));
-        let loops = rank.max(1);
+        let (loops, constants) = (rank.max(1), constants(body));
         line!(
             self,
-            "struct Args {{ u8 *out; const u8 *in[{count}]; i64 out_step[{loops}]; i64 in_step[{count}][{loops}]; Div size[{loops}]; u32 total, elements; }};"
+            "struct Args {{ u8 *out; const u8 *in[{count}]; {constants}i64 out_step[{loops}]; i64 in_step[{count}][{loops}]; Div size[{loops}]; u32 total, elements; }};"
         );
         line!(
             self,
@@ -308,7 +361,7 @@ impl Writer {
                 _ if is_ragged => lanes.push((n, own)),
                 _ => {
                     let steps = format!("a.in_step[{n}]");
-                    let base = offset(outer, &steps);
+                    let base = offset(self.index, outer, &steps);
                     let step = format!("{steps}[{}]", rank.saturating_sub(1));
                     let how = Load {
                         vector,
@@ -328,7 +381,7 @@ impl Writer {
             line!(self, "        for (int v = 0; v < {vector}; v++) {{");
             line!(self, "        const bool inside = e + v < a.elements;");
             for (n, _) in lanes {
-                let place = offset(&all, &format!("a.in_step[{n}]"));
+                let place = offset(self.index, &all, &format!("a.in_step[{n}]"));
                 line!(self, "        x{n}[u].at[v] = load_one(p{n} + (inside ? {place} : 0));");
             }
             for at in (1..rank).rev() {
@@ -345,11 +398,20 @@ impl Writer {
         );
         line!(self, "        Vec<{made}, {vector}> y;");
         line!(self, "#pragma unroll");
-        line!(
-            self,
-            "        for (int v = 0; v < {vector}; v++) y.at[v] = {};",
-            Self::value(body, "u", "v")
-        );
+        if body.packed.is_some() && vector % 4 == 0 {
+            line!(
+                self,
+                "        for (int w = 0; w < {}; w++) set_word(y, w, {});",
+                vector / 4,
+                Self::call(body, "packed", |n| format!("word(x{n}[u], w)"))
+            );
+        } else {
+            line!(
+                self,
+                "        for (int v = 0; v < {vector}; v++) y.at[v] = {};",
+                Self::value(body, "u", "v")
+            );
+        }
         match out {
             Access::Flat if is_ragged => {
                 line!(self, "        const u32 e = i * {vector}u;");
@@ -364,14 +426,18 @@ impl Writer {
             _ => {
                 self.declare("c", rank);
                 self.coordinates("c", "i", rank, "size");
-                let base = offset(outer, "a.out_step");
+                let base = offset(self.index, outer, "a.out_step");
                 if out == Access::Row && vector > 1 {
                     line!(self, "        store(out + {base} + (i64){last} * {vector}, y);");
                 } else {
                     let step = rank.saturating_sub(1);
                     line!(
                         self,
-                        "        for (int v = 0; v < {vector}; v++) store_one(out + {base} + ((i64){last} * {vector} + v) * a.out_step[{step}], y.at[v]);"
+                        "        for (int v = 0; v < {vector}; v++) store_one(out + {base} + {}, y.at[v]);",
+                        self.far(
+                            &format!("({last} * {vector} + v)"),
+                            &format!("a.out_step[{step}]")
+                        )
                     );
                 }
             }
@@ -380,15 +446,16 @@ impl Writer {
     }
 
     fn tiled(&mut self, body: &Body, kind: &Tiled) {
-        let Tiled { rank, vector, side, is_whole, ref ins } = *kind;
+        let Tiled { rank, vector, side, ref ins, .. } = *kind;
         let (count, made) = (body.leaves.len().max(1), stored(body.result));
         let across = side / vector;
         let rows = THREADS as usize / across;
         let unroll = side / rows;
         let (y, x) = (rank - 2, rank - 1);
+        let constants = constants(body);
         line!(
             self,
-            "struct Args {{ u8 *out; const u8 *in[{count}]; i64 out_step[{rank}]; i64 in_step[{count}][{rank}]; Div tiles[{rank}]; u32 height, width; }};"
+            "struct Args {{ u8 *out; const u8 *in[{count}]; {constants}i64 out_step[{rank}]; i64 in_step[{count}][{rank}]; Div tiles[{rank}]; u32 height, width; }};"
         );
         line!(
             self,
@@ -409,22 +476,20 @@ impl Writer {
         for (n, (&access, &dtype)) in ins.iter().zip(&body.leaves).enumerate() {
             let Access::Transposed { vectors } = access else { continue };
             let own = stored(dtype);
-            let base = offset(&outer, &format!("a.in_step[{n}]"));
+            let base = offset(self.index, &outer, &format!("a.in_step[{n}]"));
             line!(self, "#pragma unroll");
             line!(self, "    for (int k = 0; k < {unroll}; k++) {{");
-            line!(
-                self,
-                "        const u32 column = start + ty + k * {rows}u, row = top + tx * {vector}u;"
-            );
+            line!(self, "        const u32 column = start + ty + k * {rows}u;");
             line!(self, "        if (column < a.width) {{");
             line!(
                 self,
-                "        const {own} *const from = p{n} + {base} + (i64)column * a.in_step[{n}][{x}] + row;"
+                "        const {own} *const from = p{n} + {base} + {};",
+                self.far("column", &format!("a.in_step[{n}][{x}]"))
             );
             if vectors {
                 line!(
                     self,
-                    "        if (row < a.height) {{ const Vec<{own}, {vector}> own = load<{own}, {vector}>(from);"
+                    "        const u32 row = top + tx * {vector}u; if (row < a.height) {{ const Vec<{own}, {vector}> own = load<{own}, {vector}>(from + row);"
                 );
                 line!(
                     self,
@@ -433,7 +498,7 @@ impl Writer {
             } else {
                 line!(
                     self,
-                    "        for (int v = 0; v < {vector}; v++) if (row + v < a.height) tile{n}[ty + k * {rows}u][tx * {vector}u + v] = load_one(from + v);"
+                    "        for (int v = 0; v < {vector}; v++) {{ const u32 row = tx + v * {across}u; if (top + row < a.height) tile{n}[ty + k * {rows}u][row] = load_one(from + top + row); }}"
                 );
             }
             line!(self, "        }}\n    }}");
@@ -448,7 +513,11 @@ impl Writer {
         for (n, (&access, &dtype)) in ins.iter().zip(&body.leaves).enumerate() {
             let own = stored(dtype);
             let steps = format!("a.in_step[{n}]");
-            let base = format!("{} + (i64)row * {steps}[{y}]", offset(&outer, &steps));
+            let base = format!(
+                "{} + {}",
+                offset(self.index, &outer, &steps),
+                self.far("row", &format!("{steps}[{y}]"))
+            );
             let step = format!("{steps}[{x}]");
             match access {
                 Access::Transposed { .. } => {}
@@ -463,13 +532,14 @@ impl Writer {
                     };
                     self.load(n, own, access, &how);
                 }
-                Access::Row if is_whole && vector > 1 => {
+                Access::Row if vector > 1 => {
                     line!(self, "        x{n}[k] = load<{own}, {vector}>(p{n} + {base} + column);");
                 }
                 _ => {
                     line!(
                         self,
-                        "        for (int v = 0; v < {vector}; v++) x{n}[k].at[v] = load_one(p{n} + {base} + (i64)(column + v < a.width ? column + v : column) * {step});"
+                        "        for (int v = 0; v < {vector}; v++) x{n}[k].at[v] = load_one(p{n} + {base} + {});",
+                        self.far("(column + v)", &step)
                     );
                 }
             }
@@ -500,15 +570,11 @@ impl Writer {
         line!(
             self,
             "        {made} *const to = out + {} + (i64)row * a.out_step[{y}] + column;",
-            offset(&outer, "a.out_step")
+            offset(self.index, &outer, "a.out_step")
         );
-        if is_whole && vector > 1 {
-            line!(self, "        store(to, made);");
-        } else {
-            line!(
-                self,
-                "        for (int v = 0; v < {vector}; v++) if (column + v < a.width) store_one(to + v, made.at[v]);"
-            );
+        match vector {
+            1 => line!(self, "        store_one(to, made.at[0]);"),
+            _ => line!(self, "        store(to, made);"),
         }
         line!(self, "        }}\n    }}\n}}");
     }
@@ -516,10 +582,10 @@ impl Writer {
     /// The arguments of reductions, and where operands begin.
     fn reduction(&mut self, body: &Body, kept: usize, reduced: usize) {
         let count = body.leaves.len().max(1);
-        let (k, r) = (kept.max(1), reduced.max(1));
+        let (k, r, constants) = (kept.max(1), reduced.max(1), constants(body));
         line!(
             self,
-            "struct Args {{ u8 *out; const u8 *in[{count}]; i64 out_step[{k}]; i64 in_kept[{count}][{k}]; i64 in_reduced[{count}][{r}]; u64 count; Div kept[{k}]; Div reduced[{r}]; u32 outputs, total, slice, rows; }};"
+            "struct Args {{ u8 *out; const u8 *in[{count}]; {constants}i64 out_step[{k}]; i64 in_kept[{count}][{k}]; i64 in_reduced[{count}][{r}]; u64 count; Div kept[{k}]; Div reduced[{r}]; u32 outputs, total, slice, rows; }};"
         );
         line!(
             self,
@@ -541,7 +607,7 @@ impl Writer {
     }
 
     fn along(&mut self, body: &Body, kind: &Along) {
-        let Along { kept, reduced, vector, group, unroll, finishes, ref ins } = *kind;
+        let Along { kept, reduced, vector, group, unroll, finishes, ref ins, .. } = *kind;
         let element = computed(body.element.unwrap_or(DType::F32));
         let made = stored(body.result);
         let partial = stored(body.element.unwrap_or(DType::F32));
@@ -555,7 +621,11 @@ impl Writer {
         self.coordinates("k", "o", kept, "kept");
         let places = names("k", kept);
         for n in 0..body.leaves.len() {
-            line!(self, "    const i64 b{n} = {};", offset(&places, &format!("a.in_kept[{n}]")));
+            line!(
+                self,
+                "    const i64 b{n} = {};",
+                offset(self.index, &places, &format!("a.in_kept[{n}]"))
+            );
         }
         line!(self, "    const u32 begin = blockIdx.y * a.slice;");
         line!(self, "    const u32 until = begin + a.slice < a.total ? begin + a.slice : a.total;");
@@ -623,7 +693,7 @@ impl Writer {
             line!(
                 self,
                 "        store_one(({made} *)a.out + ({}), finish(all, a.count));",
-                offset(&names("k", kept), "a.out_step")
+                offset(self.index, &names("k", kept), "a.out_step")
             );
         } else {
             line!(
@@ -646,7 +716,7 @@ impl Writer {
         for (n, (&access, &dtype)) in ins.iter().zip(&body.leaves).enumerate() {
             let own = stored(dtype);
             let steps = format!("a.in_reduced[{n}]");
-            let base = format!("(b{n} + {})", offset(outer, &steps));
+            let base = format!("(b{n} + {})", offset(self.index, outer, &steps));
             let step = format!("{steps}[{inner}]");
             let once = ins.len() == 1;
             let how = Load { vector, at: "k", base: &base, coordinate: last, step: &step, once };
@@ -655,7 +725,7 @@ impl Writer {
     }
 
     fn across(&mut self, body: &Body, kind: &Across) {
-        let Across { kept, reduced, vector, columns, unroll, finishes, ref ins } = *kind;
+        let Across { kept, reduced, vector, columns, unroll, finishes, ref ins, .. } = *kind;
         let element = computed(body.element.unwrap_or(DType::F32));
         let made = stored(body.result);
         let partial = stored(body.element.unwrap_or(DType::F32));
@@ -672,7 +742,11 @@ impl Writer {
         let outer = &places[..kept.saturating_sub(1)];
         let last = places.last().map_or("0", String::as_str);
         for n in 0..body.leaves.len() {
-            line!(self, "    const i64 b{n} = {};", offset(outer, &format!("a.in_kept[{n}]")));
+            line!(
+                self,
+                "    const i64 b{n} = {};",
+                offset(self.index, outer, &format!("a.in_kept[{n}]"))
+            );
         }
         line!(self, "    const u32 begin = blockIdx.y * a.slice;");
         line!(self, "    const u32 until = begin + a.slice < a.total ? begin + a.slice : a.total;");
@@ -694,7 +768,8 @@ impl Writer {
         let all = names("r", reduced);
         for (n, (&access, &dtype)) in ins.iter().zip(&body.leaves).enumerate() {
             let own = stored(dtype);
-            let base = format!("(b{n} + {})", offset(&all, &format!("a.in_reduced[{n}]")));
+            let base =
+                format!("(b{n} + {})", offset(self.index, &all, &format!("a.in_reduced[{n}]")));
             let step = format!("a.in_kept[{n}][{}]", kept.saturating_sub(1));
             let once = ins.len() == 1;
             let how = Load { vector, at: "k", base: &base, coordinate: last, step: &step, once };
@@ -728,7 +803,7 @@ impl Writer {
         }
         line!(self, "    if (row == 0 && o < a.outputs) {{");
         if finishes {
-            let base = offset(outer, "a.out_step");
+            let base = offset(self.index, outer, "a.out_step");
             let step = kept.saturating_sub(1);
             line!(
                 self,

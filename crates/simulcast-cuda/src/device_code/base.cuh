@@ -91,6 +91,31 @@ template <> struct One<c128> : OnePair<c128, f64> {};
 template <class T> FN T load_one(const T *p) { return One<T>::read(p); }
 template <class T> FN void store_one(T *p, T x) { One<T>::write(p, x); }
 
+// Words of vectors, and four numbers of 8 bits in a word.
+
+template <class T, int V> union Words {
+    Vec<T, V> v;
+    u32 at[sizeof(T) * V < 4 ? 1 : sizeof(T) * V / 4];
+};
+template <class T, int V> FN u32 word(const Vec<T, V> &x, int w) {
+    Words<T, V> both;
+    both.v = x;
+    return both.at[w];
+}
+template <class T, int V> FN void set_word(Vec<T, V> &x, int w, u32 word) {
+    Words<T, V> both;
+    both.v = x;
+    both.at[w] = word;
+    x = both.v;
+}
+FN u32 truths(u32 x) { return (((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x) >> 7 & 0x01010101u; }
+FN u32 add_bytes(u32 a, u32 b) {
+    return ((a & 0x7f7f7f7fu) + (b & 0x7f7f7f7fu)) ^ ((a ^ b) & 0x80808080u);
+}
+FN u32 subtract_bytes(u32 a, u32 b) {
+    return ((a | 0x80808080u) - (b & 0x7f7f7f7fu)) ^ ((a ^ ~b) & 0x80808080u);
+}
+
 FN f32 f32_bits(u32 bits) { return __uint_as_float(bits); }
 FN f64 f64_bits(u64 bits) { return __longlong_as_double((i64)bits); }
 

@@ -21,6 +21,13 @@ template <class T> FN T largest() { return (T)~smallest<T>(); }
 
 FN f32 widen(bf16 x) { return f32_bits((u32)x.bits << 16); }
 
+#if __CUDA_ARCH__ >= 800
+FN bf16 bf16_of(f32 x) {
+    bf16 y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+}
+#else
 FN bf16 bf16_of(f32 x) {
     const u32 bits = __float_as_uint(x);
     const u32 number = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -28,6 +35,7 @@ FN bf16 bf16_of(f32 x) {
     bf16 made = {(u16)((bits & 0x7fffffff) > 0x7f800000 ? nan : number)};
     return made;
 }
+#endif
 
 #ifdef SIMULCAST_HOST
 FN f32 widen(f16 x) {

@@ -7,10 +7,32 @@ use super::{Memory, Operand};
 use crate::plan::contiguous;
 
 /// Numbers that look random: `SplitMix64`.
-pub(super) struct Source(u64);
+pub(crate) struct Source(u64);
+
+/// What the operands of an expression are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Float,
+    Int,
+    Complex,
+}
+
+/// An expression, its operands, and how near to the host's result the device's has to be.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) program: TypedProgram,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) hoisting: Hoisting,
+    /// Units of precision that values may be off; 0 where every bit counts.
+    pub(crate) units: f64,
+    /// The precision of what is computed in, where the result's own is finer.
+    pub(crate) precision: f64,
+    /// Of a sum, the sum of the magnitudes that it adds.
+    pub(crate) scale: Option<TypedProgram>,
+}
 
 /// How many units of precision the result of an operation, or of a program, may be off.
-pub(super) fn places(name: &str) -> f64 {
+pub(crate) fn places(name: &str) -> f64 {
     const FUNCTIONS: [&str; 30] = [
         "exp",
         "log",
@@ -47,11 +69,11 @@ pub(super) fn places(name: &str) -> f64 {
 }
 
 impl Source {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -59,7 +81,7 @@ impl Source {
         x ^ x >> 31
     }
 
-    pub(super) fn below(&mut self, most: usize) -> usize {
+    pub(crate) fn below(&mut self, most: usize) -> usize {
         (self.next() % most as u64) as usize
     }
 
@@ -108,7 +130,7 @@ impl Source {
     }
 
     /// An array; with any strides, where that is wanted: padded, transposed, backwards, repeated, not aligned.
-    pub(super) fn array(&mut self, dtype: DType, shape: &[usize], is_odd: bool) -> Operand {
+    pub(crate) fn array(&mut self, dtype: DType, shape: &[usize], is_odd: bool) -> Operand {
         let rank = shape.len();
         let size = dtype.size();
         let mut order: Vec<usize> = (0..rank).collect();
@@ -177,8 +199,159 @@ impl Source {
         own
     }
 
+    /// A term of operands named `a`, `b` and `c` by operations whose every bit is defined.
+    fn term(&mut self, kind: Kind, depth: usize) -> String {
+        if depth == 0 || self.below(6) == 0 {
+            let name = ["a", "b", "c", "a", "b", "c", "2", "3"][self.below(8)];
+            return if name == "2" && kind == Kind::Float { "0.5".into() } else { name.into() };
+        }
+        let own = |source: &mut Self| source.term(kind, depth - 1);
+        let (x, y) = (own(self), own(self));
+        let condition =
+            format!("{} {} {}", own(self), ["<", ">=", "==", ">"][self.below(4)], own(self));
+        let float = [
+            format!("({x} + {y})"),
+            format!("({x} - {y})"),
+            format!("({x} * {y})"),
+            format!("({x} / {y})"),
+            format!("maximum({x}, {y})"),
+            format!("minimum({x}, {y})"),
+            format!("where({condition}, {x}, {y})"),
+            format!("abs({x})"),
+            format!("(-{x})"),
+            format!("square({x})"),
+            format!("floor({x})"),
+            format!("relu({x})"),
+        ];
+        let int = [
+            format!("({x} + {y})"),
+            format!("({x} - {y})"),
+            format!("({x} * {y})"),
+            format!("({x} // {y})"),
+            format!("({x} % {y})"),
+            format!("maximum({x}, {y})"),
+            format!("minimum({x}, {y})"),
+            format!("where({condition}, {x}, {y})"),
+            format!("({x} & {y})"),
+            format!("({x} | {y})"),
+            format!("({x} ^ {y})"),
+            format!("abs({x})"),
+        ];
+        let complex = [
+            format!("({x} + {y})"),
+            format!("({x} - {y})"),
+            format!("(-{x})"),
+            format!("conjugate({x})"),
+        ];
+        match kind {
+            Kind::Float => float[self.below(float.len())].clone(),
+            Kind::Int => int[self.below(int.len())].clone(),
+            Kind::Complex => complex[self.below(complex.len())].clone(),
+        }
+    }
+
+    /// A random expression over random layouts; none where what was made does not go together, or would be large.
+    pub(crate) fn expression(&mut self) -> Option<Case> {
+        const FLOATS: [DType; 8] = [
+            DType::F32,
+            DType::F32,
+            DType::F64,
+            DType::F16,
+            DType::Bf16,
+            DType::I32,
+            DType::U8,
+            DType::Bool,
+        ];
+        const INTS: [DType; 9] = [
+            DType::I8,
+            DType::I16,
+            DType::I32,
+            DType::I64,
+            DType::U8,
+            DType::U16,
+            DType::U32,
+            DType::U64,
+            DType::Bool,
+        ];
+        const FUNCTIONS: [&str; 12] = [
+            "exp", "log", "sin", "cos", "tanh", "sqrt", "erf", "sigmoid", "arctan", "log1p",
+            "expm1", "cbrt",
+        ];
+        let kind = [Kind::Float, Kind::Float, Kind::Float, Kind::Int, Kind::Int, Kind::Complex]
+            [self.below(6)];
+        let types: &[DType] = match kind {
+            Kind::Float => &FLOATS,
+            Kind::Int => &INTS,
+            Kind::Complex => &[DType::C64, DType::C128, DType::F32],
+        };
+        let first = types[self.below(types.len())];
+        let is_mixed = self.below(3) == 0;
+        let dtypes: Vec<DType> =
+            (0..3).map(|_| if is_mixed { types[self.below(types.len())] } else { first }).collect();
+        let depth = 1 + self.below(3);
+        let (term, other) = (self.term(kind, depth), self.term(kind, depth));
+        let axis = ["", ", axis=0", ", axis=-1", ", axis=-1, keepdims=True"][self.below(4)];
+        let (mut units, mut scale) = (0.0, None);
+        let text = match (self.below(10), kind) {
+            (0 | 1, Kind::Float) => {
+                units = 32.0;
+                let mut function = || FUNCTIONS[self.below(FUNCTIONS.len())];
+                let (f, g) = (function(), function());
+                format!("{f}({term}) * {g}({other})")
+            }
+            (2, Kind::Float) => {
+                units = 16.0;
+                format!("{}({term})", FUNCTIONS[self.below(FUNCTIONS.len())])
+            }
+            (3, Kind::Float) => {
+                let fold = ["sum", "mean"][self.below(2)];
+                scale = Some(format!("{fold}(abs({term}){axis})"));
+                format!("{fold}({term}{axis})")
+            }
+            (3, Kind::Int) => format!("sum({term}{axis})"),
+            (4, Kind::Float | Kind::Int) => {
+                format!("{}({term}{axis})", ["max", "min"][self.below(2)])
+            }
+            (5, Kind::Float | Kind::Int) => {
+                format!("max({term}, axis=-1, keepdims=True) - {other}")
+            }
+            (6, _) => format!("({term}).T + 1"),
+            _ => term,
+        };
+        let names: Vec<(&str, DType)> = ["a", "b", "c"]
+            .into_iter()
+            .zip(dtypes)
+            .filter(|(name, _)| {
+                text.split(|c: char| !c.is_alphanumeric()).any(|word| word == *name)
+            })
+            .collect();
+        if names.is_empty() {
+            return None;
+        }
+        let program = TypedProgram::parse(&text, &names).ok()?;
+        let scale = scale.map(|text| TypedProgram::parse(&text, &names)).transpose().ok()?;
+        let shapes = self.shapes(names.len());
+        if shapes[0].iter().product::<usize>() > 60_000 {
+            return None;
+        }
+        let own: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
+        let hoisting = [Hoisting::WherePays, Hoisting::Always, Hoisting::Never][self.below(3)];
+        let passes = program.lower(&own, simulcast::Rule::Numpy, hoisting).ok()?;
+        let elements =
+            |pass: &simulcast::program::lowered::Pass| pass.shape().iter().product::<usize>();
+        if passes.iter().any(|pass| elements(pass) > 200_000) {
+            return None;
+        }
+        let operands: Vec<Operand> =
+            names.iter().zip(&shapes).map(|(own, shape)| self.array(own.1, shape, true)).collect();
+        // Functions of 16-bit floats and of small types are computed in float32.
+        let precision = if units > 0.0 { f64::from(f32::EPSILON) } else { 0.0 };
+        let name = format!("{text} of {names:?} {shapes:?} {hoisting:?}");
+        Some(Case { name, program, operands, hoisting, units, precision, scale })
+    }
+
     /// A program, its operands, and what is hoisted; none where types do not go together, or it would be large.
-    pub(super) fn program(&mut self) -> Option<(String, TypedProgram, Vec<Operand>, Hoisting)> {
+    pub(crate) fn program(&mut self) -> Option<(String, TypedProgram, Vec<Operand>, Hoisting)> {
         const TYPES: [DType; 10] = [
             DType::F32,
             DType::F32,
