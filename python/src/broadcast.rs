@@ -13,6 +13,7 @@ use simulcast_core::{
 };
 
 use crate::arrays::{self, AXES};
+use crate::cuda;
 use crate::errors::refused;
 use crate::policies;
 use crate::rules::Rule;
@@ -88,6 +89,13 @@ pub(crate) fn broadcast_to<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let Some(array) = arrays::plain(x) else {
+        if let Some(array) = cuda::Array::read(x)? {
+            let shape = shape.map(read_shape).transpose()?;
+            let rule = Rule::read(rule)?.positional()?;
+            let (plan, operand) = onto(py, &rule, shape.as_deref(), &array.shape, |error| error)?;
+            let sources = plan.sources(operand).unwrap_or_default();
+            return cuda::broadcast_to(array, &sources, plan.shape());
+        }
         let Some(read) = arrays::read(&PyTuple::new(py, [x])?)? else {
             let dask = py.import("simulcast._dask")?;
             return dask.getattr("broadcast_to")?.call1((x, shape, Rule::read(rule)?));

@@ -11,6 +11,7 @@ use simulcast::program::Builder;
 use simulcast::types::{Literal, OperandType, Promotion, literal_as};
 use simulcast::{AnyView, DType, Op, ProgramError, TypedProgram, compose};
 
+use crate::cuda;
 use crate::dtypes;
 use crate::errors::failed;
 use crate::functions::{Laid, Options, apply, check_casts, convert, fill, settle, strengthen};
@@ -84,6 +85,21 @@ pub(crate) fn clip<'py>(
         2 => Op::Maximum,
         _ => Op::MultiplyAdd,
     };
+    if cuda::is_any(&operands) {
+        if options.dtype.is_some_and(|dtype| !dtype.is_none()) {
+            return Err(PyTypeError::new_err("clip on a device takes no dtype: cast its operands"));
+        }
+        check_casts(op, &operands, dtypes::casting(options.casting)?)?;
+        strengthen(op, &mut operands)?;
+        settle(op, &mut operands)?;
+        let types = operands.iter().map(Operand::is).filter_map(|own| match own {
+            OperandType::Array(dtype) => Some(dtype),
+            OperandType::Literal(_) => None,
+        });
+        let types: Vec<DType> = types.collect();
+        let program = clipped(&types, low, high).map_err(|error| failed(py, &error))?;
+        return cuda::compute(py, "clip", (&program.0, &program.1), operands, options);
+    }
     let target = Target::new(options.out, options.casting, options.threads)?;
     let casting = dtypes::casting(options.casting)?;
     if let Some(dtype) = options.dtype.filter(|dtype| !dtype.is_none()) {
@@ -95,7 +111,7 @@ pub(crate) fn clip<'py>(
     let laid = Laid::new(py, "clip", &operands, Rule::read(options.rule)?)?;
     let types: Vec<DType> = laid.views.iter().map(AnyView::dtype).collect();
     let program = clipped(&types, low, high).map_err(|error| failed(py, &error))?;
-    fill(py, &program, &laid.views, &target)
+    fill(py, &program.0, &laid.views, &target)
 }
 
 /// The nearest number of so many decimals, or of none; ties go to the even digit.
@@ -138,10 +154,13 @@ pub(crate) fn round<'py>(
     rounded.call((a, decimals), Some(&settings))
 }
 
+/// A program of `clip`, and the same on devices.
+type Clipped = (TypedProgram, cuda::Programs);
+
 /// The program of `clip` for these types, which is kept.
-fn clipped(types: &[DType], low: bool, high: bool) -> Result<Arc<TypedProgram>, ProgramError> {
+fn clipped(types: &[DType], low: bool, high: bool) -> Result<Arc<Clipped>, ProgramError> {
     type Key = (Vec<DType>, bool, bool);
-    static KEPT: Mutex<Option<HashMap<Key, Arc<TypedProgram>>>> = Mutex::new(None);
+    static KEPT: Mutex<Option<HashMap<Key, Arc<Clipped>>>> = Mutex::new(None);
     let key = (types.to_vec(), low, high);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.get_or_insert_default();
@@ -154,7 +173,7 @@ fn clipped(types: &[DType], low: bool, high: bool) -> Result<Arc<TypedProgram>, 
     let lo = args.get(1).copied().filter(|_| low);
     let hi = args.last().copied().filter(|_| high);
     let root = compose::clip(&mut build, args[0], lo, hi)?;
-    let program = Arc::new(build.finish(root)?);
+    let program = Arc::new((build.finish(root)?, cuda::Programs::default()));
     kept.insert(key, Arc::clone(&program));
     Ok(program)
 }
@@ -225,6 +244,15 @@ pub(crate) fn vjp<'py>(
     }
     strengthen(op, &mut read)?;
     settle(op, &mut read)?;
+    if cuda::is_any(read.iter().chain(&grad)) {
+        let [grad] = grad;
+        if name == "clip" {
+            return Err(PyTypeError::new_err("the gradients of clip take arrays in memory"));
+        }
+        let shapes: Vec<&[usize]> = read.iter().map(Operand::shape).collect();
+        policies::observe(py, &name, &rule, &shapes)?;
+        return cuda::vjp(py, op, &rule, read, grad);
+    }
     let (views, grads) = (views(&read)?, views(&grad)?);
     // Numbers fit everywhere, but where each operand has names.
     let named = rule.is_named();

@@ -8,10 +8,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind, nearest};
-use simulcast::types::{Casting, Literal, Promotion};
+use simulcast::types::{Casting, Literal, OperandType, Promotion};
 use simulcast::{DType, ProgramError};
 use simulcast_core::Evidence;
 
+use crate::cuda;
 use crate::dense;
 use crate::dtypes;
 use crate::errors::diagnosed;
@@ -139,7 +140,7 @@ impl Expression {
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut objects = this.get().nothing();
         this.get().fill(&mut objects, Some(operands.as_any()))?;
-        Call::of(this, &objects, rule)?.run(None, Casting::SameKind, &Wanted::Shape)
+        Call::of(this, &objects, rule)?.run(None, Casting::SameKind, Wanted::Shape)
     }
 
     /// How it runs on these operands: its passes over memory, and how the loops of each run. `#1` is the result of the first.
@@ -165,7 +166,7 @@ impl Expression {
             own.put(&mut objects, name.cast::<PyString>()?, object)?;
         }
         own.fill(&mut objects, local_dict)?;
-        Call::of(this, &objects, rule)?.run(None, Casting::SameKind, &Wanted::Strategy)
+        Call::of(this, &objects, rule)?.run(None, Casting::SameKind, Wanted::Strategy)
     }
 
     /// The gradients of some operands, each in its operand's shape and type, as an expression of the same operands; see
@@ -399,14 +400,21 @@ pub(crate) fn value<'py>(
         }
         return call.call((expression, given), Some(&options.keywords(py)?));
     };
-    let target = Target::new(options.out, options.casting, options.threads)?;
     let casting = dtypes::casting(options.casting)?;
+    if cuda::is_any(operands.iter().flatten()) {
+        let out = cuda::Out::read(&options)?;
+        let dtype = options.dtype.filter(|dtype| !dtype.is_none()).map(dtypes::read).transpose()?;
+        let dtype = dtype.or_else(|| out.as_ref().map(cuda::Out::dtype));
+        let call = Call { own, py, operands, rule: Rule::read(options.rule)? };
+        return call.run(dtype, casting, Wanted::OnDevice(out));
+    }
+    let target = Target::new(options.out, options.casting, options.threads)?;
     let (dtype, asked) = match options.dtype.filter(|dtype| !dtype.is_none()) {
         Some(dtype) => (Some(dtypes::read(dtype)?), "dtype"),
         None => (target.dtype().filter(|&own| own != DType::String), "out"),
     };
     let call = Call { own, py, operands, rule: Rule::read(options.rule)? };
-    call.run(dtype, casting, &Wanted::Result { target: &target, asked })
+    call.run(dtype, casting, Wanted::Result { target: &target, asked })
 }
 
 impl Expression {
@@ -544,6 +552,8 @@ enum Wanted<'t, 'py> {
         target: &'t Target<'t, 'py>,
         asked: &'static str,
     },
+    /// The result of operands on a device, in an array there where one is given.
+    OnDevice(Option<cuda::Out<'py>>),
     Shape,
     /// Its passes over memory, as text.
     Strategy,
@@ -576,7 +586,7 @@ impl<'a, 'py> Call<'a, 'py> {
         mut self,
         dtype: Option<DType>,
         casting: Casting,
-        wanted: &Wanted<'_, 'py>,
+        wanted: Wanted<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own) = (self.py, self.own);
         let (mut numbers, mut names) = (Vec::new(), Vec::new());
@@ -602,10 +612,17 @@ impl<'a, 'py> Call<'a, 'py> {
             bound = own.expr.with_numbers(&numbers);
             &bound
         };
-        let views = views(&operands)?;
         let rule = self.rule.clone().positional()?;
-        let told: Vec<(&str, DType, &[usize])> =
-            names.iter().zip(&views).map(|(name, v)| (*name, v.dtype(), v.shape())).collect();
+        let dtype_of = |operand: &Operand<'_>| match operand.is() {
+            OperandType::Array(dtype) => dtype,
+            OperandType::Literal(_) => DType::String,
+        };
+        let shapes: Vec<Vec<usize>> = operands.iter().map(|own| own.shape().to_vec()).collect();
+        let told: Vec<(&str, DType, &[usize])> = names
+            .iter()
+            .zip(operands.iter().zip(&shapes))
+            .map(|(name, (own, shape))| (*name, dtype_of(own), &shape[..]))
+            .collect();
         let fail = |error: ProgramError| {
             let shown = Diagnostic::new(expr, error, &told, rule.as_rule(), Promotion::Numpy);
             diagnosed(py, expr.text(), &shown)
@@ -618,10 +635,20 @@ impl<'a, 'py> Call<'a, 'py> {
         let given: Vec<&str> = numbers.iter().map(|(name, _)| *name).collect();
         observe(py, &self.rule, [&own.expr, expr], &told, &given)?;
         let program = &compiled.program;
+        let wanted = match wanted {
+            Wanted::OnDevice(out) => {
+                let program = (program, &compiled.on_devices);
+                return cuda::evaluate(py, program, &rule, (&names, operands), out, fail);
+            }
+            wanted => wanted,
+        };
+        let views = views(&operands)?;
         let run = program.bind(&views).rule(rule.as_rule());
         let target = match wanted {
             Wanted::Result { target, .. } => target,
-            Wanted::Shape => return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any()),
+            Wanted::OnDevice(_) | Wanted::Shape => {
+                return Ok(PyTuple::new(py, run.shape().map_err(fail)?)?.into_any());
+            }
             Wanted::Strategy => {
                 let strategy = run.strategy().map_err(fail)?;
                 return Ok(PyString::new(py, &strategy.to_string()).into_any());

@@ -15,6 +15,7 @@ use simulcast::{AnyView, Apply as _, DType, DTypeKind, Op, TypedProgram};
 use simulcast_core::{OwnedRule, resolve, resolve_into};
 
 use crate::arrays::{AXES, plain, scalar};
+use crate::cuda;
 use crate::dense;
 use crate::dtypes;
 use crate::errors::{failed, mistyped, refused};
@@ -93,6 +94,15 @@ fn apply_read<'py>(
         let args = PyTuple::new(py, args.iter().copied())?;
         return call.call((op.name(), args), Some(&options.keywords(py)?));
     };
+    if cuda::is_any(&operands) {
+        let dtype = options.dtype.filter(|dtype| !dtype.is_none()).map(dtypes::read).transpose()?;
+        check_casts(op, &operands, dtypes::casting(options.casting)?)?;
+        strengthen(op, &mut operands)?;
+        settle(op, &mut operands)?;
+        let op = squared(op, &operands);
+        operands.truncate(op.arity());
+        return cuda::apply(py, op, operands, dtype, options);
+    }
     let target = Target::new(options.out, options.casting, options.threads)?;
     let casting = dtypes::casting(options.casting)?;
     let words = operands.iter().any(|operand| matches!(operand, Operand::Text(..)));
@@ -270,7 +280,7 @@ pub(crate) fn check_casts(op: Op, operands: &[Operand<'_>], casting: Casting) ->
 }
 
 #[cold]
-fn uncast(op: Op, own: DType, to: DType, casting: Casting) -> PyErr {
+pub(crate) fn uncast(op: Op, own: DType, to: DType, casting: Casting) -> PyErr {
     PyTypeError::new_err(format!(
         "`{op}` as {to}: an operand is {own}, which is not cast to it under casting {:?}",
         name_of(casting)

@@ -15,6 +15,7 @@
 //! | [`sums`] | `sum_to` |
 //! | [`dtypes`] | element types |
 //! | [`operands`], [`results`] | what functions take, and where their results go |
+//! | [`cuda`] | arrays of other libraries on CUDA devices |
 //! | [`memory`], [`handler`] | memory that is kept for the next result, and arrays that are in it |
 //! | [`names`] | `add` and all other operations |
 //! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
@@ -34,6 +35,7 @@ mod arrays;
 mod broadcast;
 mod command;
 mod composites;
+mod cuda;
 mod dense;
 mod dtypes;
 mod errors;

@@ -15,6 +15,7 @@ use simulcast::types::{Literal, OperandType};
 use simulcast::{AnyView, Complex, DType, Scalar};
 
 use crate::arrays::{is_sound, plain, scalar};
+use crate::cuda;
 use crate::dtypes;
 
 /// An operand.
@@ -27,6 +28,8 @@ pub(crate) enum Operand<'py> {
     Scalar(DType, [u64; 2]),
     /// Text, and the dtype that it had.
     Text(ArrayD<String>, Bound<'py, PyAny>),
+    /// An array on a CUDA device, of another library.
+    Device(Box<cuda::Array<'py>>),
 }
 
 /// An order of bytes.
@@ -111,6 +114,9 @@ impl<'py> Operand<'py> {
         if let Some(array) = scalar(object) {
             return Self::of_array(array.cast_into()?).map(Some);
         }
+        if let Some(array) = cuda::Array::read(object)? {
+            return Ok(Some(Self::Device(Box::new(array))));
+        }
         let read = py.import("simulcast._inputs")?.getattr("operand")?.call1((object,))?;
         let read: Option<Bound<'py, PyUntypedArray>> = read.extract()?;
         read.map(Self::of_array).transpose()
@@ -157,6 +163,7 @@ impl<'py> Operand<'py> {
             Self::Number(number) => OperandType::Literal(*number),
             Self::Scalar(dtype, _) => OperandType::Array(*dtype),
             Self::Text(..) => OperandType::Array(DType::String),
+            Self::Device(array) => OperandType::Array(array.dtype),
         }
     }
 
@@ -165,7 +172,7 @@ impl<'py> Operand<'py> {
         match self {
             Self::Array(_, order) => *order,
             Self::Text(_, dtype) => dtype.cast().map_or(Order::Native, Order::of),
-            Self::Number(_) | Self::Scalar(..) => Order::Native,
+            Self::Number(_) | Self::Scalar(..) | Self::Device(_) => Order::Native,
         }
     }
 
@@ -174,15 +181,16 @@ impl<'py> Operand<'py> {
         match self {
             Self::Array(array, _) => array.shape(),
             Self::Text(text, _) => text.shape(),
+            Self::Device(array) => &array.shape,
             Self::Number(_) | Self::Scalar(..) => &[],
         }
     }
 
-    /// It as a view; a number must have got its type.
+    /// It as a view; a number must have got its type. What is on a device has none.
     pub(crate) fn view(&self) -> Option<AnyView<'_>> {
         match self {
             Self::Array(array, _) => view(array),
-            Self::Number(_) => None,
+            Self::Number(_) | Self::Device(_) => None,
             // SAFETY: one element of that type.
             Self::Scalar(dtype, bytes) => Some(unsafe {
                 AnyView::from_raw(*dtype, std::ptr::from_ref(bytes).cast(), &[], &[])

@@ -8,6 +8,7 @@ use simulcast::program::{Builder, Expr, ExprKind};
 use simulcast::types::{Casting, Literal, OperandType, Promotion, can_cast};
 use simulcast::{DType, Op, ProgramError, TypedProgram};
 
+use crate::cuda;
 use crate::functions::name_of;
 
 /// So many programs of an expression are kept, and so many expressions that were not compiled.
@@ -20,6 +21,8 @@ pub(crate) struct Compiled {
     pub(crate) natural: DType,
     /// The exponents of powers of integers, which must not be negative.
     pub(crate) exponents: Vec<TypedProgram>,
+    /// The program on the devices that it ran on.
+    pub(crate) on_devices: cuda::Programs,
 }
 
 /// What a program depends on for each name of its expression.
@@ -137,7 +140,8 @@ fn made(
         root = builder.cast(root, dtype).map_err(|error| fail(error.into()))?;
     }
     let program = builder.finish(root).map_err(fail)?;
-    Ok(Compiled { program, natural, exponents: exponents(expr, numbers, typed) })
+    let (exponents, on_devices) = (exponents(expr, numbers, typed), cuda::Programs::default());
+    Ok(Compiled { program, natural, exponents, on_devices })
 }
 
 /// Programs for the exponents of powers of integers, each a part of the text.

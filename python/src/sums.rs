@@ -14,6 +14,7 @@ use simulcast_core::Names;
 
 use crate::arrays;
 use crate::broadcast::onto;
+use crate::cuda;
 use crate::interrupts::released;
 use crate::results::SMALL;
 use crate::rules::Rule;
@@ -47,6 +48,13 @@ pub(crate) fn sum_to<'py>(
         Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
     };
     let Some(array) = arrays::plain(x) else {
+        if let Some(array) = cuda::Array::read(x)? {
+            let (shape, rule) = (read_shape(shape)?, Rule::read(rule)?);
+            if rule != Rule::NUMPY {
+                return Err(PyValueError::new_err("sums on a device are those of NumPy's rule"));
+            }
+            return cuda::sum_to(array, &shape);
+        }
         let Some(read) = arrays::read(&PyTuple::new(py, [x])?)? else {
             let dask = py.import("simulcast._dask")?;
             return dask.getattr("sum_to")?.call1((x, shape, Rule::read(rule)?));

@@ -27,6 +27,9 @@ use crate::nvrtc::{Target, compiler};
 use crate::plan::{bytes_of, contiguous};
 use crate::source::NAME;
 
+/// What the driver says of an event that has not happened.
+const NOT_READY: i32 = 600;
+
 /// A device: a GPU that the driver knows. It is shared, and cheap to clone.
 #[derive(Clone)]
 pub struct Device(Arc<Shared>);
@@ -461,7 +464,7 @@ impl Stream {
         if dtype == DType::String {
             return Err(Error::Text);
         }
-        let made = self.array(dtype, array.shape())?;
+        let made = self.new_array(dtype, array.shape())?;
         let is_plain = array.strides() == contiguous(array.shape()) && dtype != DType::Bool;
         let copied = (!is_plain).then(|| array.to_owned());
         let view = copied.as_ref().map_or_else(|| array.clone(), AnyArray::view);
@@ -502,7 +505,7 @@ impl Stream {
     /// # Errors
     ///
     /// Text, and where memory is short.
-    pub(crate) fn array(&self, dtype: DType, shape: &[usize]) -> Result<DeviceArray, Error> {
+    pub fn new_array(&self, dtype: DType, shape: &[usize]) -> Result<DeviceArray, Error> {
         if dtype == DType::String {
             return Err(Error::Text);
         }
@@ -611,6 +614,20 @@ impl Device {
 }
 
 impl Timestamp {
+    /// Whether all that it was recorded after is done. Nothing is waited for.
+    ///
+    /// # Errors
+    ///
+    /// Where the driver fails, also by an earlier launch.
+    pub fn is_done(&self) -> Result<bool, Error> {
+        let (_entered, driver) = (self.device.enter()?, self.device.driver());
+        // SAFETY: its own handle.
+        match unsafe { (driver.event_query)(self.raw) } {
+            NOT_READY => Ok(false),
+            code => driver.check("cuEventQuery", code).map(|()| true),
+        }
+    }
+
     /// The seconds from one to another, both of which were recorded; waits for the later one.
     ///
     /// # Errors
@@ -778,7 +795,11 @@ impl DeviceArray {
     }
 
     /// That another stream uses the memory, which waits for what its own stream did until now.
-    pub(crate) fn used_on(&self, stream: &Stream) -> Result<(), Error> {
+    ///
+    /// # Errors
+    ///
+    /// Where the driver fails.
+    pub fn used_on(&self, stream: &Stream) -> Result<(), Error> {
         if self.memory.stream.raw() != stream.raw() {
             self.memory.is_seen.store(true, Ordering::Release);
             stream.wait_for(&self.memory.stream)?;
@@ -860,6 +881,12 @@ impl DeviceView<'_> {
     #[must_use]
     pub const fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The address of the first element in the order of indices.
+    #[must_use]
+    pub const fn address(&self) -> u64 {
+        self.address
     }
 
     /// The bytes that it reaches: from the first address on, and up to the last.

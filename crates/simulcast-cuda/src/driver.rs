@@ -86,6 +86,7 @@ functions! {
     stream_wait = "cuStreamWaitEvent"(RawStream, Event, c_uint);
     event_create = "cuEventCreate"(*mut Event, c_uint);
     event_record = "cuEventRecord"(Event, RawStream);
+    event_query = "cuEventQuery"(Event);
     event_synchronize = "cuEventSynchronize"(Event);
     event_elapsed = "cuEventElapsedTime"(*mut f32, Event, Event);
     event_destroy = "cuEventDestroy_v2"(Event);

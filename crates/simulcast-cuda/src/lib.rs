@@ -86,7 +86,7 @@ pub fn copy_to(
     stream: &Stream,
 ) -> Result<DeviceArray, Error> {
     simulcast::resolve(Rule::To { target: shape }, &[array.shape()])?;
-    let made = stream.array(array.dtype(), shape)?;
+    let made = stream.new_array(array.dtype(), shape)?;
     let (from, to) = (program::layout(array), plan::Layout::fresh(shape));
     let pass = plan::copy(array.dtype(), &from, &to, stream.device().limits());
     program::run_one(pass, array, made.address(), stream)?;
@@ -124,15 +124,42 @@ pub fn sum_to(
     shape: &[usize],
     stream: &Stream,
 ) -> Result<DeviceArray, Error> {
+    let dtype = summed(array, shape)?;
+    let made = stream.new_array(dtype, shape)?;
+    let (from, to) = (program::layout(array), plan::Layout::fresh(shape));
+    let pass = plan::sum_to(dtype, &from, &to, stream.device().limits());
+    program::run_one(pass, array, made.address(), stream)?;
+    Ok(made)
+}
+
+/// The sum of an array to the shape of another, which broadcasts to its own. The two share no memory.
+///
+/// # Errors
+///
+/// As [`sum_to`], and where the types differ or two elements of `out` share a place.
+pub fn sum_into(
+    array: &DeviceView<'_>,
+    out: &mut DeviceViewMut<'_>,
+    stream: &Stream,
+) -> Result<(), Error> {
+    let to = &out.view;
+    let dtype = summed(array, to.shape())?;
+    program::check_out(to, dtype)?;
+    if let Some(own) = to.array {
+        own.used_on(stream)?;
+    }
+    let (from, layout) = (program::layout(array), program::layout(to));
+    let pass = plan::sum_to(dtype, &from, &layout, stream.device().limits());
+    program::run_one(pass, array, to.address, stream)
+}
+
+/// The type of the sum of an array to a shape.
+fn summed(array: &DeviceView<'_>, shape: &[usize]) -> Result<simulcast::DType, Error> {
     simulcast::resolve(Rule::To { target: array.shape() }, &[shape])?;
     let dtype = array.dtype();
     if dtype == simulcast::DType::Bool {
         let expected = simulcast::DType::I64;
         return Err(Error::Mistyped { name: "the array to sum".into(), expected, given: dtype });
     }
-    let made = stream.array(dtype, shape)?;
-    let (from, to) = (program::layout(array), plan::Layout::fresh(shape));
-    let pass = plan::sum_to(dtype, &from, &to, stream.device().limits());
-    program::run_one(pass, array, made.address(), stream)?;
-    Ok(made)
+    Ok(dtype)
 }

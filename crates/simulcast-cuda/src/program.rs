@@ -13,7 +13,7 @@ use crate::device::{
 };
 use crate::error::Error;
 use crate::launch::{Launch, Place};
-use crate::plan::{Layout, Plan, PlannedPass};
+use crate::plan::{Layout, Plan, PlannedPass, contiguous};
 use crate::source::text;
 
 /// How many plans a program keeps.
@@ -140,10 +140,43 @@ impl DeviceProgram {
         self.on_same_device("the stream", stream.device())?;
         let ready = self.ready(operands, None)?;
         self.used(operands, stream)?;
-        let made = stream.array(self.program.dtype(), &ready.shape)?;
+        let made = stream.new_array(self.program.dtype(), &ready.shape)?;
         // SAFETY: a new array of the result's shape, on the same stream, which nothing else has yet.
         unsafe { ready.run(operands, made.address(), stream)? };
         Ok(made)
+    }
+
+    /// The result for some views, in memory that `allocate` gives for its shape, on a stream: that of another
+    /// library, for its own array. It is contiguous.
+    ///
+    /// # Safety
+    ///
+    /// `allocate` gives the address of room for the program's type and that shape, aligned to an element, which shares
+    /// nothing with the operands and is there until what is launched is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceProgram::run`], and those of `allocate`.
+    pub unsafe fn run_new<E: From<Error>>(
+        &self,
+        operands: &[DeviceView<'_>],
+        stream: &Stream,
+        allocate: impl FnOnce(&[usize]) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        self.on_same_device("the stream", stream.device())?;
+        let ready = self.ready(operands, None)?;
+        let address = allocate(&ready.shape)?;
+        if address % 16 != 0 {
+            let (dtype, shape) = (self.program.dtype(), &ready.shape);
+            // SAFETY: by the condition of this function.
+            let mut out = unsafe {
+                DeviceViewMut::from_raw(&self.device, dtype, address, shape, &contiguous(shape))?
+            };
+            return Ok(self.run_into(operands, &mut out, stream)?);
+        }
+        self.used(operands, stream)?;
+        // SAFETY: by the condition of this function; vectors begin at the address as in a new array.
+        Ok(unsafe { ready.run(operands, address, stream)? })
     }
 
     /// The result for some views into `out`, to whose shape it stretches, on a stream. Where `out` shares memory with

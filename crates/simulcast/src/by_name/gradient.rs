@@ -31,7 +31,7 @@ use simulcast_core::{BroadcastError, Names, Plan, Rule, Source, resolve};
 use crate::by_name::apply::{LETTERS, lay};
 use crate::by_name::dyn_array::{AnyArray, AnyView};
 use crate::by_name::formula::{Formula, Term, choose};
-use crate::by_name::program::{Builder, Fold, Node, ProgramError, ProgramErrorKind};
+use crate::by_name::program::{Builder, Fold, Node, ProgramError, ProgramErrorKind, TypedProgram};
 use crate::by_name::slope::{Slope, slope};
 use crate::by_name::types::{Promotion, TypeError};
 use simulcast_kernels::dtype::DType;
@@ -125,7 +125,8 @@ pub fn vjp_by<'r>(
 ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
     // The operation's own check of its operands, and its result's type.
     let mut build = Builder::new(Promotion::Numpy);
-    let args = named(&mut build, operands);
+    let types: Vec<DType> = operands.iter().map(AnyView::dtype).collect();
+    let args = named(&mut build, &types);
     build.apply(op, &args)?;
     pulled(laying.into(), op.name(), operands, grad, |args, grad, at| slope(op, args, grad, at))
 }
@@ -251,9 +252,9 @@ pub fn vjp_clip_by<'r>(
 }
 
 /// The operands as values of a program.
-fn named(build: &mut Builder, operands: &[AnyView<'_>]) -> Vec<Node> {
+fn named(build: &mut Builder, operands: &[DType]) -> Vec<Node> {
     let named = LETTERS.iter().zip(operands);
-    named.map(|(name, view)| build.operand(name, view.dtype())).collect()
+    named.map(|(name, &dtype)| build.operand(name, dtype)).collect()
 }
 
 /// Halves in single precision, others as they are.
@@ -261,63 +262,107 @@ fn widened(build: &mut Builder, node: Node, dtype: DType) -> Result<Node, TypeEr
     if matches!(dtype, DType::F16 | DType::Bf16) { build.cast(node, DType::F32) } else { Ok(node) }
 }
 
-/// The gradient of each operand: the slope by it, summed over the axes along which it was repeated.
-fn pulled(
-    laying: Laying<'_>,
-    name: &'static str,
-    operands: &[AnyView<'_>],
-    grad: &AnyView<'_>,
-    slope: impl for<'b> Fn(&[Term<'b>], Term<'b>, usize) -> Slope<'b>,
-) -> Result<Vec<Option<AnyArray>>, ProgramError> {
-    let none = || {
-        let dtypes = operands.iter().map(AnyView::dtype).collect();
-        ProgramError::new(ProgramErrorKind::NoDerivative { name, dtypes }, 0..0)
-    };
-    let floats = operands.iter().any(|view| view.dtype().is_float());
-    let complex = operands.iter().any(|view| view.dtype().is_complex());
+/// How the gradient of an operand is computed: what [`vjp_programs`] gives.
+#[derive(Clone, Debug)]
+pub enum OperandGradient {
+    /// There is none: the operand holds no floats, or only decides between others.
+    Nothing,
+    /// Zeros in the operand's shape.
+    Zeros,
+    /// A program of all operands, each repeated to the result's shape, and of the gradient, which comes last. It has
+    /// the operand's elements in their order, without the axes that were summed.
+    Program(TypedProgram),
+}
+
+/// The programs of [`vjp`] for operands and a gradient of these types and shapes, under NumPy's rule: for back ends
+/// that run them elsewhere.
+///
+/// # Errors
+///
+/// As [`vjp`].
+pub fn vjp_programs(
+    op: Op,
+    operands: &[(DType, &[usize])],
+    grad: (DType, &[usize]),
+) -> Result<Vec<OperandGradient>, ProgramError> {
+    let mut build = Builder::new(Promotion::Numpy);
+    let types: Vec<DType> = operands.iter().map(|own| own.0).collect();
+    let args = named(&mut build, &types);
+    build.apply(op, &args)?;
+    check(op.name(), &types, grad.0)?;
+    let shapes: Vec<&[usize]> = operands.iter().map(|own| own.1).collect();
+    let plan = resolve(Rule::Numpy, &shapes)
+        .map_err(|error| ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0))?;
+    let all: Vec<usize> = (0..operands.len()).collect();
+    let laid = (&plan, &all[..]);
+    programs(laid, op.name(), &types, grad, &|args, grad, at| slope(op, args, grad, at))
+}
+
+fn no_derivative(name: &'static str, operands: &[DType]) -> ProgramError {
+    let dtypes = operands.to_vec();
+    ProgramError::new(ProgramErrorKind::NoDerivative { name, dtypes }, 0..0)
+}
+
+/// Refuses operands none of which has a gradient, and gradients that are no floats.
+fn check(name: &'static str, operands: &[DType], grad: DType) -> Result<(), ProgramError> {
+    let floats = operands.iter().any(|dtype| dtype.is_float());
+    let complex = operands.iter().any(|dtype| dtype.is_complex());
     if !floats || complex {
-        return Err(none());
+        return Err(no_derivative(name, operands));
     }
-    if !grad.dtype().is_float() {
-        let kind = ProgramErrorKind::Gradient { given: grad.dtype() };
+    if !grad.is_float() {
+        let kind = ProgramErrorKind::Gradient { given: grad };
         return Err(ProgramError::new(kind, 0..0));
     }
-    let (plan, arrays, mut laid) = laying.lay(operands)?;
-    resolve(Rule::Exact, &[plan.shape(), grad.shape()]).map_err(|error: BroadcastError| {
+    Ok(())
+}
+
+/// The slope by an operand, of terms for all operands and for the gradient.
+type SlopeOf<'f> = dyn for<'b> Fn(&[Term<'b>], Term<'b>, usize) -> Slope<'b> + 'f;
+
+/// The program of each operand's gradient: the slope by it, summed over the axes along which it was repeated. The plan
+/// is of the operands whose places are listed; others are numbers.
+fn programs(
+    (plan, arrays): (&Plan, &[usize]),
+    name: &'static str,
+    operands: &[DType],
+    (grad, grad_shape): (DType, &[usize]),
+    slope: &SlopeOf<'_>,
+) -> Result<Vec<OperandGradient>, ProgramError> {
+    let none = || no_derivative(name, operands);
+    resolve(Rule::Exact, &[plan.shape(), grad_shape]).map_err(|error: BroadcastError| {
         let error = error.with_names(Names::of(["result", "gradient"])).without_fixes();
         ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0)
     })?;
-    laid.push(grad.clone());
     let mut gradients = Vec::with_capacity(operands.len());
-    for (at, operand) in operands.iter().enumerate() {
-        if !operand.dtype().is_float() {
-            gradients.push(None);
+    for (at, &dtype) in operands.iter().enumerate() {
+        if !dtype.is_float() {
+            gradients.push(OperandGradient::Nothing);
             continue;
         }
         let mut build = Builder::new(Promotion::Numpy);
         let mut args = named(&mut build, operands);
-        for (arg, view) in args.iter_mut().zip(operands) {
-            *arg = widened(&mut build, *arg, view.dtype())?;
+        for (arg, &dtype) in args.iter_mut().zip(operands) {
+            *arg = widened(&mut build, *arg, dtype)?;
         }
-        let gradient = build.operand("gradient", grad.dtype());
-        let gradient = widened(&mut build, gradient, grad.dtype())?;
+        let gradient = build.operand("gradient", grad);
+        let gradient = widened(&mut build, gradient, grad)?;
         let formula = Formula::new(&mut build);
         let terms: Vec<Term<'_>> = args.iter().map(|&arg| formula.term(arg)).collect();
         let node = match slope(&terms, formula.term(gradient), at) {
             Slope::Of(term) => term.node,
             Slope::Zero => {
-                gradients.push(Some(zeros(operand.dtype(), operand.shape()).ok_or_else(none)?));
+                gradients.push(OperandGradient::Zeros);
                 continue;
             }
             Slope::Decides => {
-                gradients.push(None);
+                gradients.push(OperandGradient::Nothing);
                 continue;
             }
             Slope::Nothing => return Err(none()),
         };
         let own = formula.finish(node)?;
-        let place = arrays.iter().position(|&n| n == at);
-        let axes = match place {
+        let axes = match arrays.iter().position(|&n| n == at) {
             Some(place) => plan.sum_axes(place).unwrap_or_default(),
             None => (0..plan.shape().len()).collect(),
         };
@@ -326,12 +371,43 @@ fn pulled(
             true => own,
             false => build.reduce(Fold::Sum, own, Some(&axes), false)?,
         };
-        let root = build.cast(summed, operand.dtype())?;
-        let sums = build.finish(root)?.run(&laid)?;
-        gradients.push(Some(match place {
-            Some(place) => reshaped(sums, &plan, place, operand.shape()).ok_or_else(none)?,
-            None => sums,
-        }));
+        let root = build.cast(summed, dtype)?;
+        gradients.push(OperandGradient::Program(build.finish(root)?));
+    }
+    Ok(gradients)
+}
+
+/// The gradient of each operand, computed.
+fn pulled(
+    laying: Laying<'_>,
+    name: &'static str,
+    operands: &[AnyView<'_>],
+    grad: &AnyView<'_>,
+    slope: impl for<'b> Fn(&[Term<'b>], Term<'b>, usize) -> Slope<'b>,
+) -> Result<Vec<Option<AnyArray>>, ProgramError> {
+    let types: Vec<DType> = operands.iter().map(AnyView::dtype).collect();
+    let lost = || no_derivative(name, &types);
+    check(name, &types, grad.dtype())?;
+    let (plan, arrays, mut laid) = laying.lay(operands)?;
+    let own = programs((&plan, &arrays), name, &types, (grad.dtype(), grad.shape()), &slope)?;
+    laid.push(grad.clone());
+    let mut gradients = Vec::with_capacity(operands.len());
+    for (at, (operand, gradient)) in operands.iter().zip(own).enumerate() {
+        gradients.push(match gradient {
+            OperandGradient::Nothing => None,
+            OperandGradient::Zeros => {
+                Some(zeros(operand.dtype(), operand.shape()).ok_or_else(lost)?)
+            }
+            OperandGradient::Program(program) => {
+                let sums = program.run(&laid)?;
+                Some(match arrays.iter().position(|&n| n == at) {
+                    Some(place) => {
+                        reshaped(sums, &plan, place, operand.shape()).ok_or_else(lost)?
+                    }
+                    None => sums,
+                })
+            }
+        });
     }
     Ok(gradients)
 }

@@ -1,0 +1,569 @@
+//! Arrays of PyTorch, CuPy, JAX and others on CUDA devices: computed on their device and their current stream, with
+//! results that are arrays of the same library.
+//!
+//! A call whose operands are such arrays comes here once they are read ([`Operand::Device`]). Nothing of CUDA is
+//! loaded before, and a call returns when everything is launched.
+
+mod arrays;
+mod dlpack;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use simulcast::gradient::{OperandGradient, vjp_programs};
+use simulcast::program::Builder;
+use simulcast::types::{OperandType, Promotion, can_cast};
+use simulcast::{AnyView, DType, Op, ProgramError, TypedProgram};
+use simulcast_core::{OwnedRule, Rule as CoreRule, Source, resolve};
+use simulcast_cuda::{
+    Device, DeviceArray, DeviceProgram, DeviceView, Error, OnDevice as _, Stream, copy_into,
+    sum_into,
+};
+
+pub(crate) use self::arrays::Array;
+use crate::dtypes;
+use crate::errors::{self, refused};
+use crate::functions::{Options, check_powers, name_of, uncast};
+use crate::operands::Operand;
+use crate::policies;
+use crate::rules::Rule;
+
+/// Names of operands that have none of their own.
+const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
+/// So many numbers are kept on devices, and so many programs of functions.
+const KEPT: usize = 1024;
+
+/// The exception for an error of a device.
+#[cold]
+pub(crate) fn failed(py: Python<'_>, error: &Error) -> PyErr {
+    match error {
+        Error::Program(error) => errors::failed(py, error),
+        Error::Broadcast(error) => refused(py, error),
+        Error::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
+        Error::Mistyped { .. } | Error::Text => PyTypeError::new_err(error.to_string()),
+        Error::Devices { .. } | Error::RepeatedOut | Error::Layout { .. } => {
+            PyValueError::new_err(error.to_string())
+        }
+        _ => PyRuntimeError::new_err(error.to_string()),
+    }
+}
+
+/// Whether an operand lies on a device, so that all of the call is computed there.
+pub(crate) fn is_any<'o, 'py: 'o>(operands: impl IntoIterator<Item = &'o Operand<'py>>) -> bool {
+    operands.into_iter().any(|operand| matches!(operand, Operand::Device(_)))
+}
+
+/// One program on the devices that it ran on, under the rules that it was asked for.
+#[derive(Default)]
+pub(crate) struct Programs(Mutex<Vec<(OwnedRule, Arc<DeviceProgram>)>>);
+
+impl Programs {
+    fn get(&self, program: &TypedProgram, device: &Device, rule: &OwnedRule) -> Arc<DeviceProgram> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits =
+            |own: &&(OwnedRule, Arc<DeviceProgram>)| own.1.device() == device && own.0 == *rule;
+        if let Some((_, own)) = known.iter().find(fits) {
+            return Arc::clone(own);
+        }
+        let made = Arc::new(program.on_device(device).rule(rule.as_rule()));
+        if known.len() >= 16 {
+            known.clear();
+        }
+        known.push((rule.clone(), Arc::clone(&made)));
+        made
+    }
+}
+
+/// Operands that lie on one device, and the stream that everything runs on.
+struct Meeting<'py> {
+    arrays: Vec<Array<'py>>,
+    views: Vec<DeviceView<'static>>,
+    device: Device,
+    stream: Stream,
+}
+
+impl<'py> Meeting<'py> {
+    /// Brings operands together: numbers go to the device, and other streams are waited for.
+    fn new(py: Python<'py>, names: &[&str], operands: Vec<Operand<'py>>) -> PyResult<Self> {
+        let fail = |error: Error| failed(py, &error);
+        let first = operands.iter().enumerate().find_map(|(n, operand)| match operand {
+            Operand::Device(array) => Some((n, array)),
+            _ => None,
+        });
+        let Some((main, array)) = first else {
+            return Err(PyTypeError::new_err("no operand is on a device"));
+        };
+        let (device, stream) = (array.device.clone(), array.stream().clone());
+        let said = arrays::described(array);
+        let name = |n: usize| names.get(n).copied().unwrap_or("an operand");
+        let (mut views, mut arrays) = (Vec::with_capacity(operands.len()), Vec::new());
+        for (n, operand) in operands.into_iter().enumerate() {
+            let view = match operand {
+                Operand::Device(own) if own.device != device => {
+                    let (other, own) = (name(n), arrays::described(&own));
+                    return Err(PyValueError::new_err(format!(
+                        "`{other}` is a {own}, and `{}` a {said}: move one of them",
+                        name(main)
+                    )));
+                }
+                Operand::Device(own) => {
+                    if own.stream().raw() != stream.raw() {
+                        stream.wait_for(own.stream()).map_err(fail)?;
+                    }
+                    let view = own.view().map_err(fail)?;
+                    arrays.push(*own);
+                    view
+                }
+                operand if operand.shape().is_empty() => match operand.view() {
+                    Some(own) => number(&device, &own).map_err(fail)?,
+                    None => return Err(PyTypeError::new_err("an operand cannot be read")),
+                },
+                _ => {
+                    return Err(PyTypeError::new_err(format!(
+                        "`{}` is an array in this machine's memory, and `{}` a {said}: move one of them",
+                        name(n),
+                        name(main)
+                    )));
+                }
+            };
+            views.push(view);
+        }
+        Ok(Self { arrays, views, device, stream })
+    }
+
+    /// Lays the operands by a rule other than NumPy's, but for numbers, which fit everywhere.
+    fn lay(&mut self, py: Python<'py>, rule: &Rule) -> PyResult<()> {
+        if *rule == Rule::NUMPY {
+            return Ok(());
+        }
+        let named = rule.is_named();
+        let places: Vec<usize> =
+            (0..self.views.len()).filter(|&n| named || !self.views[n].shape().is_empty()).collect();
+        if places.is_empty() || places.len() == 1 && rule.owned.kind().arity() == Some(2) {
+            return Ok(());
+        }
+        let shapes: Vec<&[usize]> = places.iter().map(|&n| self.views[n].shape()).collect();
+        let rule = rule.clone().positional()?;
+        let plan = resolve(rule.as_rule(), &shapes).map_err(|error| refused(py, &error))?;
+        let laid: Vec<(usize, Vec<Source>)> = places
+            .iter()
+            .enumerate()
+            .filter_map(|(operand, &n)| Some((n, plan.sources(operand).ok()?)))
+            .collect();
+        for (n, sources) in laid {
+            self.views[n] = laid_by(&self.views[n], &sources, plan.shape())
+                .map_err(|error| failed(py, &error))?;
+        }
+        Ok(())
+    }
+
+    /// After everything is launched: the libraries' own streams go on when it is done.
+    fn done(self, out: Option<&Array<'py>>) -> Result<(), Error> {
+        let others =
+            self.arrays.iter().chain(out).filter(|own| own.stream().raw() != self.stream.raw());
+        for own in others {
+            own.stream().wait_for(&self.stream)?;
+        }
+        arrays::keep(self.arrays, &self.stream)
+    }
+
+    /// Runs a program, and gives its result as an array of the first operand's library, or in `out`.
+    fn run(
+        self,
+        py: Python<'py>,
+        program: &DeviceProgram,
+        out: Option<Out<'py>>,
+        fail: impl Fn(ProgramError) -> PyErr,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let fail = |error: Error| match error {
+            Error::Program(error) => fail(error),
+            error => failed(py, &error),
+        };
+        let dtype = program.program().dtype();
+        let Some(out) = out else {
+            let (mut fresh, array) = (None, self.first()?);
+            let allocate = |shape: &[usize]| -> Result<u64, Failure> {
+                let made = array.fresh(dtype, shape, &self.stream).map_err(Failure::Python)?;
+                Ok(fresh.insert(made).address)
+            };
+            // SAFETY: a new array of the library's on the operands' device, contiguous as those are made, which is
+            // freed in the order of the stream that its library works on, which is this one or waits for it.
+            let run = unsafe { program.run_new(&self.views, &self.stream, allocate) };
+            run.map_err(|error| match error {
+                Failure::Python(error) => error,
+                Failure::Device(error) => fail(error),
+            })?;
+            self.done(None).map_err(fail)?;
+            return match fresh {
+                Some(made) => made.object(py),
+                None => Err(PyTypeError::new_err("there is no result")),
+            };
+        };
+        let Out { object, array, casting } = out;
+        if array.device != self.device {
+            let (own, other) = (arrays::described(&array), arrays::described(self.first()?));
+            return Err(PyValueError::new_err(format!(
+                "`out` is a {own}, and the operands are a {other}: move one of them"
+            )));
+        }
+        if array.stream().raw() != self.stream.raw() {
+            self.stream.wait_for(array.stream()).map_err(fail)?;
+        }
+        let mut place = array.place()?;
+        if array.dtype == dtype {
+            program.run_into(&self.views, &mut place, &self.stream).map_err(fail)?;
+        } else if can_cast(dtype, array.dtype, casting) {
+            let made = program.run_on(&self.views, &self.stream).map_err(fail)?;
+            let cast = cast(dtype, array.dtype).map_err(|error| errors::failed(py, &error))?;
+            let cast = cast.on_device(&self.device);
+            cast.run_into(&[made.view()], &mut place, &self.stream).map_err(fail)?;
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "the result is {dtype}, which is not cast to out's {} under casting {:?}",
+                array.dtype,
+                name_of(casting)
+            )));
+        }
+        self.done(Some(&array)).map_err(fail)?;
+        Ok(object)
+    }
+
+    /// The first array, whose library makes the results.
+    fn first(&self) -> PyResult<&Array<'py>> {
+        self.arrays.first().ok_or_else(|| PyTypeError::new_err("no operand is on a device"))
+    }
+}
+
+/// An error of the device, or one that Python raised.
+enum Failure {
+    Python(PyErr),
+    Device(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Device(error)
+    }
+}
+
+/// A view as a plan lays it.
+fn laid_by(
+    view: &DeviceView<'_>,
+    sources: &[Source],
+    shape: &[usize],
+) -> Result<DeviceView<'static>, Error> {
+    let stride = |source: &Source| match *source {
+        Source::Kept(axis) => view.strides().get(axis).copied().unwrap_or(0),
+        Source::Stretched(_) | Source::Added => 0,
+    };
+    let strides: Vec<isize> = sources.iter().map(stride).collect();
+    // SAFETY: each axis moves as the view's own does, or not at all.
+    unsafe { DeviceView::from_raw(view.device(), view.dtype(), view.address(), shape, &strides) }
+}
+
+fn cast(from: DType, to: DType) -> Result<TypedProgram, ProgramError> {
+    let mut build = Builder::new(Promotion::Numpy);
+    let own = build.operand(LETTERS[0], from);
+    let root = build.cast(own, to)?;
+    build.finish(root)
+}
+
+/// A number on a device. It is kept there, so that the next call with it uploads nothing.
+fn number(device: &Device, own: &AnyView<'_>) -> Result<DeviceView<'static>, Error> {
+    type Key = (usize, DType, [u8; 16]);
+    static NUMBERS: Mutex<Option<HashMap<Key, DeviceArray>>> = Mutex::new(None);
+    let dtype = own.dtype();
+    let mut bytes = [0; 16];
+    if dtype == DType::String {
+        return Err(Error::Text);
+    }
+    // SAFETY: one element of that type, of at most 16 bytes.
+    unsafe { std::ptr::copy_nonoverlapping(own.pointer(), bytes.as_mut_ptr(), dtype.size()) };
+    let mut known = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if known.len() >= KEPT {
+        // What was launched may still read them.
+        device.synchronize()?;
+        known.clear();
+    }
+    let array = match known.entry((device.index(), dtype, bytes)) {
+        std::collections::hash_map::Entry::Occupied(own) => own.into_mut(),
+        std::collections::hash_map::Entry::Vacant(place) => place.insert(device.upload(own)?),
+    };
+    // SAFETY: one element, which was uploaded when the call returned, and lives until the device is idle.
+    unsafe { DeviceView::from_raw(device, dtype, array.address(), &[], &[]) }
+}
+
+/// The array that `out=` names.
+pub(crate) struct Out<'py> {
+    object: Bound<'py, PyAny>,
+    array: Array<'py>,
+    casting: simulcast::types::Casting,
+}
+
+impl<'py> Out<'py> {
+    /// The argument; none where there is none.
+    pub(crate) fn read(options: &Options<'_, 'py>) -> PyResult<Option<Self>> {
+        let Some(object) = options.out.filter(|out| !out.is_none()) else { return Ok(None) };
+        let mut object = object.clone();
+        if let Ok(one) = object.cast::<PyTuple>()
+            && one.len() == 1
+        {
+            let one = one.get_item(0)?;
+            if one.is_none() {
+                return Ok(None);
+            }
+            object = one;
+        }
+        let Some(array) = Array::read(&object)? else {
+            return Err(PyTypeError::new_err(format!(
+                "`out` is a {} in this machine's memory, and the operands are on a device",
+                object.get_type()
+            )));
+        };
+        let casting = dtypes::casting(options.casting)?;
+        Ok(Some(Self { object, array, casting }))
+    }
+
+    pub(crate) fn dtype(&self) -> DType {
+        self.array.dtype
+    }
+}
+
+/// The value of an expression for operands with names.
+pub(crate) fn evaluate<'py>(
+    py: Python<'py>,
+    (program, programs): (&TypedProgram, &Programs),
+    rule: &OwnedRule,
+    (names, operands): (&[&str], Vec<Operand<'py>>),
+    out: Option<Out<'py>>,
+    fail: impl Fn(ProgramError) -> PyErr,
+) -> PyResult<Bound<'py, PyAny>> {
+    let meeting = Meeting::new(py, names, operands)?;
+    let program = programs.get(program, &meeting.device, rule);
+    meeting.run(py, &program, out, fail)
+}
+
+/// A program of a function, and the same on devices.
+struct Applied {
+    program: TypedProgram,
+    on_devices: Programs,
+}
+
+/// The program of an operation on these types, computed in `dtype` where that is another; it is kept.
+fn applied(op: Op, types: &[DType], dtype: Option<DType>) -> Result<Arc<Applied>, ProgramError> {
+    type Key = (Op, Vec<DType>, Option<DType>);
+    static KNOWN: Mutex<Option<HashMap<Key, Arc<Applied>>>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    let key = (op, types.to_vec(), dtype);
+    if let Some(own) = known.get(&key) {
+        return Ok(Arc::clone(own));
+    }
+    let mut build = Builder::new(Promotion::Numpy);
+    let first = usize::from(op == Op::Where);
+    let mut args = Vec::with_capacity(types.len());
+    for (n, (&own, name)) in types.iter().zip(LETTERS).enumerate() {
+        let arg = build.operand(name, own);
+        args.push(match dtype {
+            Some(to) if n >= first && own != to => build.cast(arg, to)?,
+            _ => arg,
+        });
+    }
+    let root = build.apply(op, &args)?;
+    let made = Arc::new(Applied { program: build.finish(root)?, on_devices: Programs::default() });
+    if known.len() >= KEPT {
+        known.clear();
+    }
+    known.insert(key, Arc::clone(&made));
+    Ok(made)
+}
+
+/// An operation on operands whose numbers have got their types, one of which is on a device.
+pub(crate) fn apply<'py>(
+    py: Python<'py>,
+    op: Op,
+    operands: Vec<Operand<'py>>,
+    dtype: Option<DType>,
+    options: Options<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let types = types(&operands);
+    let natural = applied(op, &types, None);
+    let own = match (natural, dtype) {
+        (Ok(own), None) => own,
+        (Ok(own), Some(dtype)) if own.program.dtype() == dtype => own,
+        (Err(error), None) => return Err(errors::failed(py, &error)),
+        (_, Some(dtype)) => {
+            let casting = dtypes::casting(options.casting)?;
+            let first = usize::from(op == Op::Where);
+            if let Some(&from) = types[first..].iter().find(|&&own| !can_cast(own, dtype, casting))
+            {
+                return Err(uncast(op, from, dtype, casting));
+            }
+            applied(op, &types, Some(dtype)).map_err(|error| errors::failed(py, &error))?
+        }
+    };
+    // Exponents that are numbers are looked at; to look at those on the device would be to wait for it.
+    if op == Op::Power
+        && own.program.dtype().is_integer()
+        && let Some(exponent) = operands.get(1).and_then(Operand::view)
+    {
+        check_powers(&exponent)?;
+    }
+    compute(py, op.name(), (&own.program, &own.on_devices), operands, options)
+}
+
+/// A program of a function on operands by place, by the rule of the options.
+pub(crate) fn compute<'py>(
+    py: Python<'py>,
+    function: &str,
+    (program, programs): (&TypedProgram, &Programs),
+    operands: Vec<Operand<'py>>,
+    options: Options<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (out, rule) = (Out::read(&options)?, Rule::read(options.rule)?);
+    let shapes: Vec<&[usize]> = operands.iter().map(Operand::shape).collect();
+    policies::observe(py, function, &rule, &shapes)?;
+    let mut meeting = Meeting::new(py, &LETTERS, operands)?;
+    meeting.lay(py, &rule)?;
+    let program = programs.get(program, &meeting.device, &OwnedRule::Numpy);
+    meeting.run(py, &program, out, |error| errors::failed(py, &error))
+}
+
+/// The types of operands whose numbers have got theirs.
+fn types(operands: &[Operand<'_>]) -> Vec<DType> {
+    let own = operands.iter().map(|operand| match operand.is() {
+        OperandType::Array(dtype) => dtype,
+        OperandType::Literal(_) => DType::String,
+    });
+    own.collect()
+}
+
+/// Gradients of an operation under NumPy's rule; see `vjp`.
+pub(crate) fn vjp<'py>(
+    py: Python<'py>,
+    op: Op,
+    rule: &Rule,
+    operands: Vec<Operand<'py>>,
+    grad: Operand<'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let mut all = operands;
+    all.push(grad);
+    let types = types(&all);
+    let names: Vec<&str> =
+        LETTERS[..all.len() - 1].iter().copied().chain(["the gradient"]).collect();
+    let mut meeting = Meeting::new(py, &names, all)?;
+    let fail = |error: Error| failed(py, &error);
+    let last = meeting.views.len() - 1;
+    let shapes: Vec<Vec<usize>> = meeting.views.iter().map(|view| view.shape().to_vec()).collect();
+    if *rule != Rule::NUMPY {
+        return Err(PyValueError::new_err("gradients on a device are those of NumPy's rule"));
+    }
+    let own: Vec<(DType, &[usize])> =
+        types.iter().copied().zip(shapes.iter().map(Vec::as_slice)).take(last).collect();
+    let programs = vjp_programs(op, &own, (types[last], &shapes[last]))
+        .map_err(|error| errors::failed(py, &error))?;
+    // Every operand in the result's shape, which is the gradient's.
+    let plan = {
+        let shapes: Vec<&[usize]> = shapes[..last].iter().map(Vec::as_slice).collect();
+        resolve(CoreRule::Numpy, &shapes).map_err(|error| refused(py, &error))?
+    };
+    for n in 0..last {
+        if let Ok(sources) = plan.sources(n) {
+            meeting.views[n] = laid_by(&meeting.views[n], &sources, plan.shape()).map_err(fail)?;
+        }
+    }
+    let mut made = Vec::with_capacity(last);
+    for ((kind, shape), &dtype) in programs.into_iter().zip(&shapes).zip(&types) {
+        let program = match kind {
+            OperandGradient::Nothing => {
+                made.push(py.None().into_bound(py));
+                continue;
+            }
+            OperandGradient::Zeros => None,
+            OperandGradient::Program(program) => Some(program.on_device(&meeting.device)),
+        };
+        let fresh = meeting.first()?.fresh(dtype, shape, &meeting.stream)?;
+        match program {
+            // SAFETY: the sum has the operand's elements in their order, but for axes of size 1; a new array of them.
+            Some(program) => unsafe {
+                program
+                    .run_new(&meeting.views, &meeting.stream, |_| Ok::<u64, Error>(fresh.address))
+            }
+            .map_err(fail)?,
+            None => {
+                let zero = zero(&meeting.device, dtype).map_err(fail)?;
+                // SAFETY: a new array of that type and shape.
+                let mut out =
+                    unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
+                copy_into(&zero, &mut out, &meeting.stream).map_err(fail)?;
+            }
+        }
+        made.push(fresh.object(py)?);
+    }
+    meeting.done(None).map_err(fail)?;
+    PyTuple::new(py, made)
+}
+
+/// Zero of a type of floats on a device.
+fn zero(device: &Device, dtype: DType) -> Result<DeviceView<'static>, Error> {
+    let bytes = [0_u64; 2];
+    // SAFETY: zeros are an element of any type of floats.
+    let own = unsafe { AnyView::from_raw(dtype, bytes.as_ptr().cast(), &[], &[]) };
+    number(device, &own)
+}
+
+/// A contiguous place for results at an address.
+///
+/// # Safety
+///
+/// There is room for the shape, which nothing else uses.
+unsafe fn place(
+    device: &Device,
+    dtype: DType,
+    address: u64,
+    shape: &[usize],
+) -> Result<simulcast_cuda::DeviceViewMut<'static>, Error> {
+    let strides = arrays::contiguous(shape);
+    // SAFETY: the caller promises it.
+    unsafe { simulcast_cuda::DeviceViewMut::from_raw(device, dtype, address, shape, &strides) }
+}
+
+/// The elements of an array in a larger shape, as a new array; `sources` as a plan lays it.
+pub(crate) fn broadcast_to<'py>(
+    array: Array<'py>,
+    sources: &[Source],
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.object.py();
+    let fail = |error: Error| failed(py, &error);
+    let meeting = Meeting::new(py, &["x"], vec![Operand::Device(Box::new(array))])?;
+    let own = meeting.first()?;
+    let (dtype, stream) = (own.dtype, &meeting.stream);
+    let fresh = own.fresh(dtype, shape, stream)?;
+    let from = laid_by(&meeting.views[0], sources, shape).map_err(fail)?;
+    // SAFETY: a new array of that type and shape.
+    let mut out = unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
+    copy_into(&from, &mut out, stream).map_err(fail)?;
+    meeting.done(None).map_err(fail)?;
+    fresh.object(py)
+}
+
+/// The sum of an array to a shape, as a new array. By `sources` the shape is laid onto the array's, whose axes those
+/// that are kept come in the same order as in the shape.
+pub(crate) fn sum_to<'py>(array: Array<'py>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.object.py();
+    let fail = |error: Error| failed(py, &error);
+    let meeting = Meeting::new(py, &["x"], vec![Operand::Device(Box::new(array))])?;
+    let own = meeting.first()?;
+    let (dtype, stream) = (own.dtype, &meeting.stream);
+    let fresh = own.fresh(dtype, shape, stream)?;
+    // SAFETY: a new array of that type and shape.
+    let mut out = unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
+    sum_into(&meeting.views[0], &mut out, stream).map_err(fail)?;
+    meeting.done(None).map_err(fail)?;
+    fresh.object(py)
+}
