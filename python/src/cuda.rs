@@ -8,7 +8,8 @@ mod arrays;
 mod dlpack;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -19,8 +20,8 @@ use simulcast::types::{OperandType, Promotion, can_cast};
 use simulcast::{AnyView, DType, Op, ProgramError, TypedProgram};
 use simulcast_core::{OwnedRule, Rule as CoreRule, Source, resolve};
 use simulcast_cuda::{
-    Device, DeviceArray, DeviceProgram, DeviceView, Error, OnDevice as _, Stream, copy_into,
-    sum_into,
+    Device, DeviceArray, DeviceProgram, DeviceView, Error, OnDevice as _, Stream,
+    add_compiler_folder, copy_into, sum_into,
 };
 
 pub(crate) use self::arrays::Array;
@@ -97,6 +98,7 @@ impl<'py> Meeting<'py> {
             return Err(PyTypeError::new_err("no operand is on a device"));
         };
         let (device, stream) = (array.device.clone(), array.stream().clone());
+        look_for_compiler(py);
         let said = arrays::described(array);
         let name = |n: usize| names.get(n).copied().unwrap_or("an operand");
         let (mut views, mut arrays) = (Vec::with_capacity(operands.len()), Vec::new());
@@ -235,6 +237,25 @@ impl<'py> Meeting<'py> {
     fn first(&self) -> PyResult<&Array<'py>> {
         self.arrays.first().ok_or_else(|| PyTypeError::new_err("no operand is on a device"))
     }
+}
+
+/// Folders where packages of Python's have NVRTC: `nvidia/cu13/lib`, `nvidia/cuda_nvrtc/lib`.
+fn look_for_compiler(py: Python<'_>) {
+    static LOOKED: Once = Once::new();
+    LOOKED.call_once(|| {
+        let paths = py.import("sys").and_then(|sys| sys.getattr("path"));
+        let paths: Vec<PathBuf> = paths.and_then(|own| own.extract()).unwrap_or_default();
+        for path in paths {
+            let packages = std::fs::read_dir(path.join("nvidia")).into_iter().flatten().flatten();
+            for package in packages {
+                for folder in ["lib", "bin"].map(|own| package.path().join(own)) {
+                    if folder.is_dir() {
+                        add_compiler_folder(&folder);
+                    }
+                }
+            }
+        }
+    });
 }
 
 /// An error of the device, or one that Python raised.

@@ -14,6 +14,7 @@ mod compile_cost;
 mod conformance;
 mod coverage;
 mod cross;
+mod gpu;
 mod kernels;
 mod layers;
 mod models;
@@ -49,6 +50,8 @@ cargo xtask COMMAND
   test numexpr      numexpr's own tests and pandas with simulcast.numexpr in numexpr's place (installed under target)
   test torch        PyTorch under guard: with Lightning, transformers, torchvision, stable-baselines3, JAX and IPython,
                     which it installs under target (--write makes the table of docs/guide/pytorch.md anew)
+  test gpu          programs and other libraries' arrays on a GPU (needs one, and PyTorch, CuPy or JAX)
+  test gpu-kernels  the kernels of GPUs, compiled by NVRTC from PyPI; needs no GPU
   wheel             the wheel of the Python package, in target/wheels
   release --dry-run every artefact of a release that this machine can make, each tried in an empty environment
   release --archive TARGET
@@ -85,7 +88,8 @@ cargo xtask COMMAND
   layers            the engine's architecture: imports, unsafe code, thresholds
   kernels           the functions that the engine compiles to, by module (--against REV: and before)
   bench compile     what a further closure costs a user's release build, in CPU seconds and bytes
-  bench core        the core's benchmarks";
+  bench core        the core's benchmarks
+  bench gpu         the cases of bench/gpu.json on a GPU, beside PyTorch, CuPy and JAX";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -98,6 +102,8 @@ fn main() -> ExitCode {
         ["test", name @ ("gradients" | "numexpr")] => python::test_beside(name),
         ["test", "torch"] => python::test_torch(false),
         ["test", "torch", "--write"] => python::test_torch(true),
+        ["test", "gpu"] => gpu::test(),
+        ["test", "gpu-kernels"] => gpu::kernels(),
         ["wheel"] => python::wheel().map(drop),
         ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),
@@ -121,6 +127,7 @@ fn main() -> ExitCode {
         ["bench", "core"] => Step::new("bench").run(cargo(["bench", "-p", "simulcast-core"])),
         ["bench", "compile"] => compile_cost::run(),
         ["api", options @ ..] => api::run(options),
+        ["bench", "gpu", options @ ..] => gpu::bench(options),
         ["layers"] => Step::new("architecture of the engine").check(layers::check),
         ["kernels", options @ ..] => kernels::run(options),
         ["bench", options @ ..] => bench::run(options),

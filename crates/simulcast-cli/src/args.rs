@@ -79,7 +79,8 @@ const EVAL: &str = "\
 Examples:
   simulcast eval 'a * b + 1' a='(2,3)' b='[10, 20, 30]'
   simulcast eval '(x - m) / s' x=x.npy m=stats.npz:mean s=stats.npz:std -o y.npy
-  simulcast eval 'x.mean(axis=(0, 2, 3))' x='rand(32,64,56,56, dtype=float32)' --time";
+  simulcast eval 'x.mean(axis=(0, 2, 3))' x='rand(32,64,56,56, dtype=float32)' --time
+  simulcast eval 'exp(x - m)' x=large.npy m=m.npy -o y.npy --device cuda";
 
 const EXIT: &str = "\
 Exit codes: 0 fine, 1 incompatible or denied, 2 usage, 130 interrupted, 143 terminated.";
@@ -136,6 +137,13 @@ pub(crate) enum Command {
     Codes {
         /// The code: E1, SC102.
         code: Option<String>,
+    },
+    /// List the NVIDIA GPUs that eval --device can compute on, and their memory.
+    #[command(after_help = EXIT)]
+    Devices {
+        /// Print JSON instead of text.
+        #[arg(long)]
+        json: bool,
     },
     /// Print a completion script.
     Completions {
@@ -250,6 +258,28 @@ pub(crate) struct EvalArgs {
     /// Explain how the operands meet, what is moved, and the passes over memory.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Where it is computed: on this processor, or on an NVIDIA GPU, such as cuda or cuda:1. What is larger than the
+    /// memory of the GPU goes there in parts.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = device)]
+    pub(crate) device: Place,
+}
+
+/// Where an expression is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the processor.
+    Processor,
+    /// On the NVIDIA GPU of that number.
+    Cuda(usize),
+}
+
+fn device(word: &str) -> Result<Place, String> {
+    let number = match word {
+        "cpu" => return Ok(Place::Processor),
+        "cuda" => Some(0),
+        other => other.strip_prefix("cuda:").and_then(|own| own.parse().ok()),
+    };
+    number.map(Place::Cuda).ok_or_else(|| "write cpu, cuda or cuda:1".into())
 }
 
 /// The findings that only a model can show.

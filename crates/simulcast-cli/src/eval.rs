@@ -1,5 +1,6 @@
 //! `simulcast eval`: an expression over arrays, in one pass over memory, to the terminal or a file.
 
+mod device;
 mod generate;
 pub(crate) mod inputs;
 mod meeting;
@@ -21,7 +22,7 @@ use simulcast_core::{OwnedRule, RuleKind, format_shape};
 use simulcast_explain::{SCHEMA, error_json, list_with_and};
 use simulcast_files::{FileError, Writer, write_npy};
 
-use crate::args::EvalArgs;
+use crate::args::{EvalArgs, Place};
 use crate::{Failure, output};
 use inputs::Inputs;
 use show::Shown;
@@ -85,12 +86,16 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     } else {
         meeting::warn(plan.as_ref());
     }
-    let made = match &args.output {
-        Some(path) => {
+    let made = match (&args.output, args.device) {
+        (output, Place::Cuda(index)) => {
+            let out = (output.as_deref(), inputs.left);
+            device::run(index, (&program, &rule), &operands, &shape, out, &mut clock)?
+        }
+        (Some(path), Place::Processor) => {
             to_file(&run, &program, &shape, path, inputs.left, &mut clock, fail)?;
             None
         }
-        None => {
+        (None, Place::Processor) => {
             let aside = run.memory(usize::MAX).map_err(fail)?;
             fits(program.dtype(), &shape, aside, inputs.left)?;
             let made = run.compute().map_err(fail)?;

@@ -628,6 +628,17 @@ impl Timestamp {
         }
     }
 
+    /// Waits until all that it was recorded after is done.
+    ///
+    /// # Errors
+    ///
+    /// Where the driver fails, also by an earlier launch.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        let (_entered, driver) = (self.device.enter()?, self.device.driver());
+        // SAFETY: its own handle.
+        driver.check("cuEventSynchronize", unsafe { (driver.event_synchronize)(self.raw) })
+    }
+
     /// The seconds from one to another, both of which were recorded; waits for the later one.
     ///
     /// # Errors

@@ -513,6 +513,42 @@ fn more_elements_than_32_bits_count() {
 }
 
 #[test]
+fn results_are_made_in_parts() {
+    let Some(device) = device() else { return };
+    let stream = device.stream().expect("a stream");
+    let mut source = random::Source::new(17);
+    let types = [("a", DType::F32), ("b", DType::F32)];
+    for text in ["a * 2 + b", "a.T - b", "sum(a, axis=0) * b", "a + max(a, axis=0)", "sum(a * a)"] {
+        let program = TypedProgram::parse(text, &types);
+        let one = TypedProgram::parse(text, &types[..1]);
+        let (program, count) = match program {
+            Ok(program) if text.contains('b') => (program, 2),
+            _ => (one.expect("a program of one operand"), 1),
+        };
+        let operands =
+            [source.array(DType::F32, &[70, 70], true), source.array(DType::F32, &[70], true)];
+        let views: Vec<AnyView<'_>> = operands[..count].iter().map(Operand::view).collect();
+        let expected = program.run(&views).expect("the engine's result");
+        for memory in [0, 5000, 1 << 30] {
+            let (mut made, mut parts) = (Vec::new(), 0);
+            let on_device = program.on_device(&device);
+            let take = |_, part: AnyArray| -> Result<(), Error> {
+                parts += 1;
+                made.extend(numbers(&part));
+                Ok(())
+            };
+            on_device.run_in_parts(&views, memory, &stream, take).expect("a result");
+            let expected = numbers(&expected);
+            assert_eq!(made.len(), expected.len(), "{text}");
+            let near =
+                |a: f64, b: f64| (a - b).abs() <= 1e-3 * b.abs().max(1.0) || a == b || b.is_nan();
+            assert!(made.iter().zip(&expected).all(|(a, b)| near(a.re, b.re)), "{text}");
+            assert!(memory > 0 || parts > 1 || !text.contains(['T', '2']), "{text} in {parts}");
+        }
+    }
+}
+
+#[test]
 fn memory_that_is_not_there_is_an_error() {
     let Some(device) = device() else { return };
     let stream = device.stream().expect("a stream");

@@ -31,7 +31,7 @@
 //! cache    compiled kernels on disk
 //! driver, nvrtc   what is loaded
 //! device   devices, streams, arrays
-//! program  calls
+//! program, parts  calls
 //! ```
 //!
 //! # Values
@@ -57,6 +57,7 @@ mod host_tests;
 mod launch;
 mod loops;
 mod nvrtc;
+mod parts;
 mod plan;
 mod program;
 mod samples;

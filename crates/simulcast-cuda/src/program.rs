@@ -104,6 +104,11 @@ impl DeviceProgram {
         Self { hoisting, plans: Arc::default(), ..self }
     }
 
+    /// The rule that it runs under.
+    pub(crate) const fn own_rule(&self) -> &OwnedRule {
+        &self.rule
+    }
+
     /// The program.
     #[must_use]
     pub fn program(&self) -> &TypedProgram {

@@ -1,4 +1,4 @@
-//! Kernels of every kind, compiled by NVRTC, which needs neither a driver nor a device: `cargo xtask gpu-kernels`.
+//! Kernels of every kind, compiled by NVRTC, which needs neither a driver nor a device: `cargo xtask test gpu-kernels`.
 //!
 //! `SIMULCAST_NVRTC` names the library; without it there is nothing to do. `SIMULCAST_KERNELS` says how many of the
 //! matrix's kernels are compiled, spread over all of it.

@@ -90,22 +90,28 @@ const PENDING_MAX: usize = 256;
 /// Keeps what operands came with until everything that was launched on a stream is done.
 pub(crate) fn keep(operands: Vec<Array<'_>>, stream: &Stream) -> Result<(), Error> {
     let kept: Vec<Kept> = operands.into_iter().filter_map(|own| own.kept).collect();
+    let event = match kept.is_empty() {
+        true => None,
+        false => {
+            let event = stream.device().event()?;
+            stream.record(&event)?;
+            Some(event)
+        }
+    };
     let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    pending.extend(event.map(|event| (event, kept)));
+    let mut done = Vec::new();
     while let Some((event, _)) = pending.front() {
-        if pending.len() < PENDING_MAX && !event.is_done()? {
+        if pending.len() <= PENDING_MAX && !event.is_done()? {
             break;
         }
-        let old = pending.pop_front();
-        if let Some((event, _)) = &old
-            && !event.is_done()?
-        {
-            event.seconds_until(event)?;
-        }
+        done.extend(pending.pop_front());
     }
-    if !kept.is_empty() {
-        let event = stream.device().event()?;
-        stream.record(&event)?;
-        pending.push_back((event, kept));
+    // What deletes an array may run Python's code, which must not find the list locked.
+    drop(pending);
+    for (event, kept) in done {
+        event.synchronize()?;
+        drop(kept);
     }
     Ok(())
 }
@@ -134,37 +140,42 @@ fn stream_of(device: &Device, number: usize) -> Stream {
 
 /// The table of functions of a class, which is looked for once.
 fn exchange(kind: &Bound<'_, PyType>) -> Option<&'static Exchange> {
-    static KNOWN: Mutex<Option<HashMap<usize, (Py<PyType>, Option<usize>)>>> = Mutex::new(None);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
+    type Known = HashMap<usize, (Py<PyType>, Option<usize>)>;
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    // SAFETY: tables that were looked at below, which live for ever.
+    let table = |own: usize| unsafe { &*(own as *const Exchange) };
     let key = kind.as_ptr() as usize;
-    let found = match known.get(&key) {
-        Some((_, found)) => *found,
-        None => {
-            let name = intern!(kind.py(), "__dlpack_c_exchange_api__");
-            let found = kind.getattr(name).ok().and_then(|capsule| {
-                let capsule = capsule.cast_into::<PyCapsule>().ok()?;
-                let table = capsule.pointer_checked(Some(c"dlpack_exchange_api")).ok()?;
-                // SAFETY: by DLPack, the capsule of that name has such a table, which lives for ever; its version
-                // comes first.
-                let own: &'static Exchange = unsafe { table.cast::<Exchange>().as_ref() };
-                let is_whole = own.version[0] == 1
-                    && own.allocate.is_some()
-                    && own.to_python.is_some()
-                    && own.view.is_some()
-                    && own.stream.is_some();
-                is_whole.then_some(table.as_ptr() as usize)
-            });
-            if known.len() > 1024 {
-                known.clear();
-            }
-            // The class is kept, so that no other one gets its address.
-            known.insert(key, (kind.clone().unbind(), found));
-            found
-        }
-    };
-    // SAFETY: as above.
-    found.map(|table| unsafe { &*(table as *const Exchange) })
+    // Nothing of Python's runs while the list is locked: another thread may wait for it attached to the interpreter.
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known.as_ref().and_then(|known| known.get(&key)).map(|own| own.1);
+    drop(known);
+    if let Some(found) = found {
+        return found.map(table);
+    }
+    let name = intern!(kind.py(), "__dlpack_c_exchange_api__");
+    let found = kind.getattr(name).ok().and_then(|capsule| {
+        let capsule = capsule.cast_into::<PyCapsule>().ok()?;
+        let own = capsule.pointer_checked(Some(c"dlpack_exchange_api")).ok()?;
+        // SAFETY: by DLPack, the capsule of that name has such a table, which lives for ever; its version comes first.
+        let own: &'static Exchange = unsafe { own.cast::<Exchange>().as_ref() };
+        let is_whole = own.version[0] == 1
+            && own.allocate.is_some()
+            && own.to_python.is_some()
+            && own.view.is_some()
+            && own.stream.is_some();
+        is_whole.then_some(std::ptr::from_ref(own) as usize)
+    });
+    // The class is kept, so that no other one gets its address.
+    let class = kind.clone().unbind();
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut old = None;
+    if known.as_ref().is_some_and(|known| known.len() > 1024) {
+        old = known.take();
+    }
+    known.get_or_insert_default().insert(key, (class, found));
+    drop(known);
+    drop(old);
+    found.map(table)
 }
 
 /// The number of the CUDA device of a place; none of another place.
