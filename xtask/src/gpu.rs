@@ -31,7 +31,7 @@ pub(crate) fn bench(options: &[&str]) -> Result<(), String> {
     Step::new("bench on a GPU, beside peers").run(peers.env("PYTHONPATH", package()?))
 }
 
-/// Kernels of every kind compiled to PTX by NVRTC from PyPI, which needs neither a driver nor a GPU.
+/// Kernels of every kind compiled to PTX by NVRTC from `PyPI`, which needs neither a driver nor a GPU.
 pub(crate) fn kernels() -> Result<(), String> {
     let step = Step::new("kernels compiled without a GPU");
     let home = root().join("target/tools/nvrtc");

@@ -140,11 +140,7 @@ pub(crate) enum Command {
     },
     /// List the NVIDIA GPUs that eval --device can compute on, and their memory.
     #[command(after_help = EXIT)]
-    Devices {
-        /// Print JSON instead of text.
-        #[arg(long)]
-        json: bool,
-    },
+    Devices,
     /// Print a completion script.
     Completions {
         /// The shell to complete for.

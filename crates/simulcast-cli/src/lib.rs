@@ -78,7 +78,7 @@ pub fn run(args: Vec<OsString>, watch: impl FnOnce()) -> u8 {
         Command::Explain(args) => explain::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Onnx(command) => onnx::run(&command),
-        Command::Devices { json } => devices::run(json),
+        Command::Devices => devices::run(),
         Command::Codes { code } => codes::run(code.as_deref()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

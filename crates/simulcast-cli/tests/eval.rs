@@ -430,3 +430,17 @@ fn answers_are_those_of_numpy() {
         assert!(alike(&ours["values"], &case["values"]), "{args:?}: {ours} {case}");
     }
 }
+
+#[test]
+fn a_device_that_is_not_there_is_an_error() {
+    let none = !std::path::Path::new("/dev/nvidia0").exists();
+    for args in [&["devices"][..], &["eval", "a + 1", "a=(2,3)", "--device", "cuda"]] {
+        let Output { status, stderr, .. } = simulcast(args);
+        let said = String::from_utf8(stderr).unwrap();
+        assert!(!none || status.code() == Some(1) && said.contains("no NVIDIA driver"), "{said}");
+    }
+    let Output { status, stderr, .. } = simulcast(&["eval", "1", "--device", "gpu"]);
+    assert_eq!(status.code(), Some(2));
+    assert!(String::from_utf8(stderr).unwrap().contains("cpu, cuda or cuda:1"));
+    assert!(simulcast(&["eval", "a + 1", "a=(2,3)", "--device", "cpu"]).status.success());
+}

@@ -110,7 +110,7 @@ pub(crate) struct Body {
     pub(crate) is_complex: bool,
     /// The numbers that stand in the program, as the kernel's arguments have them.
     pub(crate) constants: Vec<u64>,
-    /// The function `packed` of four elements of 8 bits at once, where the program has one.
+    /// The function `packed` of a word of elements of 8 or 16 bits, where the program has one.
     pub(crate) packed: Option<String>,
 }
 
@@ -184,6 +184,12 @@ impl Body {
         let leaves = vec![dtype];
         let value = if dtype == DType::Bool { "x0 != 0" } else { "x0" };
         let text = function(stored(dtype), &leaves, &format!("    return {value};\n"));
+        let packed = match dtype {
+            DType::Bool => Some("truths(x0)"),
+            other => (other.size() <= 2).then_some("x0"),
+        };
+        let packed =
+            packed.map(|own| format!("FN u32 packed(const u64 *c, u32 x0) {{ return {own}; }}\n"));
         let (element, constants) = (None, Vec::new());
         Self {
             leaves,

@@ -386,6 +386,7 @@ fn random_programs_over_random_layouts() {
             multiprocessors: [1, 4, 132][source.below(3)],
             elements: if source.below(4) == 0 { 300 } else { 1 << 30 },
             loops: if source.below(4) == 0 { 2 } else { 8 },
+            joined: [0, 1 << 20][source.below(2)],
         };
         let Some((name, program, operands, hoisting)) = source.program() else { continue };
         cases.push(case(name, &program, Rule::Numpy, hoisting, operands, &limits));
@@ -411,6 +412,9 @@ fn random_programs_over_random_layouts() {
             }
         }
     }
+    let joined =
+        cases.iter().flat_map(|case| &case.passes).filter(|pass| pass.is_expansion).count();
+    assert!(joined > 3, "{joined} expansions of short rows");
     for kind in ["ragged", "elementwise", "tiled", "along", "across", "joins"] {
         assert!(seen.get(kind).is_some_and(|&count| count > 3), "{kind} in {seen:?}");
     }

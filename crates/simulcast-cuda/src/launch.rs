@@ -14,11 +14,13 @@ const ELEMENTS_MAX: usize = (1 << 31) - (1 << 12);
 /// The most loops that a kernel has; their numbers are arguments, of which there may be 4 KiB.
 const LOOPS_MAX: usize = 8;
 /// The widest load and store.
-const VECTOR_BYTES: usize = 16;
+pub(crate) const VECTOR_BYTES: usize = 16;
 /// What the squares of transposed operands may take of shared memory.
 const SHARED_BYTES_MAX: usize = 46 << 10;
 /// The least elements along both sides of a square.
 const SQUARE_LEAST: usize = 16;
+/// Short rows are joined from so many elements on: what is launched besides takes some microseconds.
+const JOINED_LEAST: usize = 1 << 21;
 /// The most blocks along the second axis of a grid.
 const SLICES_MAX: usize = 65535;
 /// The least steps of each thread of a reduction before its rows are cut into further slices.
@@ -32,11 +34,13 @@ pub(crate) struct Limits {
     pub(crate) multiprocessors: usize,
     pub(crate) elements: usize,
     pub(crate) loops: usize,
+    /// Short rows are joined in results of at least so many elements.
+    pub(crate) joined: usize,
 }
 
 impl Limits {
     pub(crate) const fn new(multiprocessors: usize) -> Self {
-        Self { multiprocessors, elements: ELEMENTS_MAX, loops: LOOPS_MAX }
+        Self { multiprocessors, elements: ELEMENTS_MAX, loops: LOOPS_MAX, joined: JOINED_LEAST }
     }
 }
 
@@ -177,20 +181,15 @@ fn is_flat(loops: &Loops, array: usize) -> bool {
     true
 }
 
-/// Whether 32 bits hold every offset that the arrays of some loops within loops reach.
-fn index(nested: &[&Loops]) -> Index {
-    let arrays = nested.iter().map(|loops| loops.steps.len()).max().unwrap_or(0);
-    let far = |loops: &Loops, array: usize| {
-        let steps = loops.steps.get(array).map_or(&[][..], Vec::as_slice);
+/// Whether 32 bits hold every offset that the arrays of some loops reach.
+fn index(loops: &Loops) -> Index {
+    let far = |steps: &Vec<isize>| {
         let along = loops.sizes.iter().zip(steps);
         along.fold(0_usize, |far, (&size, step)| {
             far.saturating_add(step.unsigned_abs().saturating_mul(size))
         })
     };
-    let all = |array: usize| {
-        nested.iter().fold(0_usize, |sum, loops| sum.saturating_add(far(loops, array)))
-    };
-    if (0..arrays).all(|array| all(array) < 1 << 31) { Index::Narrow } else { Index::Wide }
+    if loops.steps.iter().all(|steps| far(steps) < 1 << 31) { Index::Narrow } else { Index::Wide }
 }
 
 /// The addresses of the result and of the leaves.
@@ -267,7 +266,7 @@ fn rows(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Launch {
     let blocks = total.div_ceil(THREADS as usize * unroll);
     let kind = Elementwise {
         rank,
-        index: index(&[loops]),
+        index: index(loops),
         vector,
         unroll,
         is_ragged,
@@ -349,7 +348,7 @@ fn tiled(body: &Body, loops: &Loops, out: &Array, ins: &[Array]) -> Option<Launc
     args.sizes(&tiles, rank);
     args.short.extend([loops.sizes[y] as u32, loops.sizes[x] as u32]);
     let blocks: usize = tiles.iter().product();
-    let kind = Tiled { rank, index: index(&[&loops]), vector, side, ins: ins_access };
+    let kind = Tiled { rank, index: index(&loops), vector, side, ins: ins_access };
     Some(args.launch(Kind::Tiled(kind), [blocks, 1]))
 }
 
@@ -636,7 +635,8 @@ impl Part {
         args.short.extend([outputs as u32, total as u32, slice as u32, 0]);
         let finishes = to.is_none();
         let Plan { is_along, vector, group, unroll, ref ins, .. } = *plan;
-        let index = index(&[kept, reduced]);
+        // Loops over 64 bits are strength-reduced: 98% of a copy over a leading axis, and 87% with 32 bits (H200).
+        let index = Index::Wide;
         let (kept, reduced, ins) = (ranks.0, ranks.1, ins.clone());
         let (kind, side) = if is_along {
             let kind = Along { index, kept, reduced, vector, group, unroll, finishes, ins };

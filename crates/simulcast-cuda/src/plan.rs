@@ -1,10 +1,10 @@
 //! A whole program for arrays that lie like this: its passes, the memory that they take, their launches.
 
 use simulcast::DType;
-use simulcast::program::lowered::{LeafSource, Pass, PassLeaf};
+use simulcast::program::lowered::{LeafSource, Pass};
 
 use crate::body::{Body, Joining};
-use crate::launch::{Array, Launch, Limits, Place, Reducing, Reduction, elementwise};
+use crate::launch::{Array, Launch, Limits, Place, Reducing, Reduction, VECTOR_BYTES, elementwise};
 
 /// How an array lies: its sizes, its strides in elements, and the low bits of its address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +45,8 @@ pub(crate) struct PlannedPass {
     pub(crate) is_last: bool,
     /// The passes whose results no later pass reads.
     pub(crate) spent: Vec<usize>,
+    /// Whether it repeats a short row for a pass that joins its rows.
+    pub(crate) is_expansion: bool,
 }
 
 /// All passes of a program.
@@ -74,6 +76,8 @@ impl Plan {
         let shape = passes[last].result_shape().to_vec();
         let mut planned: Vec<PlannedPass> = Vec::with_capacity(passes.len() + 1);
         let is_stretched = out.is_some_and(|out| out.shape != shape);
+        // Where the passes of the program are among those that are planned.
+        let mut places: Vec<usize> = Vec::with_capacity(passes.len());
         for (at, pass) in passes.iter().enumerate() {
             let copies = at == last && is_stretched && pass.reduction().is_some();
             let layout = match out {
@@ -91,15 +95,29 @@ impl Plan {
                 let strides: Vec<isize> = leaf.axes().iter().map(axis).collect();
                 ins.push(array(Place::Leaf(n), leaf.dtype(), from.low_bits, strides));
             }
-            let mut one = plan_pass(pass, &layout, ins, limits)?;
-            one.sources = pass.leaves().iter().map(PassLeaf::source).collect();
+            let mut sources: Vec<LeafSource> = Vec::with_capacity(ins.len());
+            for leaf in pass.leaves() {
+                sources.push(match leaf.source() {
+                    LeafSource::Pass(pass) => LeafSource::Pass(*places.get(pass)?),
+                    operand @ LeafSource::Operand(_) => operand,
+                });
+            }
+            let joined = JoinedRows::new(pass, &layout, &ins, limits);
+            let mut one = match joined {
+                Some(joined) => {
+                    joined.plan(pass, &layout, ins, &mut sources, &mut planned, limits)?
+                }
+                None => plan_pass(pass, &layout, ins, limits)?,
+            };
+            one.sources = sources;
+            places.push(planned.len());
             one.result_bytes = bytes_of(pass.result_shape(), pass.dtype())?;
             one.is_last = at == last && !copies;
             planned.push(one);
             if let Some(out) = out.filter(|_| copies) {
                 planned.push(copy(pass.dtype(), &Layout::fresh(&shape), out, limits));
                 let copied = planned.last_mut()?;
-                copied.sources = vec![LeafSource::Pass(at)];
+                copied.sources = vec![LeafSource::Pass(*places.get(at)?)];
             }
         }
         let mut read = vec![false; planned.len()];
@@ -118,6 +136,102 @@ impl Plan {
 
 fn array(place: Place, dtype: DType, low_bits: usize, strides: Vec<isize>) -> Array {
     Array { place, low_bits, offset: 0, dtype, strides }
+}
+
+/// Rows that are shorter than vectors, or no whole number of them, such as the three colours of an image: several of
+/// them become one row, for which what repeats along the rows is repeated first.
+struct JoinedRows {
+    /// The elements of a row, and how many of them are joined.
+    row: usize,
+    rows: usize,
+}
+
+/// Rows of more elements are not joined.
+const ROW_MAX: usize = 64;
+
+impl JoinedRows {
+    /// None where rows stay as they are.
+    fn new(pass: &Pass, out: &Layout, ins: &[Array], limits: &Limits) -> Option<Self> {
+        let shape = pass.shape();
+        let &[.., height, row] = shape else { return None };
+        let elements = shape.iter().product::<usize>();
+        let fits = pass.reduction().is_none()
+            && out.shape == shape
+            && out.strides == contiguous(shape)
+            && out.low_bits == 0
+            && (2..=ROW_MAX).contains(&row)
+            && elements >= limits.joined.max(1);
+        if !fits {
+            return None;
+        }
+        let widest = ins.iter().map(|own| own.dtype.size()).chain([pass.dtype().size()]).max()?;
+        let vector = VECTOR_BYTES / widest;
+        let mut rows = 1;
+        while !(rows * row).is_multiple_of(vector) {
+            rows *= 2;
+        }
+        let last = shape.len() - 1;
+        let repeats = |own: &Array| own.strides[..last].iter().all(|&stride| stride == 0);
+        let moves =
+            |own: &Array| own.strides[last] == 1 && own.strides[last - 1] == row.cast_signed();
+        let is_any = ins.iter().any(|own| repeats(own) && own.strides[last] != 0);
+        let fits = rows > 1 && height.is_multiple_of(rows) && is_any;
+        (fits && ins.iter().all(|own| repeats(own) || moves(own))).then_some(Self { row, rows })
+    }
+
+    /// The pass over joined rows, after those that repeat operands.
+    fn plan(
+        &self,
+        pass: &Pass,
+        out: &Layout,
+        ins: Vec<Array>,
+        sources: &mut [LeafSource],
+        planned: &mut Vec<PlannedPass>,
+        limits: &Limits,
+    ) -> Option<PlannedPass> {
+        let Self { row, rows } = *self;
+        let last = pass.shape().len() - 1;
+        let joined = |own: &[usize]| {
+            let mut own = own.to_vec();
+            own[last - 1] /= rows;
+            own[last] *= rows;
+            own
+        };
+        let shape = joined(pass.shape());
+        let mut all = Vec::with_capacity(ins.len());
+        for (own, source) in ins.into_iter().zip(sources) {
+            let mut strides = own.strides.clone();
+            let repeats = strides[..last].iter().all(|&stride| stride == 0);
+            let mut low_bits = own.low_bits;
+            if repeats && strides[last] != 0 {
+                let short = Layout { shape: vec![row], strides: vec![strides[last]], low_bits };
+                let mut copied = copy(own.dtype, &short, &Layout::fresh(&[rows, row]), limits);
+                copied.sources = vec![*source];
+                copied.result_bytes = bytes_of(&[rows, row], own.dtype)?;
+                (copied.is_last, copied.is_expansion) = (false, true);
+                *source = LeafSource::Pass(planned.len());
+                planned.push(copied);
+                (strides[last], low_bits) = (1, 0);
+            } else if !repeats {
+                strides[last - 1] *= rows.cast_signed();
+            }
+            all.push(Array { strides, low_bits, ..own });
+        }
+        let body = Body::new(pass);
+        let to = array(Place::Out, pass.dtype(), out.low_bits, contiguous(&shape));
+        let launches = elementwise(&body, &shape, &to, &all, limits);
+        Some(PlannedPass {
+            body,
+            partial: None,
+            sources: Vec::new(),
+            launches,
+            scratch_bytes: 0,
+            result_bytes: 0,
+            is_last: false,
+            spent: Vec::new(),
+            is_expansion: false,
+        })
+    }
 }
 
 /// Strides along a larger shape, aligned on the right; 0 where an axis repeats.
@@ -141,6 +255,7 @@ fn plan_pass(pass: &Pass, out: &Layout, ins: Vec<Array>, limits: &Limits) -> Opt
         result_bytes: 0,
         is_last: false,
         spent: Vec::new(),
+        is_expansion: false,
     };
     let Some(reduction) = pass.reduction() else {
         let whole = |own: Array| {
@@ -204,6 +319,7 @@ pub(crate) fn copy(dtype: DType, from: &Layout, out: &Layout, limits: &Limits) -
         result_bytes: 0,
         is_last: true,
         spent: Vec::new(),
+        is_expansion: false,
     }
 }
 
@@ -227,6 +343,7 @@ pub(crate) fn sum_to(dtype: DType, from: &Layout, out: &Layout, limits: &Limits)
         result_bytes: 0,
         is_last: true,
         spent: Vec::new(),
+        is_expansion: false,
     };
     let to = array(Place::Out, dtype, out.low_bits, strides);
     let source = array(Place::Leaf(0), dtype, from.low_bits, from.strides.clone());

@@ -177,11 +177,13 @@ impl DeviceProgram {
             let mut out = unsafe {
                 DeviceViewMut::from_raw(&self.device, dtype, address, shape, &contiguous(shape))?
             };
-            return Ok(self.run_into(operands, &mut out, stream)?);
+            self.run_into(operands, &mut out, stream)?;
+            return Ok(());
         }
         self.used(operands, stream)?;
         // SAFETY: by the condition of this function; vectors begin at the address as in a new array.
-        Ok(unsafe { ready.run(operands, address, stream)? })
+        unsafe { ready.run(operands, address, stream)? };
+        Ok(())
     }
 
     /// The result for some views into `out`, to whose shape it stretches, on a stream. Where `out` shares memory with

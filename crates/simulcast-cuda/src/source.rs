@@ -234,6 +234,25 @@ impl Writer {
         }
     }
 
+    /// The same where elements go by words: what is read by vectors is words, and what repeats is one.
+    fn word_leaves(
+        &mut self,
+        body: &Body,
+        ins: &[Access],
+        (vector, words): (usize, usize),
+        unroll: usize,
+    ) {
+        for (n, (&dtype, access)) in body.leaves.iter().zip(ins).enumerate() {
+            match access {
+                Access::Flat | Access::Row => {
+                    line!(self, "    Vec<u32, {words}> x{n}[{unroll}];");
+                }
+                Access::Scalar | Access::Repeated => line!(self, "    u32 x{n}[{unroll}];"),
+                _ => line!(self, "    Vec<{}, {vector}> x{n}[{unroll}];", stored(dtype)),
+            }
+        }
+    }
+
     /// The pointers of operands.
     fn pointers(&mut self, body: &Body) {
         for (n, &dtype) in body.leaves.iter().enumerate() {
@@ -308,7 +327,17 @@ impl Writer {
             "    const u32 first = blockIdx.x * {}u + threadIdx.x;",
             THREADS as usize * unroll
         );
-        self.leaves(body, vector, unroll);
+        // Elements of 8 and 16 bits go by words, where the program has such a form.
+        let lanes = (4 / body.result.size()).max(1);
+        let goes = body.packed.is_some()
+            && !is_ragged
+            && vector % lanes == 0
+            && matches!(out, Access::Flat | Access::Row);
+        let words = goes.then_some(vector / lanes);
+        match words {
+            None => self.leaves(body, vector, unroll),
+            Some(words) => self.word_leaves(body, ins, (vector, words), unroll),
+        }
         let needs_places = out != Access::Flat
             || ins.iter().any(|own| !matches!(own, Access::Flat | Access::Scalar));
         let all = names("c", rank);
@@ -343,10 +372,19 @@ impl Writer {
                         "        else for (int v = 0; v < {vector}; v++) x{n}[u].at[v] = load_one(p{n} + (e + v < a.elements ? e + v : e));"
                     );
                 }
-                Access::Flat => line!(
-                    self,
-                    "        x{n}[u] = load<{own}, {vector}>(p{n} + (u64)i * {vector});"
-                ),
+                Access::Flat => {
+                    let from = format!("p{n} + (u64)i * {vector}");
+                    match words {
+                        Some(words) => line!(
+                            self,
+                            "        x{n}[u] = load<u32, {words}>((const u32 *)({from}));"
+                        ),
+                        None => line!(self, "        x{n}[u] = load<{own}, {vector}>({from});"),
+                    }
+                }
+                Access::Scalar if words.is_some() => {
+                    line!(self, "        x{n}[u] = splat(load_one(p{n}));");
+                }
                 Access::Scalar => {
                     let how = Load {
                         vector,
@@ -362,6 +400,20 @@ impl Writer {
                 _ => {
                     let steps = format!("a.in_step[{n}]");
                     let base = offset(self.index, outer, &steps);
+                    match (access, words) {
+                        (Access::Row, Some(words)) => {
+                            line!(
+                                self,
+                                "        x{n}[u] = load<u32, {words}>((const u32 *)(p{n} + {base} + (i64){last} * {vector}));"
+                            );
+                            continue;
+                        }
+                        (Access::Repeated, Some(_)) => {
+                            line!(self, "        x{n}[u] = splat(load_one(p{n} + {base}));");
+                            continue;
+                        }
+                        _ => {}
+                    }
                     let step = format!("{steps}[{}]", rank.saturating_sub(1));
                     let how = Load {
                         vector,
@@ -396,21 +448,30 @@ impl Writer {
             self,
             "    for (int u = 0; u < {unroll}; u++) {{ const u32 i = first + u * {THREADS}u; if (i < a.total) {{"
         );
-        line!(self, "        Vec<{made}, {vector}> y;");
-        line!(self, "#pragma unroll");
-        if body.packed.is_some() && vector % 4 == 0 {
-            line!(
-                self,
-                "        for (int w = 0; w < {}; w++) set_word(y, w, {});",
-                vector / 4,
-                Self::call(body, "packed", |n| format!("word(x{n}[u], w)"))
-            );
-        } else {
-            line!(
-                self,
-                "        for (int v = 0; v < {vector}; v++) y.at[v] = {};",
-                Self::value(body, "u", "v")
-            );
+        let store = |to: &str| match words {
+            Some(_) => format!("store((u32 *)({to}), y);"),
+            None => format!("store({to}, y);"),
+        };
+        match words {
+            Some(words) => {
+                line!(self, "        Vec<u32, {words}> y;");
+                line!(self, "#pragma unroll");
+                let call = Self::call(body, "packed", |n| match ins[n] {
+                    Access::Flat | Access::Row => format!("x{n}[u].at[w]"),
+                    Access::Scalar | Access::Repeated => format!("x{n}[u]"),
+                    _ => format!("word(x{n}[u], w)"),
+                });
+                line!(self, "        for (int w = 0; w < {words}; w++) y.at[w] = {call};");
+            }
+            None => {
+                line!(self, "        Vec<{made}, {vector}> y;");
+                line!(self, "#pragma unroll");
+                line!(
+                    self,
+                    "        for (int v = 0; v < {vector}; v++) y.at[v] = {};",
+                    Self::value(body, "u", "v")
+                );
+            }
         }
         match out {
             Access::Flat if is_ragged => {
@@ -421,14 +482,17 @@ impl Writer {
                     "        else for (int v = 0; v < {vector}; v++) if (e + v < a.elements) store_one(out + e + v, y.at[v]);"
                 );
             }
-            Access::Flat if vector > 1 => line!(self, "        store(out + (u64)i * {vector}, y);"),
+            Access::Flat if vector > 1 => {
+                line!(self, "        {}", store(&format!("out + (u64)i * {vector}")));
+            }
             Access::Flat => line!(self, "        store_one(out + (u64)i, y.at[0]);"),
             _ => {
                 self.declare("c", rank);
                 self.coordinates("c", "i", rank, "size");
                 let base = offset(self.index, outer, "a.out_step");
                 if out == Access::Row && vector > 1 {
-                    line!(self, "        store(out + {base} + (i64){last} * {vector}, y);");
+                    let to = format!("out + {base} + (i64){last} * {vector}");
+                    line!(self, "        {}", store(&to));
                 } else {
                     let step = rank.saturating_sub(1);
                     line!(
@@ -573,7 +637,8 @@ impl Writer {
             offset(self.index, &outer, "a.out_step")
         );
         match vector {
-            1 => line!(self, "        store_one(to, made.at[0]);"),
+            // Cache lines that begin in one square and end in the next are merged in the cache.
+            1 => line!(self, "        keep_one(to, made.at[0]);"),
             _ => line!(self, "        store(to, made);"),
         }
         line!(self, "        }}\n    }}\n}}");

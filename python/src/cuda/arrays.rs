@@ -238,14 +238,16 @@ impl<'py> Array<'py> {
             ));
         }
         // Views that are conjugated or negated once they are read are so read now.
-        for (asked, resolved) in
-            [(intern!(py, "is_neg"), "resolve_neg"), (intern!(py, "is_conj"), "resolve_conj")]
-        {
-            if let Ok(is_lazy) = object.call_method0(asked)
-                && is_lazy.is_truthy()?
-            {
-                return Self::exchanged(&object.call_method0(resolved)?, table);
-            }
+        let is_lazy = |asked| match object.call_method0(asked) {
+            Ok(told) => told.is_truthy(),
+            Err(_) => Ok(false),
+        };
+        let is_complex = tensor.element.dtype().is_some_and(|own| own.is_complex());
+        if is_complex && is_lazy(intern!(py, "is_conj"))? {
+            return Self::exchanged(&object.call_method0("resolve_conj")?, table);
+        }
+        if is_lazy(intern!(py, "is_neg"))? {
+            return Self::exchanged(&object.call_method0("resolve_neg")?, table);
         }
         let device = Device::new(index).map_err(|error| failed(py, &error))?;
         let mut raw = std::ptr::null_mut();

@@ -192,7 +192,7 @@ def results_go_into_out():
 
 @check()
 def what_cannot_be_is_an_error():
-    for name, there, _, _ in libraries():
+    for _, there, _, _ in libraries():
         x = there(numbers(4, 3))
         with raises(simulcast.BroadcastError, "E1"):
             simulcast.add(x, there(numbers(4)))

@@ -11,16 +11,9 @@ use simulcast_files::{FileError, Writer};
 
 use super::{Bar, Clock, bytes_of, fits};
 use crate::Failure;
-use crate::devices::refused;
 
 /// The part of a device's free memory that arrays may take.
 const MEMORY_PART: f64 = 0.8;
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        refused(&error)
-    }
-}
 
 /// A result that is made part by part.
 enum Made {

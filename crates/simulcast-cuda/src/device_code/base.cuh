@@ -34,6 +34,11 @@ template <> struct Word<4> { typedef u32 type; };
 template <> struct Word<8> { typedef u64 type; };
 template <> struct Word<16> { typedef uint4 type; };
 
+// What an element is aligned to: a pair of numbers as each of them is.
+template <class T> struct Part { typedef typename Word<sizeof(T)>::type type; };
+template <> struct Part<c64> { typedef u32 type; };
+template <> struct Part<c128> { typedef u64 type; };
+
 template <class A, class B> union Both {
     A a;
     B b;
@@ -61,6 +66,14 @@ template <class T, int V> FN void store(T *p, const Vec<T, V> &v) {
     Both<Vec<T, V>, W> both;
     both.a = v;
     __stcs(reinterpret_cast<W *>(p), both.b);
+}
+
+// An element that is written to the cache: others of its line follow.
+template <class T> FN void keep_one(T *p, T x) {
+    typedef typename Part<T>::type W;
+    Both<T, W[sizeof(T) / sizeof(W)]> both;
+    both.a = x;
+    for (int k = 0; k < (int)(sizeof(T) / sizeof(W)); k++) __stwb(reinterpret_cast<W *>(p) + k, both.b[k]);
 }
 
 // One element, wherever its parts may lie: a pair of floats need not be aligned to its size.
@@ -102,12 +115,12 @@ template <class T, int V> FN u32 word(const Vec<T, V> &x, int w) {
     both.v = x;
     return both.at[w];
 }
-template <class T, int V> FN void set_word(Vec<T, V> &x, int w, u32 word) {
-    Words<T, V> both;
-    both.v = x;
-    both.at[w] = word;
-    x = both.v;
-}
+FN u32 splat(u8 x) { return x * 0x01010101u; }
+FN u32 splat(i8 x) { return (u8)x * 0x01010101u; }
+FN u32 splat(u16 x) { return x * 0x00010001u; }
+FN u32 splat(i16 x) { return (u16)x * 0x00010001u; }
+FN u32 splat(f16 x) { return x.bits * 0x00010001u; }
+FN u32 splat(bf16 x) { return x.bits * 0x00010001u; }
 FN u32 truths(u32 x) { return (((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x) >> 7 & 0x01010101u; }
 FN u32 add_bytes(u32 a, u32 b) {
     return ((a & 0x7f7f7f7fu) + (b & 0x7f7f7f7fu)) ^ ((a ^ b) & 0x80808080u);

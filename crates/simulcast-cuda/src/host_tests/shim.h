@@ -106,6 +106,7 @@ template <class T> inline void __stcs(T *p, T x) {
     shim::check(p, sizeof(T), true);
     memcpy(p, &x, sizeof(T));
 }
+template <class T> inline void __stwb(T *p, T x) { __stcs(p, x); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 inline unsigned __float_as_uint(float x) {
     unsigned y;
