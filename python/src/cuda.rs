@@ -1,4 +1,4 @@
-//! Arrays of PyTorch, CuPy, JAX and others on CUDA devices: computed on their device and their current stream, with
+//! Arrays of `PyTorch`, `CuPy`, JAX and others on CUDA devices: computed on their device and their current stream, with
 //! results that are arrays of the same library.
 //!
 //! A call whose operands are such arrays comes here once they are read ([`Operand::Device`]). Nothing of CUDA is

@@ -221,8 +221,13 @@ pub(crate) fn about(py: Python<'_>, what: &str, error: &PyErr) -> PyErr {
 
 /// The views of operands whose numbers have got their types.
 pub(crate) fn views<'a>(operands: &'a [Operand<'_>]) -> PyResult<Vec<AnyView<'a>>> {
-    let lost = || PyTypeError::new_err("an operand cannot be read");
-    operands.iter().map(|operand| operand.view().ok_or_else(lost)).collect()
+    let lost = |operand: &Operand<'_>| match operand {
+        Operand::Device(_) => PyTypeError::new_err(
+            "an array on a device is not taken here: evaluate, functions, copies and sums compute there",
+        ),
+        _ => PyTypeError::new_err("an operand cannot be read"),
+    };
+    operands.iter().map(|operand| operand.view().ok_or_else(|| lost(operand))).collect()
 }
 
 /// A number of Python's own classes: NumPy takes those of any other for arrays.

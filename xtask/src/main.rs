@@ -157,6 +157,9 @@ fn test() -> Result<(), String> {
     Step::new("pictures of the documentation").check(pictures::check)?;
     python::test()?;
     println!("   NOT RUN: real models (400 MB are downloaded: `cargo xtask test models`)");
+    println!(
+        "   NOT RUN: programs on a GPU (`cargo xtask test gpu`, `cargo xtask test gpu-kernels`)"
+    );
     web::test()?;
     println!(
         "   NOT RUN: gradients beside those of PyTorch and JAX (`cargo xtask test gradients`)"

@@ -198,7 +198,7 @@ impl Body {
             element,
             is_complex: dtype.is_complex(),
             constants,
-            packed: None,
+            packed,
         }
     }
 

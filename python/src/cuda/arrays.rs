@@ -2,9 +2,9 @@
 //!
 //! | what a class offers | how its arrays are read | whose results are |
 //! |---|---|---|
-//! | `__dlpack_c_exchange_api__` (PyTorch from 2.10 on) | by C functions | made by its own allocator |
-//! | `__cuda_array_interface__` and a module with `empty` (CuPy) | a dictionary | made by `empty` |
-//! | `__dlpack__` (JAX, older PyTorch) | a capsule | ours, handed over by `from_dlpack` |
+//! | `__dlpack_c_exchange_api__` (`PyTorch` from 2.10 on) | by C functions | made by its own allocator |
+//! | `__cuda_array_interface__` and a module with `empty` (`CuPy`) | a dictionary | made by `empty` |
+//! | `__dlpack__` (JAX, older `PyTorch`) | a capsule | ours, handed over by `from_dlpack` |
 //!
 //! No library is imported: one whose array came is in `sys.modules`.
 
@@ -242,7 +242,7 @@ impl<'py> Array<'py> {
             Ok(told) => told.is_truthy(),
             Err(_) => Ok(false),
         };
-        let is_complex = tensor.element.dtype().is_some_and(|own| own.is_complex());
+        let is_complex = tensor.element.dtype().is_some_and(DType::is_complex);
         if is_complex && is_lazy(intern!(py, "is_conj"))? {
             return Self::exchanged(&object.call_method0("resolve_conj")?, table);
         }
@@ -261,7 +261,7 @@ impl<'py> Array<'py> {
         unsafe { Self::of_tensor(object, How::Exchange(table), device, &tensor, stream) }.map(Some)
     }
 
-    /// An array that a structure of DLPack's describes.
+    /// An array that a structure of `DLPack` describes.
     ///
     /// # Safety
     ///
@@ -360,10 +360,8 @@ impl<'py> Array<'py> {
         // A type that the interface lacks (bfloat16) is told as bytes: the array's own dtype is asked then.
         let text: String = typestr.extract()?;
         let own = object.getattr(intern!(py, "dtype")).and_then(|own| Ok(own.str()?.to_string()));
-        let dtype = named(&text).or_else(|| match own.as_deref() {
-            Ok("bfloat16") => Some(DType::Bf16),
-            _ => None,
-        });
+        let is_bf16 = own.is_ok_and(|own| own == "bfloat16");
+        let dtype = named(&text).or(is_bf16.then_some(DType::Bf16));
         let dtype = dtype.ok_or_else(|| {
             PyTypeError::new_err(format!("elements of type {text} are none that are computed with"))
         })?;
@@ -543,7 +541,7 @@ impl<'py> Fresh<'py> {
     }
 }
 
-/// Memory of ours that another library takes over by DLPack.
+/// Memory of ours that another library takes over by `DLPack`.
 #[pyclass(frozen, module = "simulcast._simulcast")]
 struct Lent {
     array: DeviceArray,
