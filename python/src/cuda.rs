@@ -98,19 +98,33 @@ impl<'py> Meeting<'py> {
             return Err(PyTypeError::new_err("no operand is on a device"));
         };
         let (device, stream) = (array.device.clone(), array.stream().clone());
-        look_for_compiler(py);
-        let said = arrays::described(array);
         let name = |n: usize| names.get(n).copied().unwrap_or("an operand");
-        let (mut views, mut arrays) = (Vec::with_capacity(operands.len()), Vec::new());
-        for (n, operand) in operands.into_iter().enumerate() {
-            let view = match operand {
+        for (n, operand) in operands.iter().enumerate() {
+            match operand {
                 Operand::Device(own) if own.device != device => {
-                    let (other, own) = (name(n), arrays::described(&own));
+                    let (own, said) = (arrays::described(own), arrays::described(array));
                     return Err(PyValueError::new_err(format!(
-                        "`{other}` is a {own}, and `{}` a {said}: move one of them",
+                        "`{}` is a {own}, and `{}` a {said}: move one of them",
+                        name(n),
                         name(main)
                     )));
                 }
+                Operand::Device(_) => {}
+                operand if operand.shape().is_empty() => {}
+                _ => {
+                    return Err(PyTypeError::new_err(format!(
+                        "`{}` is an array in this machine's memory, and `{}` a {}: move one of them",
+                        name(n),
+                        name(main),
+                        arrays::described(array)
+                    )));
+                }
+            }
+        }
+        look_for_compiler(py);
+        let (mut views, mut arrays) = (Vec::with_capacity(operands.len()), Vec::new());
+        for operand in operands {
+            views.push(match operand {
                 Operand::Device(own) => {
                     if own.stream().raw() != stream.raw() {
                         stream.wait_for(own.stream()).map_err(fail)?;
@@ -119,19 +133,11 @@ impl<'py> Meeting<'py> {
                     arrays.push(*own);
                     view
                 }
-                operand if operand.shape().is_empty() => match operand.view() {
+                operand => match operand.view() {
                     Some(own) => number(&device, &own).map_err(fail)?,
                     None => return Err(PyTypeError::new_err("an operand cannot be read")),
                 },
-                _ => {
-                    return Err(PyTypeError::new_err(format!(
-                        "`{}` is an array in this machine's memory, and `{}` a {said}: move one of them",
-                        name(n),
-                        name(main)
-                    )));
-                }
-            };
-            views.push(view);
+            });
         }
         Ok(Self { arrays, views, device, stream })
     }
