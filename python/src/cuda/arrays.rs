@@ -637,7 +637,7 @@ fn module<'py>(kind: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyModule>> {
     Ok(own.cast_into::<PyModule>()?)
 }
 
-/// The function of a library that takes an array by DLPack.
+/// The function of a library that takes an array by `DLPack`.
 fn receiver<'py>(kind: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let own = module(kind)?;
     let inner = |path: &[&str]| {

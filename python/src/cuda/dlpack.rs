@@ -1,4 +1,4 @@
-//! DLPack's structures, and the table of C functions that a class of arrays may offer (version 1.3).
+//! Structures of `DLPack`, and the table of C functions that a class of arrays may offer (version 1.3).
 
 use std::ffi::{c_char, c_int, c_void};
 
