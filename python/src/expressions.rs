@@ -564,7 +564,7 @@ impl Wanted<'_, '_> {
     const fn asked(&self) -> &'static str {
         match self {
             Self::Result { asked, .. } => asked,
-            Self::Shape | Self::Strategy => "dtype",
+            Self::OnDevice(_) | Self::Shape | Self::Strategy => "dtype",
         }
     }
 }
