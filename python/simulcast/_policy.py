@@ -20,6 +20,7 @@ import numpy as np
 
 from . import _suppress
 from ._errors import BroadcastWarning
+from ._report import Record
 from ._simulcast import Policy, _activate
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ if "SIMULCAST_POLICY" in os.environ:
 
 class Broadcast(NamedTuple):
     """A broadcast that happened, as `record` lists it: `findings` are codes, `details` the findings themselves, also
-    those that are only possible.
+    those that are only possible; `denied` is the code for which it was refused.
     """
 
     function: str
@@ -79,6 +80,7 @@ class Broadcast(NamedTuple):
     line: int
     details: tuple[Finding, ...] = ()
     names: tuple[str, ...] = ()
+    denied: str | None = None
 
     def __str__(self) -> str:
         shapes = ", ".join(map(str, self.shapes))
@@ -169,8 +171,9 @@ def strict(strictness: str = "same-rank", **actions: object) -> _Setting[Policy]
     return using(Policy("strict", strictness=strictness, **actions))
 
 
-def record() -> _Setting[list[Broadcast]]:
-    """Within a block or a function, every broadcast is listed, with the file and line that made it.
+def record() -> _Setting[Record]:
+    """Within a block or a function, every broadcast is listed, with the file and line that made it. The list has a
+    method `report`, which gives what is suspicious about them in the format of an editor or of continuous integration.
 
     >>> import simulcast
     >>> with simulcast.record() as broadcasts:
@@ -178,7 +181,7 @@ def record() -> _Setting[list[Broadcast]]:
     >>> broadcasts[0].shapes, broadcasts[0].result
     (((2, 1), (3,)), (2, 3))
     """
-    return _Setting(_record, list, (record, ()))
+    return _Setting(_record, Record, (record, ()))
 
 
 def allow(*codes: str) -> _Setting[frozenset[str]]:
@@ -273,17 +276,38 @@ def tell(
     """
     sight = _Sight(_current(), function, shapes, rule, names, *known)
     sight.look(judged)
-    broadcasts = _record.get()
-    if broadcasts is not None and any(own != sight.shape for own in shapes):
-        found = sight.found()
-        codes = tuple(finding.code for finding in found)
-        place = (sight.file, sight.line)
-        called = () if names is None else tuple(names)
-        broadcasts.append(
-            Broadcast(function, shapes, cast("Any", sight.shape), str(rule), codes, *place, tuple(found), called)
-        )
+    _note(sight)
     sight.act()
     return sight if sight.unconfirmed else None
+
+
+# Where findings of every context are listed too, while tests run.
+_everyone: list[Broadcast] | None = None
+
+
+def _note(sight: _Sight) -> None:
+    """Lists a broadcast where a record is kept."""
+    own, everyone, found = _record.get(), _everyone, sight.found()
+    if own is None and not (everyone is not None and found):
+        return
+    if all(shape == sight.shape for shape in sight.shapes):
+        return
+    broadcast = Broadcast(
+        sight.function,
+        sight.shapes,
+        cast("Any", sight.shape),
+        str(sight.rule),
+        tuple(finding.code for finding in found),
+        sight.file,
+        sight.line,
+        tuple(found),
+        () if sight.names is None else tuple(sight.names),
+        None if sight.refused is None else sight.refused.code,
+    )
+    if own is not None:
+        own.append(broadcast)
+    if everyone is not None and found:
+        everyone.append(broadcast)
 
 
 class _Sight:
@@ -320,6 +344,8 @@ class _Sight:
         """The result was reduced to one number: acts on what that confirms, at the place of the broadcast."""
         self.reduced = True
         self._judge(_suppress.suppressed(self.file, self.line))
+        if self.warned or self.refused:
+            _note(self)
         self.act()
 
     def _judge(self, ignored: set[str]) -> None:

@@ -1,7 +1,8 @@
 """For pytest: `--simulcast-strict`, or `--simulcast-policy=...`, runs every test and its fixtures under a policy.
 
 Operations of simulcast and arrays that `simulcast.guard` made are held to it; with `--simulcast-torch`, PyTorch's
-element-wise calls and losses too, in all threads.
+element-wise calls and losses too, in all threads. `--simulcast-format` reports what was found in all tests at the end
+of the run.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ._report import FORMATS
+
 if TYPE_CHECKING:
-    from ._simulcast import Policy
+    from ._simulcast import Policy, _FindingDict
     from .torch import Watch
 
 _POLICY: pytest.StashKey[Policy] = pytest.StashKey()
 _WATCH: pytest.StashKey[Watch] = pytest.StashKey()
+_FOUND: pytest.StashKey[list[_FindingDict]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,10 +45,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run tests under simulcast.torch.guard, and list the accidental broadcasts of PyTorch at the end",
     )
+    group.addoption(
+        "--simulcast-format",
+        metavar="FORMAT",
+        choices=FORMATS,
+        help=f"report the suspicious broadcasts of all tests at the end: {', '.join(FORMATS)}",
+    )
+    group.addoption("--simulcast-output", metavar="FILE", help="write the report to a file instead")
+    group.addoption("--simulcast-baseline", metavar="FILE", help="leave the findings in this file out of the report")
+    group.addoption(
+        "--simulcast-write-baseline", metavar="FILE", help="write what was found to a file for --simulcast-baseline"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     _configure_policy(config)
+    _configure_report(config)
     if config.getoption("simulcast_torch"):
         from .torch import Watch
 
@@ -52,6 +68,89 @@ def pytest_configure(config: pytest.Config) -> None:
             config.stash[_WATCH] = Watch()
         except ImportError as error:
             raise pytest.UsageError(f"--simulcast-torch: {error}") from None
+
+
+def _configure_report(config: pytest.Config) -> None:
+    wanted = config.getoption("simulcast_format") or config.getoption("simulcast_write_baseline")
+    if not wanted:
+        for option in ("output", "baseline"):
+            if config.getoption(f"simulcast_{option}"):
+                raise pytest.UsageError(f"--simulcast-{option} needs --simulcast-format")
+        return
+    from simulcast import _baseline, _policy
+
+    try:
+        if config.getoption("simulcast_baseline"):
+            _baseline.read(config.getoption("simulcast_baseline"))
+    except (OSError, ValueError) as error:
+        raise pytest.UsageError(f"--simulcast-baseline: {error}") from None
+    config.stash[_FOUND] = []
+    _policy._everyone = []
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _FOUND in config.stash:
+        from simulcast import _policy
+
+        _policy._everyone = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _FOUND not in session.config.stash:
+        return
+    from simulcast import _policy, _report
+
+    found = session.config.stash[_FOUND]
+    found += _report.findings(_policy._everyone or [])
+    watch = session.config.stash.get(_WATCH, None)
+    if watch is not None:
+        found += [own.to_dict() for own in watch.findings]
+    workeroutput = getattr(session.config, "workeroutput", None)
+    if workeroutput is not None:
+        # A worker of pytest-xdist hands what it found to the process that reports.
+        workeroutput["simulcast"] = found
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    found = getattr(node, "workeroutput", {}).get("simulcast")
+    if found:
+        node.config.stash[_FOUND] += found  # type: ignore[attr-defined]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if _FOUND in config.stash:
+        _summarize(terminalreporter, config)
+        return
+    watch = config.stash.get(_WATCH, None)
+    if watch is None or not watch.findings:
+        return
+    possible = len(watch.findings) - len(watch.confirmed)
+    terminalreporter.section(f"simulcast: {len(watch.confirmed)} confirmed, {possible} possible")
+    for finding in watch.confirmed or watch.findings:
+        terminalreporter.write_line(str(finding))
+
+
+def _summarize(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The report of everything that was found, and the baseline of it."""
+    from simulcast import _baseline, _report
+
+    found = config.stash[_FOUND]
+    known = config.getoption("simulcast_write_baseline")
+    if known:
+        _baseline.write(known, found)
+    format = config.getoption("simulcast_format")
+    if not format:
+        return
+    text = _report.report(found, format, config.getoption("simulcast_baseline"))
+    output = config.getoption("simulcast_output")
+    if output:
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        terminalreporter.section("simulcast")
+        terminalreporter.write(text)
 
 
 def _configure_policy(config: pytest.Config) -> None:
@@ -83,13 +182,3 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             install(watch=watch)
             stack.callback(uninstall)
         return (yield)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    watch = config.stash.get(_WATCH, None)
-    if watch is None or not watch.findings:
-        return
-    possible = len(watch.findings) - len(watch.confirmed)
-    terminalreporter.section(f"simulcast: {len(watch.confirmed)} confirmed, {possible} possible")
-    for finding in watch.confirmed or watch.findings:
-        terminalreporter.write_line(str(finding))

@@ -321,7 +321,9 @@ fn source(out: &mut String, notice: &Notice) {
     let (Some(start), Some(first)) = (notice.start, notice.snippet.lines().next()) else { return };
     let number = start.line.to_string();
     let margin = " ".repeat(number.len());
-    let _ = writeln!(out, "  {number} | {first}");
+    // A terminal decides how wide a tab is; what stands below it has to know.
+    let wide = |text: &str| text.replace('\t', "    ");
+    let _ = writeln!(out, "  {number} | {}", wide(first));
     let Some(column) = start.column else { return };
     let before: String = first.chars().take(column.saturating_sub(1)).collect();
     let after = first.chars().skip(column.saturating_sub(1));
@@ -330,11 +332,9 @@ fn source(out: &mut String, notice: &Notice) {
         Some(end) => after.take(end.saturating_sub(column).max(1)).collect(),
         None => after.collect(),
     };
-    // Tabs stay tabs, so that the marks stand below what they mark.
-    let space: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-    let more = width(&before).saturating_sub(before.chars().count());
-    let marks = "^".repeat(width(&marked).max(1));
-    let _ = writeln!(out, "  {margin} | {space}{}{marks}", " ".repeat(more));
+    let space = " ".repeat(width(&wide(&before)));
+    let marks = "^".repeat(width(&wide(&marked)).max(1));
+    let _ = writeln!(out, "  {margin} | {space}{marks}");
 }
 
 fn concise(notices: &[Notice]) -> String {
