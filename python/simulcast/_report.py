@@ -61,6 +61,17 @@ def findings(broadcasts: Iterable[Broadcast]) -> list[_FindingDict]:
     return list(found.values())
 
 
+def merged(found: Iterable[_FindingDict]) -> list[_FindingDict]:
+    """Findings of several processes, one for each place and code."""
+    one: dict[tuple[object, ...], _FindingDict] = {}
+    for own in found:
+        key = (own["code"], own["file"], own.get("line"), own.get("column"), *(own.get("operands") or ()))
+        known = one.setdefault(key, own)
+        if own.get("certainty") == "confirmed" != known.get("certainty"):
+            one[key] = own
+    return list(one.values())
+
+
 def _finding_dict(
     own: Broadcast, code: str, certainty: str, message: str, suggestions: Sequence[str]
 ) -> _FindingDict:

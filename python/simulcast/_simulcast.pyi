@@ -412,7 +412,7 @@ class Policy:
         symbol: bool = False,
         reduced: bool = False,
         deliberate: bool = False,
-        ignored: Sequence[str] = ...,
+        ignored: Sequence[str] | None = None,
     ) -> tuple[tuple[int | str | None, ...] | None, Exception | None, Finding | None, list[Finding], list[Finding]]: ...
 
 # What is known beside the sizes of one call decides how certain a finding is; `None`: it is no finding.

@@ -136,7 +136,7 @@ def _summarize(terminalreporter: pytest.TerminalReporter, config: pytest.Config)
     """The report of everything that was found, and the baseline of it."""
     from simulcast import _baseline, _report
 
-    found = config.stash[_FOUND]
+    found = _report.merged(config.stash[_FOUND])
     known = config.getoption("simulcast_write_baseline")
     if known:
         _baseline.write(known, found)

@@ -251,7 +251,7 @@ impl Policy {
 
     /// The result's shape, what is refused (an exception, not yet raised) and its finding, what is warned of,
     /// and what is not confirmed; but for codes that are ignored.
-    #[pyo3(signature = (operands, rule = None, names = None, *, varied = false, symbol = false, reduced = false, deliberate = false, ignored = Vec::new()))]
+    #[pyo3(signature = (operands, rule = None, names = None, *, varied = false, symbol = false, reduced = false, deliberate = false, ignored = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python's")]
     fn _judge<'py>(
@@ -264,11 +264,12 @@ impl Policy {
         symbol: bool,
         reduced: bool,
         deliberate: bool,
-        ignored: Vec<String>,
+        ignored: Option<Vec<String>>,
     ) -> PyResult<VerdictTuple<'py>> {
         let Request { rule, names, outcome, .. } = Request::read(operands, rule, names)?;
         let evidence = Evidence { varied, symbol, reduced, deliberate };
         // A code of a model, or of a later version, is nothing that could be found here.
+        let ignored = ignored.unwrap_or_default();
         let ignored: Vec<FindingCode> = match ignored.iter().any(|own| own == "all") {
             true => FindingCode::ALL.to_vec(),
             false => ignored.iter().filter_map(|own| own.parse().ok()).collect(),

@@ -264,9 +264,9 @@ def test_the_pytest_plugin_reports_at_the_end(pytester):
     run.stdout.fnmatch_lines(
         [
             "*= simulcast =*",
-            f"{name}:6: SC102 confirmed: *",
-            f"{name}:9: SC102 possible: *",
-            f"{name}:14: SC102 possible: *",
+            f"{name}:5: SC102 confirmed: *",
+            f"{name}:8: SC102 possible: *",
+            f"{name}:13: SC102 possible: *",
         ]
     )
     pytester.runpytest_inprocess("--simulcast-format=sarif", "--simulcast-output=found.sarif", *quiet)
