@@ -253,7 +253,6 @@ impl Policy {
     /// and what is not confirmed; but for codes that are ignored.
     #[pyo3(signature = (operands, rule = None, names = None, *, varied = false, symbol = false, reduced = false, deliberate = false, ignored = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
-    #[expect(clippy::needless_pass_by_value, reason = "a list of Python's")]
     fn _judge<'py>(
         &self,
         py: Python<'py>,
