@@ -13,9 +13,9 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _fixes, _places, _policy
+from . import _baseline, _fixes, _places, _policy
 from ._errors import BroadcastError, BroadcastWarning, Fix
-from ._simulcast import _Baseline, _report, _weigh, explain
+from ._simulcast import _report, _weigh, explain
 from ._suppress import is_ignored
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Findings:
     ) -> None:
         """`torch`: whether fixes are PyTorch's; `policy`: the one that judges, by default the one that holds."""
         self._torch, self._policy = torch, policy
-        self._baseline = None if baseline is None else _read_baseline(baseline)
+        self._baseline = None if baseline is None else _baseline.read(baseline)
         self._lock = threading.RLock()
         self._found: dict[tuple[object, ...], PlacedFinding] = {}
         self._memos: dict[str, dict[Shapes, Judged | None]] = {}
@@ -187,8 +187,7 @@ class Findings:
     def write_baseline(self, path: str | os.PathLike[str]) -> None:
         """Writes everything that was found as a baseline, for `Watch(baseline=...)`."""
         found = [own.to_dict() for own in list(self._found.values()) if own.certainty is not None]
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(_Baseline.text_of(found))
+        _baseline.write(path, found)
 
     def _is_new(self, finding: PlacedFinding) -> bool:
         return self._baseline is None or bool(self._baseline.news([finding.to_dict()]))
@@ -254,14 +253,6 @@ class Findings:
             raise _error(finding, shapes)
         finding._told = True
         _warn(finding)
-
-
-def _read_baseline(path: str | os.PathLike[str]) -> Any:
-    with open(path, encoding="utf-8") as file:
-        try:
-            return _Baseline(file.read())
-        except ValueError as error:
-            raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
 def _judge(policy: Policy, shapes: Shapes) -> Judged | None:

@@ -9,6 +9,7 @@ ask through `observe`; a view in a shape that was asked for by name is recorded,
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import warnings
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from . import _suppress
+from . import _places, _suppress
 from ._errors import BroadcastWarning
 from ._report import Record
 from ._simulcast import Policy, _activate
@@ -68,7 +69,8 @@ if "SIMULCAST_POLICY" in os.environ:
 
 class Broadcast(NamedTuple):
     """A broadcast that happened, as `record` lists it: `findings` are codes, `details` the findings themselves, also
-    those that are only possible; `denied` is the code for which it was refused.
+    those that are only possible; `denied` is the code for which it was refused,
+    `span` where the expression ends: its last line, its first column and the one after its last.
     """
 
     function: str
@@ -81,6 +83,7 @@ class Broadcast(NamedTuple):
     details: tuple[Finding, ...] = ()
     names: tuple[str, ...] = ()
     denied: str | None = None
+    span: tuple[int, int | None, int | None] | None = None
 
     def __str__(self) -> str:
         shapes = ", ".join(map(str, self.shapes))
@@ -303,6 +306,7 @@ def _note(sight: _Sight) -> None:
         tuple(found),
         () if sight.names is None else tuple(sight.names),
         None if sight.refused is None else sight.refused.code,
+        None if sight.place is None else (sight.place.end_line, sight.place.column, sight.place.end_column),
     )
     if own is not None:
         own.append(broadcast)
@@ -328,17 +332,39 @@ class _Sight:
         self.file, self.line, self.at = frame.f_code.co_filename, frame.f_lineno, (frame.f_code, frame.f_lasti)
         self.globals = frame.f_globals
         self.reduced, self.deliberate, self.varied = reduced, deliberate, False
+        self.place: _places.Place | None = None
+        self._frame: FrameType | None = frame
 
     def look(self, judged: _Judged) -> None:
         """Takes a judgement, and judges again where the place says more."""
         self._take(judged)
+        frame, self._frame = self._frame, None
         found = self.found()
-        if not found:
+        if not found or frame is None:
             return
         ignored = _suppress.suppressed(self.file, self.line)
         self.varied = self._has_varied(found)
-        if ignored or self.varied:
+        written = self._read(frame)
+        if ignored or self.varied or written:
             self._judge(ignored)
+
+    def _read(self, frame: FrameType) -> bool:
+        """Takes from the program's text where the expression is, what its operands are called, and whether it inserts
+        an axis; whether that says something new.
+        """
+        operation = _places.operation(frame)
+        self.place = operation.place
+        count = len(self.shapes)
+        own = None if self.names is not None else _places.arguments(operation.node, count)
+        if own is None:
+            return False
+        # Shapes that are written out are no names.
+        literals = (ast.Constant, ast.Dict, ast.List, ast.Tuple)
+        names = [None if node is None or isinstance(node, literals) else _places.written(node) for node in own]
+        if all(name is not None for name in names) and len(set(names)) == count:
+            self.names = cast("list[str]", names)
+        self.deliberate |= any(map(_places.makes_ones, own))
+        return self.deliberate or self.names is not None
 
     def reduce(self) -> None:
         """The result was reduced to one number: acts on what that confirms, at the place of the broadcast."""

@@ -54,14 +54,14 @@ def findings(broadcasts: Iterable[Broadcast]) -> list[_FindingDict]:
     found: dict[tuple[object, ...], _FindingDict] = {}
     for own in broadcasts:
         for finding in own.details:
-            key = (own.file, own.line, own.function, finding.code)
+            key = (own.file, own.line, own.span, own.function, finding.code)
             known = found.get(key)
             if known is None or (finding.certainty == "confirmed" and known.get("certainty") != "confirmed"):
                 found[key] = _finding_dict(own, finding.code, finding.certainty, finding.message, finding.suggestions)
     return list(found.values())
 
 
-def merged(found: Iterable[_FindingDict]) -> list[_FindingDict]:
+def merged(found: list[_FindingDict]) -> list[_FindingDict]:
     """Findings of several processes, one for each place and code."""
     one: dict[tuple[object, ...], _FindingDict] = {}
     for own in found:
@@ -76,6 +76,9 @@ def _finding_dict(
     own: Broadcast, code: str, certainty: str, message: str, suggestions: Sequence[str]
 ) -> _FindingDict:
     first, last = _suppress.statement(own.file, own.line)
+    column = end_column = None
+    if own.span is not None and own.span[1] is not None:
+        first, (last, column, end_column) = own.line, own.span
     lines = [linecache.getline(own.file, line).rstrip("\r\n") for line in range(first, last + 1)]
     return {
         "code": code,
@@ -85,6 +88,8 @@ def _finding_dict(
         "file": own.file,
         "line": first,
         "end_line": last,
+        "column": column,
+        "end_column": end_column,
         "snippet": "\n".join(lines),
         "operands": list(own.names),
         "denied": own.denied == code,

@@ -81,6 +81,10 @@ def test_a_guarded_loss_is_confirmed_by_its_reduction():
     assert caught_in(lambda: (pred - target).sum(axis=0)) == []
     assert caught_in(lambda: (pred - target).sum(axis=0).max()) == ["SC102"]
     assert caught_in(lambda: (pred - target)[0].sum()) == [], "a part of it"
+    if sys.version_info >= (3, 11):
+        # What the expression inserts is meant, and operands are called as they are written.
+        assert caught_in(lambda: (target[:, None] - simulcast.guard(target)).sum()) == []
+        assert "target[:, None] is (4, 1)" in str(caught[0].message)
     assert caught_in(lambda: (pred[:, 0] - target).sum()) == []
     with simulcast.using("SC102:confirmed=raise"), pytest.raises(simulcast.BroadcastError, match="SC102"):
         (pred - target).mean()

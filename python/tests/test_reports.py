@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -191,6 +192,9 @@ def test_a_record_reports_each_place_once_as_certain_as_it_was():
         ("SC102", "confirmed", loss.__code__.co_firstlineno + 1),
         ("SC102", "possible", found[1]["start"]["line"]),
     ]
+    if sys.version_info >= (3, 11):
+        assert (found[0]["start"]["column"], found[0]["end"]["column"]) == (12, 60)
+        assert found[0]["operands"] == ["np.ones((n, 1))", "np.ones(n)"]
     assert found[0]["snippet"].endswith("# the place") and len(broadcasts) == 5
     again = pickle.loads(pickle.dumps(broadcasts))
     assert again == broadcasts and again.report("concise") == broadcasts.report("concise")
