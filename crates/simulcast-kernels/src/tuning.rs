@@ -134,7 +134,7 @@ pub const BAND_ROWS: usize = 1024;
 
 // ── Threads ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// A part of fewer elements is not worth another thread. Not measured on both sides: waking a thread takes as long as
+/// The fewest elements of a part: calls of two parts, twice as many, run on several threads. Not measured on both sides: waking a thread takes as long as
 /// adding some 100,000 numbers.
 pub const PART_ELEMENTS: usize = 1 << 16;
 
@@ -212,8 +212,8 @@ pub const REGISTER_ELEMENTS: std::ops::Range<usize> = 256..4096;
 /// Elements of a strided run of a program that are gathered, computed and scattered at a time. Not measured.
 pub const STRIDED_PIECE_ELEMENTS: usize = 256;
 
-/// # Hoisting
-///
+// ── Hoisting ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 /// Picoseconds that a byte of a light element-wise step takes. Loop: a step of an element-wise stage. Case: `x + (r - s)`
 /// to `x + ((r - s) * s + r) * r`, (256, 1024) with rows, one thread, Zen 3, 2026-11-18: the first step of the row 78 ps an
 /// element of float32, four of them 41 each (10 a byte); float64 200, and 101 each (13 a byte).
@@ -253,8 +253,8 @@ pub const HOIST_CHOICES_KEPT: usize = 8;
 /// 14.3 us, `where(a > b, a, b)` 12.3 -> 10.5 us; a fused loop takes 105, 13.6 and 7.4 us. Longer chains are not measured.
 pub const CACHED_CHAIN_STEPS: usize = 2;
 
-/// # Reductions
-///
+// ── Loops of reductions ────────────────────────────────────────────────────────────────────────────────────────────────
+
 /// Rows of fewer elements are joined one element after the other, and longer ones in at least as many lanes.
 pub const REDUCE_SHORT_ELEMENTS: usize = 8;
 

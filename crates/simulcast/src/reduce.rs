@@ -1,4 +1,4 @@
-//! Reductions: many elements into few, in an order that depends on the shape and the strides alone.
+//! Reductions: many elements into few, in an order that depends on the shape, the strides and the element types alone.
 //!
 //! ```text
 //! plan        which axes, blocks, parts and order: decided once, a value with `Debug`

@@ -1,4 +1,4 @@
-//! One run, stored as the strategy says: straight into the result, or through a tile with non-temporal stores.
+//! One run, stored as the strategy says: ordinarily, or with non-temporal stores.
 //!
 //! Non-temporal stores fill cache lines without reading them first. An inner loop that has such stores of its own makes
 //! results in registers; any other writes a tile that stays in the first-level cache, which is moved from there. The

@@ -1,11 +1,11 @@
 //! The strategy: everything that is decided about a call, once, before anything runs.
 //!
 //! Shapes, strides, element types and the machine go in; a value comes out that can be printed, compared and tested. The
-//! executors obey it and decide nothing.
+//! executors obey it; what is left to them is the size of tiles and blocks.
 //!
 //! | shape | chosen where | executor |
 //! |---|---|---|
-//! | [`Tiny`](Shape::Tiny) | at most 64 results on at most two axes, rows contiguous | [`super::tiny`], no nest, no tile |
+//! | [`Tiny`](Shape::Tiny) | at most 64 results on at most two axes, of at most five operands, on one thread; programs need contiguous rows | [`super::tiny`], no nest, no tile |
 //! | [`Contiguous`](Shape::Contiguous) | along the innermost loop the result is contiguous, and each operand contiguous or repeated | [`super::contiguous`]: run after run, straight on the arrays |
 //! | [`Tiled`](Shape::Tiled) | some operand is neither, or the innermost loop is short | [`super::tiled`]: stretches of the result over several loops, awkward operands packed beside them |
 //! | [`Blocked`](Shape::Blocked) | an operand is transposed: it runs along another loop than the result | [`super::blocked`]: blocks over both loops, so that every cache line that is read is used |
@@ -14,9 +14,9 @@
 //! | decision | rule |
 //! |---|---|
 //! | loop order, merged axes | [`Nest`](crate::layout::nest::Nest): by the result's strides |
-//! | packed operands | those that are neither contiguous nor repeated along the tile |
-//! | stores | non-temporal where the result is plain data of at least [`NONTEMPORAL_RESULT_BYTES`] that does not fit the last-level cache together with what is read, unless arithmetic takes longer than memory |
-//! | prefetch | operands read from memory, with non-temporal stores: where the processor's own prefetcher stops at pages (Intel), where the inner loop is long, and where one operand from memory is read beside several that stay in the first-level cache or is wider than the result |
+//! | packed operands | those that are neither contiguous nor repeated along a stretch (tiled) or a row (blocked) |
+//! | stores | non-temporal if all hold: the result is plain data, has at least [`NONTEMPORAL_RESULT_BYTES`], does not fit the last-level cache together with what is read, and is not compute-bound |
+//! | prefetch | of what is read in order, with non-temporal stores: operands from memory on Intel, whose own prefetcher stops at pages; with a long inner loop; one operand from memory beside several in the first-level cache, or one at least twice as wide as the result. Blocks and backward tiles prefetch as they pack |
 //! | partition | [`Partition`]: bands of transposed operands, blocks along a loop whose operand is re-read, else stretches of the result |
 //! | level | given: AVX2 for closures, the widest for programs, or what `SIMULCAST_LEVEL` names |
 
@@ -346,7 +346,7 @@ impl Question<'_> {
             .filter(|&n| contiguous >> n & 1 == 1 && self.is_new(from, n))
             .fold(0, |set: Operands, n| set | 1 << n);
         // Among several streams that stay in the first-level cache, the hardware does not track the one from memory; and
-        // one that is wider than the result is all that memory is busy with.
+        // an operand at least twice as wide as the result dominates the traffic.
         let lone = from_memory.is_power_of_two() && {
             let operand = from_memory.trailing_zeros() as usize;
             let wide = self.operands().len() == 2 && self.size(operand) >= 2 * self.result_size();

@@ -46,8 +46,8 @@ impl Partition {
         Self { pieces }
     }
 
-    /// About `parts` parts; stretches, unless they may write in any order. Whether rows are aligned says that all of them
-    /// begin at the same place of a cache line.
+    /// `about` parts, more or less: bands and blocks only if elements may be written in any order, else stretches. Whether rows
+    /// are aligned says that all of them begin at the same place of a cache line.
     pub(crate) fn new(
         nest: &Nest,
         sizes: &[usize],
@@ -79,7 +79,7 @@ impl Partition {
         self.pieces.iter().product()
     }
 
-    /// One of the parts. `before` results would fit before the first one of every row, in its cache line.
+    /// One of the parts. Each row begins `before` elements after the start of a cache line.
     pub(crate) fn part(&self, nest: &Nest, mut number: usize, before: usize) -> Nest {
         let mut part = nest.clone();
         let inner = self.pieces.len().saturating_sub(1);

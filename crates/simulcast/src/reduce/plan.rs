@@ -1,6 +1,6 @@
 //! The plan of a reduction: which loops run over which axes, in which blocks, on how many parts, and in what order values
-//! are joined. Decided once, from the shape and the strides alone: so the result has the same bits on any number of
-//! threads.
+//! are joined. Decided once, from the shape, the strides and the sizes of elements: so the result has the same bits on any
+//! number of threads.
 //!
 //! | order | when | what happens |
 //! |---|---|---|

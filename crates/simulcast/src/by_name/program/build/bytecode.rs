@@ -7,7 +7,8 @@
 //! registers     tiles in the first-level cache; one is free again after its last use
 //! ```
 //!
-//! Two steps of which the second alone reads the first are one instruction if there is a loop for both.
+//! If a step's value is read by the next step only, and there is a loop for the pair (`simulcast_kernels::ops::fused_pairs`),
+//! both are one instruction.
 //! `float16` and `bfloat16` are widened as they are read, computed in `float32`, and rounded once, as they are written;
 //! one step on them alone has a loop that does all of it. A `bool` leaf may hold any non-zero byte for true. Kernels that
 //! only test it accept that; everything else reads a copy normalised to 0 and 1.

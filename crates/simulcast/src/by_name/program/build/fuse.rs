@@ -9,9 +9,9 @@
 //! A value that the next step alone reads stays in the accumulator; every other one is stored in a block in the first-level
 //! cache. An operand that is repeated along a run fills a block, and steps that read nothing else run once for all blocks.
 //!
-//! With non-temporal stores the loop stores results straight from registers. For operands in the caches a chain pays for
-//! two steps that are no pair of [`simulcast_kernels::ops::pair`]; longer ones are faster as a loop for each step, which the
-//! compiler optimises better (`tuning::CACHED_CHAIN_STEPS`).
+//! With non-temporal stores the loop stores results straight from registers. With ordinary stores a chain
+//! is used for exactly two steps that are no pair of [`simulcast_kernels::ops::pair`]; more steps are faster as a loop each,
+//! which the compiler optimises better (`tuning::CACHED_CHAIN_STEPS`).
 //!
 //! Invariant: as in [`crate::by_name::program::run::interpreter`].
 

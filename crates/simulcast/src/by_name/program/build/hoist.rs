@@ -8,16 +8,17 @@
 //! A program is compiled for types and runs on any shapes, so which sub-expression is smaller than
 //! the result is known only when it runs. What does not depend on shapes is decided here, once for
 //! each stage: the [candidates](Candidates), with the cost of each step. With the number of elements
-//! of each step, [`Candidates::choose`] picks the sub-expressions that are hoisted, in four passes
+//! of each step, [`Candidates::choose`] picks the sub-expressions that are hoisted, in three passes
 //! over the steps:
 //!
 //! 1. A step is at a *boundary* where a step that reads it has more elements.
-//! 2. From the leaves to the root, a boundary is hoisted where that [pays](tuning): the cost of what
+//! 2. From the leaves to the root, a boundary is hoisted where that pays (`tuning`, `HOIST_…`): the cost of what
 //!    it takes, times the elements saved, against a pass over memory of its own size. What a hoisted
 //!    step takes is not counted again for the steps that read it.
-//! 3. From the root to the leaves, a step that two hoisted sub-expressions take, or a hoisted one and
-//!    the rest, becomes one itself where that pays, so that it is computed once.
-//! 4. [`split`] makes a stage of each, in order, and a stage of the rest, which reads them as leaves.
+//! 3. From the root to the leaves, a step that two stages need is hoisted too where that pays, so that it
+//!    is computed once.
+//!
+//! [`split`] makes a stage of each, in order, and a stage of the rest, which reads them as leaves.
 //!
 //! Element-wise loops give the same bits wherever they run, and a hoisted 16-bit float stays in
 //! 32 bits, so the result has the same bits as without hoisting.
