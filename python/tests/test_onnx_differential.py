@@ -331,7 +331,7 @@ def test_exported_networks_compute_what_onnx_runtime_does():
         try:
             session = Session(raw)
         except UnsupportedError as error:
-            assert "(Conv)" in str(error)
+            assert "no code for Conv (" in str(error)
             refused.add(case["name"])
             continue
         theirs = by_runtime(made, arrays)
@@ -591,7 +591,8 @@ def test_tables_of_checks_are_aligned_whatever_names_are_made_of():
         helper.make_node("Add", ["画像", "b"], ["c"], name="加算"),
         helper.make_node("Mul", ["c", "re\u0301"], ["y"], name="product"),
     ]
-    text = str(simulcast.onnx.check(model(nodes, {"画像": x, "b": x[0], "re\u0301": x[0]}, ["y"])))
+    inputs = {"画像": x[:, :1], "b": x[0], "re\u0301": np.ones((4, 1, 1), "f4")}
+    text = str(simulcast.onnx.check(model(nodes, inputs, ["y"])))
     (first, *rows) = (line for line in text.splitlines() if "numpy" in line or "rule" in line)
 
     def columns(text):
