@@ -18,7 +18,7 @@ rows! { "ai.onnx.ml", ROWS:
     "FeatureVectorizer" 1 "_* -> float32" infer feature_vectorizer;
     "Imputer" 1 "T -> T" infer same;
     "LabelEncoder" 1 "_ -> _" infer label_encoder;
-    "LinearClassifier" 1 "_ -> _ float32" infer linear_classifier;
+    "LinearClassifier" 1 "_ -> _ float32" infer linear_classifier run whole_unless(run::linear_classifier, run::classifier_refusal);
     "LinearRegressor" 1 "_ -> float32" infer regressor run whole_unless(run::linear_regressor, run::transform_refusal);
     "Normalizer" 1 "_ -> float32" infer same run whole(run::normalizer);
     "OneHotEncoder" 1 "_ -> float32" infer one_hot_encoder;

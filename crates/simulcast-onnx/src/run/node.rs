@@ -74,6 +74,13 @@ impl RunNode {
         }
     }
 
+    pub(crate) fn texts(&self, name: &str) -> Option<&[Vec<u8>]> {
+        match self.attribute(name)? {
+            AttributeValue::Texts(texts) => Some(texts),
+            _ => None,
+        }
+    }
+
     pub(crate) fn tensor(&self, name: &str) -> Option<&Tensor> {
         match self.attribute(name)? {
             AttributeValue::Tensor(tensor) => Some(tensor),

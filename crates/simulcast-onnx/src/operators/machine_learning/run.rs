@@ -6,11 +6,20 @@ use simulcast::types::Literal;
 use simulcast::{AnyArray, AnyView, DType, Op};
 use simulcast_core::tuple;
 
+use crate::operators::normalize::run::softmax_steps;
 use crate::operators::product::run::product;
 use crate::run::code::{Results, one};
 use crate::run::error::NodeError;
 use crate::run::node::{Allowed, Inputs, RunNode};
 use crate::run::value::{array, each};
+
+/// Scores that no code changes so.
+pub(crate) fn classifier_refusal(call: &RunNode) -> Option<String> {
+    match call.text("post_transform") {
+        Some("LOGISTIC" | "SOFTMAX") => None,
+        _ => transform_refusal(call),
+    }
+}
 
 /// Only scores as they are.
 pub(crate) fn transform_refusal(call: &RunNode) -> Option<String> {
@@ -23,8 +32,9 @@ pub(crate) fn transform_refusal(call: &RunNode) -> Option<String> {
 /// The numbers of an attribute as an array.
 fn numbers(call: &RunNode, name: &str, shape: &[usize]) -> Result<AnyArray, NodeError> {
     let own = call.floats(name).unwrap_or(&[]);
-    let count: usize = shape.iter().product();
-    if own.len() != count {
+    let count = shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
+    if count != Some(own.len()) {
+        let count = count.map_or_else(|| tuple(shape).to_string(), |count| count.to_string());
         return Err(format!("{name} has {} numbers, not {count}", own.len()).into());
     }
     Ok(array(shape, own.to_vec())?.into())
@@ -117,24 +127,100 @@ pub(crate) fn linear_regressor<'a>(
     allowed: &Allowed,
     inputs: &mut Inputs<'a>,
 ) -> Results<'a> {
-    let view = inputs.view(0)?;
-    let features = columns(&view)?;
+    let targets = call.int("targets").unwrap_or(1);
+    let targets = usize::try_from(targets).map_err(|_| format!("it has {targets} targets"))?;
+    one(scores(call, allowed, &inputs.view(0)?, targets)?)
+}
+
+/// The label whose score is the largest, the first of equal ones, and the scores. A single score is that of the
+/// second of two labels, which has the row where it is above 0.
+pub(crate) fn linear_classifier<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
+    let texts = call.texts("classlabels_strings").filter(|labels| !labels.is_empty());
+    let ints = call.ints("classlabels_ints").unwrap_or(&[]);
+    let labels = texts.map_or(ints.len(), <[Vec<u8>]>::len);
+    let classes = call.floats("intercepts").map_or(0, <[f32]>::len);
+    if classes == 0 {
+        return Err("it has no intercepts".into());
+    }
+    if labels < classes || classes == 1 && labels != 2 {
+        return Err(format!("it has {labels} labels and {classes} intercepts").into());
+    }
+    let sums = scores(call, allowed, &inputs.view(0)?, classes)?;
+    let rows = sums.view();
+    let rows = rows.typed::<f32>().ok_or("scores that are not float32")?;
+    let best = |row: ndarray::ArrayViewD<'_, f32>| match row.first() {
+        Some(score) if classes == 1 => usize::from(*score > 0.0),
+        first => {
+            let first = (0, first.copied().unwrap_or(f32::NEG_INFINITY));
+            let larger = |best: (usize, f32), (at, score): (usize, &f32)| match *score > best.1 {
+                true => (at, *score),
+                false => best,
+            };
+            row.iter().enumerate().fold(first, larger).0
+        }
+    };
+    let best: Vec<usize> = rows.axis_iter(Axis(0)).map(best).collect();
+    let shape = [best.len()];
+    let named: AnyArray = match texts {
+        Some(texts) => {
+            let name =
+                |at: usize| texts.get(at).and_then(|own| String::from_utf8(own.clone()).ok());
+            let named: Option<Vec<String>> = best.into_iter().map(name).collect();
+            array(&shape, named.ok_or("a label is not UTF-8")?)?.into()
+        }
+        None => {
+            let named: Option<Vec<i64>> =
+                best.into_iter().map(|at| ints.get(at).copied()).collect();
+            array(&shape, named.ok_or("a label is missing")?)?.into()
+        }
+    };
+    let post = call.text("post_transform").unwrap_or("NONE");
+    let made = allowed.evaluate(&[sums.view()], |build, args| match post {
+        "LOGISTIC" => build.apply(Op::Sigmoid, args),
+        // One score alone stays as it is.
+        "SOFTMAX" if classes > 1 => softmax_steps(build, args[0], &[-1]),
+        _ => Ok(args[0]),
+    })?;
+    let made = if classes == 1 { with_other(&made, allowed)? } else { made };
+    Ok(vec![named.into(), made.into()])
+}
+
+/// What is left to 1 before each score.
+fn with_other(scores: &AnyArray, allowed: &Allowed) -> Result<AnyArray, NodeError> {
+    let second: AnyArray = array(&[2], vec![false, true])?.into();
+    allowed.evaluate(&[scores.view(), second.view()], |build, args| {
+        let one = build.literal(Literal::Int(1));
+        let other = build.apply(Op::Subtract, &[one, args[0]])?;
+        build.apply(Op::Where, &[args[1], args[0], other])
+    })
+}
+
+/// Rows of features by the coefficients of each class or target, and the intercepts.
+fn scores(
+    call: &RunNode,
+    allowed: &Allowed,
+    view: &AnyView<'_>,
+    targets: usize,
+) -> Result<AnyArray, NodeError> {
+    let features = columns(view)?;
     let rows = match view.shape() {
         [_] => 1,
         [rows, _] => *rows,
         other => return Err(format!("{} are no rows of features", tuple(other)).into()),
     };
-    let targets = call.int("targets").unwrap_or(1);
-    let targets = usize::try_from(targets).map_err(|_| format!("it has {targets} targets"))?;
     let coefficients = numbers(call, "coefficients", &[targets, features])?;
-    let x = allowed.evaluate(&[view], |build, args| build.cast(args[0], DType::F32))?;
+    let x = allowed
+        .evaluate(std::slice::from_ref(view), |build, args| build.cast(args[0], DType::F32))?;
     let x = x.view().reshaped(&[rows, features]).ok_or("features in no order")?.to_owned();
     let over = coefficients.view().permuted_axes(&[1, 0]).ok_or("coefficients in no order")?;
     let sums = product(&x.view(), &over, allowed)?;
     if call.floats("intercepts").is_none_or(<[f32]>::is_empty) {
-        return one(sums);
+        return Ok(sums);
     }
     let intercepts = numbers(call, "intercepts", &[targets])?;
-    one(allowed
-        .evaluate(&[sums.view(), intercepts.view()], |build, args| build.apply(Op::Add, args))?)
+    allowed.evaluate(&[sums.view(), intercepts.view()], |build, args| build.apply(Op::Add, args))
 }

@@ -25,6 +25,24 @@ fn over(call: &RunNode, rank: usize) -> Result<Vec<usize>, NodeError> {
     Ok((axis(at, rank)?..rank).collect())
 }
 
+/// What is left of the largest over some axes, and its powers.
+fn powers(build: &mut Builder, x: Node, over: &[isize]) -> Result<(Node, Node), TypeError> {
+    let most = build.reduce(Fold::Maximum, x, Some(over), true)?;
+    let rest = build.apply(Op::Subtract, &[x, most])?;
+    Ok((rest, build.apply(Op::Exp, &[rest])?))
+}
+
+/// Powers over their sum.
+pub(crate) fn softmax_steps(
+    build: &mut Builder,
+    x: Node,
+    over: &[isize],
+) -> Result<Node, TypeError> {
+    let (_, power) = powers(build, x, over)?;
+    let sum = build.reduce(Fold::Sum, power, Some(over), true)?;
+    build.apply(Op::Divide, &[power, sum])
+}
+
 pub(crate) fn softmax<'a>(
     call: &RunNode,
     allowed: &Allowed,
@@ -36,27 +54,23 @@ pub(crate) fn softmax<'a>(
         return one(view.to_owned());
     }
     let log = call.op == "LogSoftmax";
-    let powers = |build: &mut Builder, x: Node| {
-        let most = build.reduce(Fold::Maximum, x, Some(&over), true)?;
-        let rest = build.apply(Op::Subtract, &[x, most])?;
-        Ok((rest, build.apply(Op::Exp, &[rest])?))
-    };
     if matches!(view.dtype(), DType::F16 | DType::Bf16) && !log {
         // As the operator is defined, what is summed and divided are powers of the data's type.
-        let power = allowed.evaluate(&[view], |build, args| Ok(powers(build, args[0])?.1))?;
+        let power =
+            allowed.evaluate(&[view], |build, args| Ok(powers(build, args[0], &over)?.1))?;
         return one(allowed.evaluate(&[power.view()], |build, args| {
             let sum = build.reduce(Fold::Sum, args[0], Some(&over), true)?;
             build.apply(Op::Divide, &[args[0], sum])
         })?);
     }
     one(allowed.evaluate(&[view], |build, args| {
-        let (rest, power) = powers(build, args[0])?;
-        let sum = build.reduce(Fold::Sum, power, Some(&over), true)?;
-        if log {
-            let sum = build.apply(Op::Log, &[sum])?;
-            return build.apply(Op::Subtract, &[rest, sum]);
+        if !log {
+            return softmax_steps(build, args[0], &over);
         }
-        build.apply(Op::Divide, &[power, sum])
+        let (rest, power) = powers(build, args[0], &over)?;
+        let sum = build.reduce(Fold::Sum, power, Some(&over), true)?;
+        let sum = build.apply(Op::Log, &[sum])?;
+        build.apply(Op::Subtract, &[rest, sum])
     })?)
 }
 

@@ -55,7 +55,7 @@ fn encoded(
     x: Node,
     scale: Node,
     zero: Option<Node>,
-    (to, (low, high)): (DType, (f64, f64)),
+    to: (DType, (f64, f64)),
 ) -> Result<Node, TypeError> {
     let (x, scale) = (build.cast(x, DType::F32)?, build.cast(scale, DType::F32)?);
     let quotient = build.apply(Op::Divide, &[x, scale])?;
@@ -64,6 +64,15 @@ fn encoded(
         let zero = build.cast(zero, DType::F32)?;
         code = build.apply(Op::Add, &[code, zero])?;
     }
+    cut_off(build, code, to)
+}
+
+/// Whole numbers as codes: the least and the largest stand for what lies beyond.
+fn cut_off(
+    build: &mut Builder,
+    code: Node,
+    (to, (low, high)): (DType, (f64, f64)),
+) -> Result<Node, TypeError> {
     let [low, high] = [low, high].map(|bound| build.literal(Literal::Float(bound)));
     let code = build.apply(Op::Maximum, &[code, low])?;
     let code = build.apply(Op::Minimum, &[code, high])?;
@@ -156,7 +165,8 @@ pub(crate) fn dynamic_quantize<'a>(
     Ok(vec![codes.into(), scale.into(), zero.into()])
 }
 
-/// A sum or a product of codes, by way of the numbers that they stand for.
+/// A sum or a product of codes, by way of the numbers that they stand for. As ONNX Runtime does, which defines the
+/// operator, it is rounded once the zero point has been added: halves beside an odd one go the other way.
 pub(crate) fn pair<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let op = if call.op == "QLinearAdd" { Op::Add } else { Op::Multiply };
     let to = inputs.view(0)?.dtype();
@@ -184,7 +194,13 @@ pub(crate) fn pair<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
         let left = decoded(build, args[a[0]], args[a[1]], zero(2), DType::F32)?;
         let right = decoded(build, args[b[0]], args[b[1]], zero(5), DType::F32)?;
         let made = build.apply(op, &[left, right])?;
-        encoded(build, made, args[out], zero(7), (to, bounds))
+        let mut code = build.apply(Op::Divide, &[made, args[out]])?;
+        if let Some(zero) = zero(7) {
+            let zero = build.cast(zero, DType::F32)?;
+            code = build.apply(Op::Add, &[code, zero])?;
+        }
+        let code = build.apply(Op::Round, &[code])?;
+        cut_off(build, code, (to, bounds))
     })?)
 }
 
