@@ -408,7 +408,7 @@ pub(crate) struct OnnxRunArgs {
     /// Say whether the model can run, and what it needs; run nothing.
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub(crate) dry_run: bool,
-    /// The most bytes of a value; half of the memory that is free unless told.
+    /// The most bytes of results that are held at a time; half of the memory that is free unless told.
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_bytes: Option<u64>,
     /// At most that many threads.

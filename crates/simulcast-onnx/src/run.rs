@@ -25,8 +25,8 @@
 //!
 //! Whatever there is no code for is named when the session is made; nothing has run by then. A value
 //! is kept only until its last reader has run. Elements of float8, float4 and of less than 8 bits are
-//! moved and cast, as codes in bytes of an array of `u8`, see [`Session::codes`]. Before memory is asked for, the size of each value is
-//! compared with [`Session::limit`].
+//! moved and cast, as codes in bytes of an array of `u8`, see [`Session::codes`]. Before memory is asked for, the size of each result,
+//! with those that are still held, is compared with [`Session::limit`].
 
 pub(crate) mod code;
 mod codes;
@@ -39,6 +39,7 @@ mod text;
 pub(crate) mod value;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use simulcast::{AnyArray, AnyView, AnyViewMut, DType};
 
@@ -51,7 +52,7 @@ use node::{Allowed, Inputs};
 use plan::{Input, Output, Plan, Slot};
 use value::Value;
 
-/// The most bytes of a value, unless said: 16 GiB.
+/// The most bytes of the results that are held at a time, unless said: 16 GiB.
 const BYTES: usize = 1 << 34;
 
 /// A model that is ready to run.
@@ -81,7 +82,7 @@ impl Session {
     ///
     /// Every node that there is no code for; tensors that cannot be read or computed with.
     pub fn new(model: &Model) -> Result<Self, RunError> {
-        let allowed = Allowed { bytes: BYTES, threads: None };
+        let allowed = Allowed { bytes: BYTES, held: 0, threads: None };
         Ok(Self { plan: plan::plan(model)?, allowed, sizes: Vec::new() })
     }
 
@@ -112,7 +113,9 @@ impl Session {
         Ok(self)
     }
 
-    /// With at most that many bytes for each value; a size of 0 counts as 1.
+    /// With at most that many bytes for the results that are held at a time; a size of 0 counts as 1.
+    ///
+    /// Inputs, constants of the model and outputs that have a place are not counted: they are there already.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.allowed.bytes = bytes;
@@ -210,23 +213,23 @@ impl Session {
             values[*slot] = Some(Value::Made(array.clone()));
         }
         self.bind(inputs, &mut values)?;
-        self.block(&self.plan.block, &mut values, &mut own)?;
+        let mut held = Held::default();
+        self.block(&self.plan.block, &mut values, &mut own, &mut held)?;
+        let allowed = Allowed { held: self.held(&values), ..self.allowed };
         let mut results = Vec::new();
         for (Output { name, slot, again, .. }, place) in outputs.iter().zip(own) {
             let value = if *again { values[*slot].clone() } else { values[*slot].take() };
             let value = value.ok_or_else(|| RunError::Missing(name.clone()));
             match place {
-                Place::Fresh => results.push((name.clone(), self.array(name, value?)?)),
+                Place::Fresh => {
+                    let array = value?.into_array(&allowed).map_err(|why| unwritten(name, &why))?;
+                    results.push((name.clone(), array));
+                }
                 Place::Given(place) => self.store(name, &value?.view(), place)?,
                 Place::Filled => {}
             }
         }
         Ok(results)
-    }
-
-    /// An output as an array.
-    fn array(&self, name: &str, value: Value<'_>) -> Result<AnyArray, RunError> {
-        value.into_array(&self.allowed).map_err(|why| unwritten(name, &why))
     }
 
     /// Copies an output to its place.
@@ -277,8 +280,14 @@ impl Session {
         block: &Block,
         values: &mut [Option<Value<'a>>],
         places: &mut [Place<'_, '_>],
+        held: &mut Held,
     ) -> Result<(), RunError> {
         for step in &block.steps {
+            // What was made since is counted anew before it is much.
+            if held.since > self.allowed.bytes / HELD {
+                *held = Held { counted: self.held(values), since: 0 };
+            }
+            let allowed = Allowed { held: held.counted, ..self.allowed };
             match &step.work {
                 Work::Chain(chain) => {
                     let place =
@@ -287,7 +296,8 @@ impl Session {
                                 && output.alone
                                 && matches!(place, Place::Given(_))
                         });
-                    let made = self.chain(chain, values, place)?;
+                    let made = self.chain(chain, values, place, &allowed)?;
+                    held.since = held.since.saturating_add(made.as_ref().map_or(0, bytes));
                     values[chain.output] = made.map(Value::from);
                 }
                 Work::Whole { call, code, inputs, outputs } => {
@@ -301,11 +311,13 @@ impl Session {
                         |why| RunError::Node { node: call.node.clone(), op: call.op.clone(), why };
                     // Inputs, constants and what was reshaped have not been asked yet.
                     for value in own.iter().flatten().filter(|own| own.shape().contains(&0)) {
-                        self.allowed.room(value.shape(), value.dtype()).map_err(error)?;
+                        allowed.room(value.shape(), value.dtype()).map_err(error)?;
                     }
-                    let made = code(call, &self.allowed, &mut Inputs(own)).map_err(error)?;
+                    let made = code(call, &allowed, &mut Inputs(own)).map_err(error)?;
                     for (slot, value) in outputs.iter().zip(made) {
                         if let Some(slot) = slot {
+                            let own = value.made().map_or(0, |array| bytes(array));
+                            held.since = held.since.saturating_add(own);
                             values[*slot] = Some(value);
                         }
                     }
@@ -323,7 +335,7 @@ impl Session {
                         return Err(error("its condition is not one truth value"));
                     };
                     let branch = if taken { then } else { other };
-                    self.block(branch, values, places)?;
+                    self.block(branch, values, places, held)?;
                     for (slot, result) in outputs.iter().zip(&branch.results) {
                         let value = values[*result].clone();
                         if let Some(slot) = slot {
@@ -339,18 +351,28 @@ impl Session {
         Ok(())
     }
 
+    /// The bytes of the results that are held; arrays that several values see count once, constants not.
+    fn held(&self, values: &[Option<Value<'_>>]) -> usize {
+        let constants = self.plan.constants.iter().map(|(_, array)| Arc::as_ptr(array));
+        let mut counted: HashSet<*const AnyArray> = constants.collect();
+        let made = values.iter().flatten().filter_map(Value::made);
+        let fresh = made.filter(|array| counted.insert(Arc::as_ptr(array)));
+        fresh.fold(0, |sum, array| sum.saturating_add(bytes(array)))
+    }
+
     /// The result of a chain, where it has no place.
     fn chain(
         &self,
         chain: &Chain,
         values: &[Option<Value<'_>>],
         place: Option<(&Output, &mut Place<'_, '_>)>,
+        allowed: &Allowed,
     ) -> Result<Option<AnyArray>, RunError> {
         let view = |slot: &Slot| values[*slot].as_ref().map(Value::view);
         let operands: Option<Vec<AnyView<'_>>> = chain.operands.iter().map(view).collect();
         let operands = operands.ok_or_else(|| chain.error(0, "an operand is missing".into()))?;
         chain.with(&operands, |program| {
-            let run = self.allowed.on(program, &operands);
+            let run = allowed.on(program, &operands);
             let failed = |error| chain.failed(error);
             if let Some((output, place)) = place
                 && let Place::Given(given) = std::mem::replace(place, Place::Filled)
@@ -361,13 +383,28 @@ impl Session {
                 run.write(given).map_err(failed)?;
                 return Ok(None);
             }
-            if !self.allowed.surely_has_room(program.dtype(), &operands) {
-                let room = self.allowed.room(&run.shape().map_err(failed)?, program.dtype());
+            if !allowed.surely_has_room(program.dtype(), &operands) {
+                let room = allowed.room(&run.shape().map_err(failed)?, program.dtype());
                 room.map_err(|why| chain.error(usize::MAX, why))?;
             }
             run.compute().map(Some).map_err(failed)
         })
     }
+}
+
+/// What the results take that are held: when they were last counted, and what was made since.
+#[derive(Default)]
+struct Held {
+    counted: usize,
+    since: usize,
+}
+
+/// They are counted anew when this part of the limit was made: so far can they go beyond it.
+const HELD: usize = 64;
+
+/// What the elements of an array take.
+fn bytes(array: &AnyArray) -> usize {
+    array.view().len().saturating_mul(array.dtype().size())
 }
 
 fn unwritten(name: &str, why: &NodeError) -> RunError {

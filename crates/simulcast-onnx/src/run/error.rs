@@ -122,8 +122,10 @@ pub enum NodeError {
         shape: Vec<usize>,
         /// Its type.
         dtype: DType,
-        /// The most bytes that a value may have.
+        /// The most bytes that the results may have that are held at a time.
         limit: usize,
+        /// The bytes of those that were held by then.
+        held: usize,
     },
     /// An attribute or an input that the operator cannot have.
     Other(String),
@@ -167,10 +169,16 @@ impl fmt::Display for NodeError {
         match self {
             Self::Broadcast(error) => error.fmt(f),
             Self::TypedProgram(error) => error.fmt(f),
-            Self::Memory { shape, dtype, limit } => {
+            Self::Memory { shape, dtype, limit, held } => {
                 let as_one = if shape.contains(&0) { ", with 1 for its sizes of 0" } else { "" };
                 let shape = tuple(shape);
-                write!(f, "a result {dtype} {shape} is larger than {limit} bytes{as_one}")
+                match held {
+                    0 => write!(f, "a result {dtype} {shape} is larger than {limit} bytes{as_one}"),
+                    _ => write!(
+                        f,
+                        "a result {dtype} {shape} and the {held} bytes of results still held are larger than {limit} bytes{as_one}"
+                    ),
+                }
             }
             Self::Other(text) => f.write_str(text),
         }

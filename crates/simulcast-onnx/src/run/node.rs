@@ -210,8 +210,10 @@ pub(crate) fn sizes(values: &[i64]) -> Result<Vec<usize>, NodeError> {
 /// What a run is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowed {
-    /// The most bytes that a value may have.
+    /// The most bytes that results may have that are held at a time.
     pub(crate) bytes: usize,
+    /// What those have that are held already.
+    pub(crate) held: usize,
     pub(crate) threads: Option<usize>,
 }
 
@@ -221,10 +223,16 @@ impl Allowed {
     pub(crate) fn room(&self, shape: &[usize], dtype: DType) -> Result<(), NodeError> {
         let sizes = shape.iter().filter(|size| **size != 0);
         let bytes = sizes.copied().try_fold(dtype.size(), usize::checked_mul);
-        match bytes.is_some_and(|bytes| bytes <= self.bytes.min(isize::MAX.cast_unsigned())) {
+        let (limit, held) = (self.bytes, self.held);
+        match bytes.is_some_and(|bytes| bytes <= self.left().min(isize::MAX.cast_unsigned())) {
             true => Ok(()),
-            false => Err(NodeError::Memory { shape: shape.to_vec(), dtype, limit: self.bytes }),
+            false => Err(NodeError::Memory { shape: shape.to_vec(), dtype, limit, held }),
         }
+    }
+
+    /// What is left for results.
+    const fn left(&self) -> usize {
+        self.bytes.saturating_sub(self.held)
     }
 
     /// As [`Self::room`], for the result of a program, before its shape is known: it has no more
@@ -232,7 +240,7 @@ impl Allowed {
     pub(crate) fn surely_has_room(&self, dtype: DType, operands: &[AnyView<'_>]) -> bool {
         let most = operands.iter().map(AnyView::len).try_fold(dtype.size(), usize::checked_mul);
         // What is empty may have other sizes that are too large.
-        most.is_some_and(|bytes| (1..=self.bytes).contains(&bytes))
+        most.is_some_and(|bytes| (1..=self.left()).contains(&bytes))
     }
 
     /// A run of a program.

@@ -79,6 +79,15 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The array that a run made and that the value is, or is a look at.
+    pub(crate) fn made(&self) -> Option<&Arc<AnyArray>> {
+        match self {
+            Self::Made(array) => Some(array),
+            Self::Lent(_) => None,
+            Self::Seen(seen) => seen.array.made(),
+        }
+    }
+
     /// The value seen in another way; written out first, where its elements do not lie so.
     pub(crate) fn look(self, look: &Look, allowed: &Allowed) -> Result<Self, NodeError> {
         if let Some(seen) = self.seen(look) {

@@ -204,6 +204,62 @@ fn no_memory_is_asked_for_beyond_the_limit() {
     );
 }
 
+#[test]
+fn results_that_are_held_count_together() {
+    let x = counting(&[1000]);
+    // Each result is read again at the end, so that none goes.
+    let names: Vec<String> = (0..100).map(|n| format!("y{n}")).collect();
+    let read: Vec<&str> = names.iter().map(String::as_str).collect();
+    let made = |limit: usize| {
+        let start = Build::new(17).input("x", &[1000_i64]);
+        let made = read.iter().fold(start, |made, name| made.node("Neg", &["x"], &[name], &[]));
+        let made = made.node("Concat", &read, &["y"], &[int("axis", 0)]).bare_output("y");
+        run(&Session::new(&made.load()).unwrap().limit(limit), &[("x", &x)])
+    };
+    let error = made(100_000).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "y25 (Neg): a result float32 (1000,) and the 100000 bytes of results still held are larger than 100000 bytes"
+    );
+    // With room for a hundred of them and the one made of them.
+    assert!(made(799_999).is_err());
+    assert_eq!(made(800_000).unwrap()[0].shape(), [100_000]);
+    // What is only read by the next goes, and nothing is held twice for being looked at; sums are of float64.
+    let mut row = Build::new(17).input("x", &[1000_i64]).int64s("axis", &[], &[0]);
+    let mut last = "x".to_owned();
+    for name in &read {
+        let (summed, seen) = (format!("summed {name}"), format!("seen {name}"));
+        row = row.node("CumSum", &[&last, "axis"], &[&summed], &[]);
+        row = row.node("Identity", &[&summed], &[&seen], &[]);
+        last = seen;
+    }
+    let session = Session::new(&row.bare_output(&last).load()).unwrap();
+    run(&session.limit(12_000), &[("x", &x)]).unwrap();
+}
+
+#[test]
+fn doubling_ends_in_an_error() {
+    let mut build = Build::new(17).input("x", &[4_i64]);
+    let mut last = "x".to_owned();
+    let mut names = Vec::new();
+    for n in 0..300 {
+        let name = format!("y{n}");
+        build = build.node("Concat", &[&last, &last], &[&name], &[int("axis", 0)]);
+        names.push(name.clone());
+        last = name;
+    }
+    // All are outputs, so that all are held.
+    let build = names.iter().fold(build, |build, name| build.bare_output(name));
+    let session = Session::new(&build.load()).unwrap().limit(10_000_000);
+    let error = run(&session, &[("x", &counting(&[4]))]).unwrap_err();
+    let RunError::Node { why: NodeError::Memory { held, limit, .. }, node, .. } = error else {
+        panic!("{error}");
+    };
+    // 16 bytes doubled n times, and the sum of those before: 2^23 and 2^23 are more than 10^7.
+    assert_eq!((node.as_str(), limit), ("y18", 10_000_000));
+    assert_eq!(held, 32 * ((1 << 18) - 1));
+}
+
 /// A graph of one node that reads `x` from around it.
 fn branch(op: &str, output: &str) -> crate::wire::Message {
     message(|graph| {
