@@ -588,12 +588,11 @@ mod tests {
             "tiled from loop 0, packs operands 1; 4 parts (4 x 1); baseline"
         );
         let transposed: [&[isize]; 2] = [&[1, 4096], &[0, 1]];
-        let level = "prefetches";
         let blocked = text(&[4096, 4096], &transposed, 32);
         assert_eq!(
             blocked,
             "blocked over loop 0 and the innermost; non-temporal stores; 32 parts (4 x 8); baseline"
         );
-        assert!(!blocked.contains(level));
+        assert!(!blocked.contains("prefetches"));
     }
 }

@@ -20,12 +20,10 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 use simulcast_kernels::ops::{self, Conversion, Kernels};
-use simulcast_kernels::tuning::REGISTER_ELEMENTS;
+use simulcast_kernels::tuning::{REGISTER_BYTES, REGISTER_ELEMENTS};
 
 /// The most arrays that one piece of code reads.
 pub(crate) const LEAVES: usize = 16;
-
-pub(crate) use simulcast_kernels::tuning::REGISTER_BYTES as ROOM;
 
 /// A step without axes or text: what code is made of.
 #[derive(Clone, Debug)]
@@ -93,9 +91,9 @@ pub(crate) struct Code {
     /// The bytes of a register.
     pub(crate) stride: usize,
     /// Whether it is one compute-bound loop.
-    pub(crate) spreads: bool,
+    pub(crate) compute_bound: bool,
     /// Whether the last loop has non-temporal stores.
-    pub(crate) past: bool,
+    pub(crate) has_nontemporal: bool,
     /// The whole code as one loop of the register machine, where it would be several loops or a compute-bound one.
     pub(in crate::by_name::program) chain: Option<Chain>,
 }
@@ -321,9 +319,9 @@ impl Code {
         };
         let mut code = Self::of(making, result, dtype, leaves);
         // A single instruction with non-temporal stores of its own needs no chain.
-        if code.instructions.len() > 1 || !code.past {
+        if code.instructions.len() > 1 || !code.has_nontemporal {
             code.chain = Chain::new(steps, leaves.len(), level);
-            code.spreads &= code.chain.is_none();
+            code.compute_bound &= code.chain.is_none();
         }
         Some(code)
     }
@@ -343,13 +341,13 @@ impl Code {
             registers: 0,
             tile: 0,
             stride: 0,
-            spreads: false,
-            past: false,
+            compute_bound: false,
+            has_nontemporal: false,
             chain: None,
         };
-        code.spreads = matches!(&code.instructions[..], [one] if one.kernels.compute_bound);
+        code.compute_bound = matches!(&code.instructions[..], [one] if one.kernels.compute_bound);
         let last = code.instructions.last();
-        code.past = last.is_some_and(|one| one.kernels.nontemporal.is_some())
+        code.has_nontemporal = last.is_some_and(|one| one.kernels.nontemporal.is_some())
             && matches!(code.result, From::Made(_));
         code.allocate();
         code
@@ -359,7 +357,7 @@ impl Code {
     fn allocate(&mut self) {
         self.registers = allocate(&mut self.instructions, &[]);
         let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
-        let whole = ROOM / (self.registers.max(1) * widest);
+        let whole = REGISTER_BYTES / (self.registers.max(1) * widest);
         self.tile = (whole / 64 * 64).clamp(REGISTER_ELEMENTS.start, REGISTER_ELEMENTS.end);
         self.stride = self.tile * widest;
     }

@@ -11,14 +11,14 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use crate::by_name::program::build::bytecode::{Code, From, ROOM, Slot};
+use crate::by_name::program::build::bytecode::{Code, From, Slot};
 use crate::by_name::program::build::fuse;
 use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
 use simulcast_kernels::cpu::{nontemporal, prefetch};
 use simulcast_kernels::ops::Kernels;
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::tuning::{
-    CACHE_LINE_BYTES, CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS,
+    CACHE_LINE_BYTES, CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS, REGISTER_BYTES,
     STRIDED_PIECE_ELEMENTS,
 };
 
@@ -53,9 +53,9 @@ unsafe impl InnerLoop for Interpreter<'_> {
             plain_result: true,
             repeated: Repeated::Element,
             copies: if let From::Leaf(leaf) = code.result { Some(leaf) } else { None },
-            nontemporal: is_chain || code.past,
+            nontemporal: is_chain || code.has_nontemporal,
             prefetches: is_chain || code.instructions.len() >= PREFETCH_LOOPS,
-            compute_bound: code.spreads,
+            compute_bound: code.compute_bound,
             operations: code.instructions.len(),
         }
     }
@@ -344,7 +344,7 @@ impl Drop for Interpreter<'_> {
     fn drop(&mut self) {
         self.bindings.chain.leave();
         let kept = self.bindings.registers.capacity();
-        if kept > 0 && kept * size_of::<TileMemory>() <= 2 * ROOM {
+        if kept > 0 && kept * size_of::<TileMemory>() <= 2 * REGISTER_BYTES {
             let bindings = std::mem::replace(&mut self.bindings, Bindings::new());
             // While the thread ends, its thread-local storage is gone, and the memory is freed.
             let _freed = SPARE.try_with(|spare| spare.set(Some(bindings)));
