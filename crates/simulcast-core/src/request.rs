@@ -159,7 +159,14 @@ impl fmt::Display for RequestError {
     }
 }
 
-impl core::error::Error for RequestError {}
+impl core::error::Error for RequestError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Axes(refusal, _) => Some(refusal),
+            Self::NoSymbol(_) | Self::Size { .. } => None,
+        }
+    }
+}
 
 /// What came of shapes under a rule.
 ///
@@ -284,6 +291,8 @@ mod tests {
         assert_eq!(named.resolve().shape().unwrap().to_string(), "(2, 3)");
         let refused = request("named", &["image:2,3"]).unwrap_err();
         assert_eq!(refused.to_string(), "axis 0 of image has no name; write b=32,c=3");
+        let refusal = core::error::Error::source(&refused).and_then(|why| why.downcast_ref());
+        assert_eq!(refusal, Some(&Refusal::Unnamed { operand: 0, axis: 0 }));
         let refused = request("named", &["b=2,b=3"]).unwrap_err();
         assert_eq!(refused.to_string(), "A has two axes with the name \"b\"");
     }
