@@ -7,6 +7,7 @@
 
 mod node;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -327,24 +328,28 @@ pub(crate) struct Context<'m> {
     pub(crate) nested: HashMap<usize, Vec<Fact>>,
     pub(crate) broadcasts: Vec<Broadcast>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) constraints: BTreeMap<Constraint, Vec<String>>,
+    constraints: BTreeMap<Constraint, Vec<String>>,
+    /// The constraint that each node was noted for, in order, so that it can be taken back.
+    required: Vec<Constraint>,
     differences: Vec<Difference>,
     untaken: Vec<String>,
-    pub(crate) unknown: BTreeMap<String, usize>,
+    unknown: BTreeMap<String, usize>,
+    /// The operators that were counted, in order, so that they can be taken back.
+    counted: Vec<String>,
     budget: usize,
     /// Why inference cannot go on at all.
     pub(crate) fatal: Option<String>,
 }
 
-/// Where inference stood.
+/// Where inference stood: lengths, so that a mark takes no time whatever the model has.
 pub(crate) struct Mark {
     broadcasts: usize,
     problems: usize,
     differences: usize,
     untaken: usize,
     made: usize,
-    constraints: BTreeMap<Constraint, Vec<String>>,
-    unknown: BTreeMap<String, usize>,
+    required: usize,
+    counted: usize,
 }
 
 impl<'m> Context<'m> {
@@ -367,9 +372,11 @@ impl<'m> Context<'m> {
             broadcasts: Vec::new(),
             problems: Vec::new(),
             constraints: BTreeMap::new(),
+            required: Vec::new(),
             differences: Vec::new(),
             untaken: Vec::new(),
             unknown: BTreeMap::new(),
+            counted: Vec::new(),
             budget: BUDGET,
             fatal: None,
         }
@@ -502,7 +509,18 @@ impl<'m> Context<'m> {
 
     /// Counts a node without a rule: what is declared of its results stands.
     pub(crate) fn note_unknown(&mut self, node: &Node) {
-        *self.unknown.entry(node.operator()).or_default() += 1;
+        let operator = node.operator();
+        *self.unknown.entry(operator.clone()).or_default() += 1;
+        self.counted.push(operator);
+    }
+
+    /// Notes what must hold for a node.
+    pub(crate) fn require(&mut self, constraint: Constraint, node: String) {
+        let nodes = self.constraints.entry(constraint.clone()).or_default();
+        if nodes.last() != Some(&node) {
+            nodes.push(node);
+            self.required.push(constraint);
+        }
     }
 
     /// What a value is, from what was inferred of it and what is declared; a contradiction is noted.
@@ -630,8 +648,8 @@ impl<'m> Context<'m> {
             differences: self.differences.len(),
             untaken: self.untaken.len(),
             made: self.made.len(),
-            constraints: self.constraints.clone(),
-            unknown: self.unknown.clone(),
+            required: self.required.len(),
+            counted: self.counted.len(),
         }
     }
 
@@ -660,7 +678,7 @@ impl<'m> Context<'m> {
     }
 
     /// Forgets what was noted since, so that a graph can be followed again. What it cost stays spent.
-    pub(crate) fn rewind(&mut self, mark: Mark) {
+    pub(crate) fn rewind(&mut self, mark: &Mark) {
         self.broadcasts.truncate(mark.broadcasts);
         self.problems.truncate(mark.problems);
         self.differences.truncate(mark.differences);
@@ -669,8 +687,22 @@ impl<'m> Context<'m> {
             self.taken.remove(&name);
             self.fresh.remove(&name);
         }
-        self.constraints = mark.constraints;
-        self.unknown = mark.unknown;
+        for constraint in self.required.drain(mark.required..) {
+            if let Entry::Occupied(mut nodes) = self.constraints.entry(constraint) {
+                nodes.get_mut().pop();
+                if nodes.get().is_empty() {
+                    nodes.remove();
+                }
+            }
+        }
+        for operator in self.counted.drain(mark.counted..) {
+            if let Entry::Occupied(mut count) = self.unknown.entry(operator) {
+                match *count.get() {
+                    0 | 1 => _ = count.remove(),
+                    more => _ = count.insert(more - 1),
+                }
+            }
+        }
     }
 
     /// Whether a size hangs on one that nothing is known of.

@@ -199,11 +199,14 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
         Ok(self.ints(name).map(<[_]>::to_vec))
     }
 
-    /// The followed elements of an input, and its sizes.
+    /// The followed elements of an input, and its sizes. Beside a 0 the other sizes are few too, so that offsets along
+    /// each axis can be listed.
     pub(crate) fn elements(&self, input: usize) -> Option<(&'f [Expr], Vec<usize>)> {
         let (values, sizes) = (self.values(input)?, self.dims(input).sizes()?.to_vec());
         let count = simulcast_core::elements(&sizes).ok()?;
-        (count == values.len() && count <= FOLDED).then_some((values, sizes))
+        let mut known = sizes.iter().map(|size| (*size).max(1));
+        let span = known.try_fold(1, usize::checked_mul)?;
+        (count == values.len() && span <= FOLDED).then_some((values, sizes))
     }
 
     /// Whether the known indices of an input are inside an axis.
@@ -283,10 +286,7 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
 
     fn require(&mut self, constraint: Constraint) {
         let node = self.name();
-        let nodes = self.context.constraints.entry(constraint).or_default();
-        if nodes.last() != Some(&node) {
-            nodes.push(node);
-        }
+        self.context.require(constraint, node);
     }
 
     // Broadcasts.
@@ -367,7 +367,7 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
     }
 }
 
-/// How many elements lie between neighbours along each axis, row after row.
+/// How many elements lie between neighbours along each axis, row after row, of sizes as [`InferNode::elements`] gives them.
 pub(crate) fn strides(sizes: &[usize]) -> Vec<usize> {
     let after = |axis: usize| sizes[axis + 1..].iter().product();
     (0..sizes.len()).map(after).collect()

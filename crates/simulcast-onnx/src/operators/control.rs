@@ -235,7 +235,7 @@ impl<'m> InferNode<'_, '_, 'm> {
                 next.iter_mut().for_each(|state| state.dims = Dims::Unranked);
             }
             states = next;
-            self.context.rewind(mark);
+            self.context.rewind(&mark);
         }
         None
     }

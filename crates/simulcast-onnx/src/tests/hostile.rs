@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::build::{Build, graph_attribute, int, int64s, message, node, value_info};
+use super::build::{Build, graph_attribute, int, int64s, ints, message, node, value_info};
 use crate::{ExternalError, ExternalFiles, LoadError, Model, TensorError, WireError, check, infer};
 
 fn refused(build: &Build) -> LoadError {
@@ -127,6 +127,33 @@ fn functions_that_call_each_other_without_end_are_stopped() {
 }
 
 #[test]
+fn thousands_of_branches_take_no_more_time_for_what_was_noted_before() {
+    let branch = |at: usize| {
+        message(|graph| {
+            graph.message(1, &node("Add", &["x", "w"], &["t"], &[]));
+            graph.message(1, &node(&format!("Own{at}"), &["t"], &["u"], &[]));
+            graph.message(12, &message(|value| value.bytes(1, "t")));
+        })
+    };
+    let count = 4000;
+    let build = Build::new(17).input("x", &["n"]).input("w", &["m"]);
+    let build = build.typed("flag", crate::ElementType::Bool, &[]);
+    let build = (0..count).fold(build, |build, at| {
+        let branches = ["then_branch", "else_branch"];
+        let branches = branches.map(|name| graph_attribute(name, &branch(at)));
+        build.node("If", &["flag"], &[&format!("y{at}")], &branches)
+    });
+    let model = build.bare_output("y0").load();
+    let start = std::time::Instant::now();
+    let inference = infer(&model, &[]).unwrap();
+    // It takes a third of a second unoptimized; 25 s where each branch copies what was noted before it.
+    assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
+    assert_eq!(inference.unknown.len(), count);
+    assert_eq!(inference.constraints.len(), 1);
+    assert_eq!(inference.constraints[0].1.len(), 2 * count);
+}
+
+#[test]
 fn nodes_that_wait_for_each_other_are_named() {
     let build = Build::new(17)
         .input("x", &[2])
@@ -239,6 +266,19 @@ fn a_shape_of_many_axes_or_huge_sizes_is_only_arithmetic() {
     let size = 1_usize << 40;
     assert_eq!(shapes[2], format!("({size}, {size}, {size})"));
     assert_eq!(shapes[8], format!("({},)", i64::MAX));
+    // Offsets along the axes of an array without elements are not listed.
+    for sizes in [[0, 1 << 40, 1 << 40], [1 << 40, 1 << 40, 0], [1 << 40, 0, 1]] {
+        let build = Build::new(9).int64s("x", &sizes, &[]).node("Transpose", &["x"], &["t"], &[]);
+        let ends = [ints("starts", &[0]), ints("ends", &[1])];
+        let build = build.node("Slice", &["x"], &["s"], &ends).bare_output("t").bare_output("s");
+        let model = build.load();
+        let inference = infer(&model, &[]).unwrap();
+        let dims =
+            |output: usize| inference.facts[model.graph.outputs[output].index()].dims.sizes();
+        let [a, b, c] = sizes.map(|size| usize::try_from(size).unwrap());
+        assert_eq!(dims(0), Some(vec![c, b, a]));
+        assert_eq!(dims(1), Some(vec![a.min(1), b, c]));
+    }
     let many = vec![1_i64; 5000];
     let wide = Build::new(17).input("x", &many).node("Relu", &["x"], &["y"], &[]).bare_output("y");
     assert!(infer(&wide.load(), &[]).is_ok());

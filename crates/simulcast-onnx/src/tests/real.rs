@@ -118,6 +118,8 @@ fn d4_a_loop_keeps_what_its_body_keeps() {
         graph.message(1, &node("Add", &["kept", "one"], &["next"], &[]));
         graph.message(1, &node("Concat", &["grown", "grown"], &["more"], &[int("axis", 1)]));
         graph.message(1, &node("Identity", &["go"], &["again"], &[]));
+        graph.message(1, &node("Mul", &["kept", "w"], &["product"], &[]));
+        graph.message(1, &node("Own", &["kept"], &["other"], &[]));
         for (name, element) in [("i", 7), ("go", 9), ("kept", 1), ("grown", 1)] {
             let bare = message(|value| {
                 value.bytes(1, name);
@@ -130,7 +132,7 @@ fn d4_a_loop_keeps_what_its_body_keeps() {
             graph.message(12, &message(|value| value.bytes(1, name)));
         }
     });
-    let build = of(&["2", "N"]).typed("count", I64, &[]).zeros("one", &[1]);
+    let build = of(&["2", "N"]).typed("count", I64, &[]).zeros("one", &[1]).input("w", &["M"]);
     let build = build.node(
         "Loop",
         &["count", "", "x", "x"],
@@ -139,6 +141,11 @@ fn d4_a_loop_keeps_what_its_body_keeps() {
     );
     let build = build.bare_output("a").bare_output("b").bare_output("c");
     assert_eq!(outputs(&build), ["(2, N)", "(2, b.1)", "(c.0, 2, N)"]);
+    // However many rounds were followed, what they found is noted once.
+    let inference = inferred(&build).1;
+    assert_eq!(inference.unknown.values().collect::<Vec<_>>(), [&1]);
+    let nodes: Vec<usize> = inference.constraints.iter().map(|(_, nodes)| nodes.len()).collect();
+    assert_eq!((nodes, inference.broadcasts.len()), (vec![1], 2));
 }
 
 #[test]

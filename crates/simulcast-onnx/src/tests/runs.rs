@@ -550,6 +550,13 @@ fn sizes_beside_a_zero_must_be_countable() {
         let build = build.int64s("times", &[4], &times).node("Tile", &["x", "times"], &["y"], &[]);
         memory(build, &[("x", &ArrayD::zeros(IxDyn(&own)))]);
     }
+    let groups = [int("num_groups", 1 << 62)];
+    let build = Build::new(21).input("x", &[4_i64, 0, 2]).input("s", &[0_i64]);
+    let build = build.node("GroupNormalization", &["x", "s", "s"], &["y"], &groups);
+    let session = Session::new(&build.bare_output("y").load()).unwrap();
+    let (x, none) = (ArrayD::zeros(IxDyn(&[4, 0, 2])), ArrayD::zeros(IxDyn(&[0])));
+    let made = run(&session, &[("x", &x), ("s", &none)]).unwrap();
+    assert_eq!(made[0], AnyArray::from(x));
     // Each goes through all rows, or notes something of each.
     let rows = [1 << 40, 0];
     let x = ArrayD::zeros(IxDyn(&rows));
@@ -660,6 +667,13 @@ fn normalizations_are_what_their_statistics_say() {
     let session = Session::new(&build.bare_output("y").load()).unwrap();
     let made = run(&session, &inputs[..3]).unwrap();
     assert_eq!(made[0], AnyArray::from(array![[[-1_f32, 1.0], [8.0, 12.0]]]));
+    // A bias that is left out by an empty name.
+    let build = Build::new(17).input("x", &[1_i64, 2, 2]).input("s", &[2_i64]);
+    let epsilon = [super::build::float("epsilon", 0.0)];
+    let build = build.node("LayerNormalization", &["x", "s", ""], &["y"], &epsilon);
+    let session = Session::new(&build.bare_output("y").load()).unwrap();
+    let made = run(&session, &inputs[..2]).unwrap();
+    assert_eq!(made[0], AnyArray::from(array![[[-1_f32, 2.0], [-1.0, 2.0]]]));
 }
 
 #[test]
@@ -692,4 +706,11 @@ fn linear_models_are_products() {
     let made = run(&session, &[("x", &counting(&[2, 2]))]).unwrap();
     assert_eq!(made[0], AnyArray::from(array![[2.5_f32], [8.5]]));
     assert_eq!(made[1], AnyArray::from(array![[1_f32], [3.0]]));
+    // A size from the file that cannot be multiplied.
+    let attributes = [floats("coefficients", &[]), int("targets", 1 << 62)];
+    let build = Build::new(17).input("x", &[2_i64, 4]).bare_output("y");
+    let build = build.node_of("ai.onnx.ml", "LinearRegressor", &["x"], &["y"], &attributes);
+    let error = run(&Session::new(&build.load()).unwrap(), &[("x", &counting(&[2, 4]))]);
+    let error = error.unwrap_err().to_string();
+    assert!(error.ends_with("coefficients has 0 numbers, not (4611686018427387904, 4)"), "{error}");
 }

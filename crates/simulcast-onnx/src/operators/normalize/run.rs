@@ -297,13 +297,14 @@ pub(crate) fn grouped<'a>(
         true => usize::try_from(call.int("num_groups").unwrap_or(0)).unwrap_or(0),
     };
     let own = x.dtype();
-    if groups == 0 || channels % groups != 0 {
-        return match x.len() {
-            0 => one(x.to_owned()),
-            _ => Err(format!("{channels} channels are no {groups} groups").into()),
-        };
+    // Beside a 0 the other sizes may be too large to multiply; from here on they are not.
+    if x.len() == 0 {
+        return one(x.to_owned());
     }
-    let row = x.len() / (samples * groups).max(1);
+    if groups == 0 || channels % groups != 0 {
+        return Err(format!("{channels} channels are no {groups} groups").into());
+    }
+    let row = x.len() / (samples * groups);
     let rows = [samples, groups, row];
     let wide = if matches!(own, DType::F16 | DType::Bf16) { DType::F32 } else { own };
     let normal = Normal {
