@@ -75,7 +75,7 @@ impl Drop for Restore {
 ///
 /// # Errors
 ///
-/// Returns [`Interrupted`] where `stop` said so before `work` was finished.
+/// Returns [`Interrupted`] where `stop` said so before `work` was finished, also where no part was left to stop.
 ///
 /// # Panics
 ///
@@ -90,9 +90,13 @@ pub fn interruptible<T>(
         scope: NonNull::from(&scope).cast(),
         asks: true,
     })));
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        if payload.is::<Interrupted>() { Interrupted } else { resume_unwind(payload) }
-    })
+    match catch_unwind(AssertUnwindSafe(work)) {
+        // The last parts were running when the caller was told to stop.
+        Ok(_) if scope.stopped.load(Ordering::Relaxed) => Err(Interrupted),
+        Ok(made) => Ok(made),
+        Err(payload) if payload.is::<Interrupted>() => Err(Interrupted),
+        Err(payload) => resume_unwind(payload),
+    }
 }
 
 /// Whether this thread runs within [`interruptible`].
@@ -127,7 +131,11 @@ impl Place {
         if scope.stopped.load(Ordering::Relaxed) {
             return true;
         }
-        let stop = self.asks && (scope.stop)();
+        let stop = self.asks && {
+            // What answers is no part of the call: it neither asks nor is stopped.
+            let _restore = Restore(PLACE.take());
+            (scope.stop)()
+        };
         if stop {
             scope.stopped.store(true, Ordering::Relaxed);
         }
@@ -199,6 +207,48 @@ mod tests {
         };
         // Where no helper came in time, the caller is stopped between parts of its own.
         assert_eq!(interruptible(&stop, || for_each_part(4, None, &part)), Err(Interrupted));
+    }
+
+    #[test]
+    fn an_interrupt_is_told_where_only_parts_of_helpers_were_left() {
+        set_threads(4);
+        let caller = std::thread::current().id();
+        let is_helped = || {
+            let (helped, waits) = (AtomicBool::new(false), AtomicBool::new(false));
+            // Once the caller has no part left and waits for a helper, which goes on to its end.
+            let stop = || waits.load(Ordering::Relaxed);
+            let part = |_| {
+                if std::thread::current().id() == caller {
+                    let start = Instant::now();
+                    let patience = Duration::from_millis(200);
+                    while !helped.load(Ordering::Relaxed) && start.elapsed() < patience {
+                        std::thread::yield_now();
+                    }
+                    waits.store(true, Ordering::Relaxed);
+                } else {
+                    helped.store(true, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            };
+            assert_eq!(interruptible(&stop, || for_each_part(2, None, &part)), Err(Interrupted));
+            helped.into_inner()
+        };
+        // The helpers may be those of another test just now.
+        assert!((0..100).any(|_| is_helped()));
+    }
+
+    #[test]
+    fn what_answers_is_no_part_of_the_call() {
+        let asked = Cell::new(0);
+        let stop = || {
+            assert!(!is_interruptible());
+            // Calls of its own, as a handler of signals may make, do not ask again.
+            for_each_part(10, Some(1), &|_| ());
+            asked.set(asked.get() + 1);
+            false
+        };
+        let outcome = interruptible(&stop, || for_each_part(3, Some(1), &|_| ()));
+        assert_eq!((outcome, asked.get()), (Ok(()), 3));
     }
 
     #[test]
