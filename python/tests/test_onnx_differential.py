@@ -2,8 +2,11 @@
 
 import base64
 import copy
+import itertools
 import json
 import pickle
+import subprocess
+import sys
 import types
 import unicodedata
 from pathlib import Path
@@ -605,3 +608,28 @@ def test_tables_of_checks_are_aligned_whatever_names_are_made_of():
             own, theirs = row.index(value), first.index(name) + (5 if name == "growth" else 0)
             assert columns(row[:own]) == columns(first[:theirs]), text
     assert len(rows) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited as on Linux")
+@pytest.mark.parametrize("held", [False, True])
+def test_results_end_in_an_error_before_the_address_space_does(held, tmp_path):
+    import resource
+
+    x = np.ones(4, "f4")
+    # Without end; or to 64 MiB, of which many results are held.
+    names = ["x", *(f"y{n}" for n in range(22 if held else 300))]
+    nodes = [helper.make_node("Concat", [one, one], [other], axis=0) for one, other in itertools.pairwise(names)]
+    outputs = [f"z{n}" for n in range(100)] if held else names[-1:]
+    nodes += [helper.make_node("Concat", names[-2:-1] * 2, [name], axis=0) for name in outputs if held]
+    path = tmp_path / "doubling.onnx"
+    onnx.save(model(nodes, {"x": x}, outputs), path)
+    command = Path(sys.executable).with_name("simulcast")
+    ran = subprocess.run(
+        [command, "onnx", "run", path, "--input", "x=ones(4, dtype=float32)", "--threads", "1"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)),
+    )
+    assert ran.returncode not in (0, -6, 134) and ran.stdout == "", ran
+    assert "(Concat): a result float32" in ran.stderr and "bytes" in ran.stderr
