@@ -53,6 +53,16 @@ fn every_suggested_fix_resolves() {
     assert!(fixes > 50_000, "only {fixes} fixes were checked");
 }
 
+#[test]
+fn fixes_lead_to_the_target_that_is_named() {
+    // Stretched from (3, 1, 8, 8) it would be (3, 4, 8, 8), which nobody asked for.
+    let target = [1, 4, 8, 8];
+    let error = resolve(Rule::Bidirectional { target: &target }, &[[1, 3, 8, 8]]).unwrap_err();
+    assert_eq!(error.fixes(), []);
+    let error = resolve(Rule::Bidirectional { target: &[4, 3] }, &[[3, 4]]).unwrap_err();
+    assert_eq!(error.fixes()[0].result(), [4, 3]);
+}
+
 fn said(rule: Rule<'_>, shapes: &[&[usize]]) -> String {
     let error = resolve(rule, shapes).unwrap_err();
     let mut lines = vec![error.to_string()];
