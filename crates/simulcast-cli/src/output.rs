@@ -13,6 +13,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     put_to(anstream::stdout().lock(), text.as_bytes())
 }
 
+/// The columns of the terminal that is printed to, or of `COLUMNS`; `None` where there is neither.
+pub(crate) fn columns() -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let told = told.filter(|columns| *columns > 0);
+    told.or_else(|| {
+        let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(usize::from(width.0))
+    })
+}
+
 /// Puts bytes out as they are: data, and text for programs.
 pub(crate) fn put(bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     put_to(io::stdout().lock(), bytes.as_ref())

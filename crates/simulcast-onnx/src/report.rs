@@ -21,18 +21,32 @@ const OPERANDS: usize = 4;
 const LISTED: usize = 8;
 /// Longer names are cut in the middle in the table, whose ends tell apart what exporters make.
 const NAME: usize = 32;
+/// Where the table has too few columns then, to the first of these with which it fits, or the last.
+const NARROWER: [usize; 4] = [24, 16, 12, 8];
 
 impl Check {
     /// The table of every broadcast that repeats an operand, then errors, findings, and what must
     /// hold for the symbols.
     #[must_use]
     pub fn text(&self, model: &Model, options: TextOptions) -> String {
+        self.text_within(model, options, None)
+    }
+
+    /// As [`Self::text`]; names in the table are cut so that it takes no more columns than these, where that is
+    /// possible.
+    #[must_use]
+    pub fn text_within(
+        &self,
+        model: &Model,
+        options: TextOptions,
+        columns: Option<usize>,
+    ) -> String {
         let mut out = self.summary(model);
         let shown: Vec<&Checked> =
             self.broadcasts.iter().filter(|checked| !checked.repeats.is_empty()).collect();
         if !shown.is_empty() {
             out.push('\n');
-            out.push_str(&terminal_safe(&table(&shown)));
+            out.push_str(&terminal_safe(&table(&shown, columns)));
         }
         for checked in self.broadcasts.iter().filter(|checked| checked.is_error()) {
             let _ = write!(out, "\n{}", terminal_safe(&heading(checked)));
@@ -264,7 +278,7 @@ const SHOWN: usize = 8;
 /// The names of operands, cut in the middle.
 fn short(names: &Names) -> Names {
     Names {
-        operands: names.operands.iter().map(|name| cut(name)).collect(),
+        operands: names.operands.iter().map(|name| cut(name, NAME)).collect(),
         axes: names.axes.clone(),
     }
 }
@@ -304,12 +318,12 @@ fn broadcast_json(checked: &Checked) -> Value {
 }
 
 /// A name that fits, cut in the middle where it is too long.
-fn cut(name: &str) -> String {
+fn cut(name: &str, most: usize) -> String {
     let count = name.chars().count();
-    if count <= NAME {
+    if count <= most {
         return name.to_owned();
     }
-    let (front, back) = (NAME / 3, NAME - NAME / 3 - 1);
+    let (front, back) = (most / 3, most - most / 3 - 1);
     let head: String = name.chars().take(front).collect();
     let tail: String = name.chars().skip(count - back).collect();
     format!("{head}…{tail}")
@@ -337,15 +351,30 @@ fn producers(checked: &Checked) -> String {
     out
 }
 
-fn table(shown: &[&Checked]) -> String {
-    let mut rows = vec![Row::heading()];
-    rows.extend(shown.iter().map(|checked| Row::new(checked)));
-    let mut widths = [0; Row::HEADING.len()];
-    for row in &rows {
-        for (width, (_, own)) in widths.iter_mut().zip(row.cells()) {
-            *width = (*width).max(own);
+fn table(shown: &[&Checked], most: Option<usize>) -> String {
+    let laid = |name: usize| {
+        let mut rows = vec![Row::heading()];
+        rows.extend(shown.iter().map(|checked| Row::new(checked, name)));
+        let mut widths = [0; Row::HEADING.len()];
+        for row in &rows {
+            for (width, (_, own)) in widths.iter_mut().zip(row.cells()) {
+                *width = (*width).max(own);
+            }
         }
+        (rows, widths)
+    };
+    // Two spaces are before each.
+    let fits = |widths: &[usize]| {
+        most.is_none_or(|most| widths.iter().map(|width| width + 2).sum::<usize>() <= most)
+    };
+    let mut own = laid(NAME);
+    for name in NARROWER {
+        if fits(&own.1) {
+            break;
+        }
+        own = laid(name);
     }
+    let (rows, widths) = own;
     let mut out = String::new();
     for row in &rows {
         for (column, ((cell, own), width)) in row.cells().zip(widths).enumerate() {
@@ -384,12 +413,12 @@ impl Row {
         row
     }
 
-    fn new(checked: &Checked) -> Self {
+    fn new(checked: &Checked, most: usize) -> Self {
         let broadcast = &checked.broadcast;
-        let name = |operand: usize| cut(&broadcast.names.operand(operand));
+        let name = |operand: usize| cut(&broadcast.names.operand(operand), most);
         let comma = |position: usize| if position == 0 { "" } else { ", " };
         let mut row = Self::default();
-        row.cell(|text| text.write_str(&cut(&broadcast.node)));
+        row.cell(|text| text.write_str(&cut(&broadcast.node, most)));
         row.cell(|text| text.write_str(&broadcast.op));
         row.cell(|text| write!(text, "{}", broadcast.outcome.rule()));
         row.cell(|text| {

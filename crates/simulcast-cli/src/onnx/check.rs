@@ -140,7 +140,7 @@ fn show(args: &OnnxCheckArgs, all: &[Checked], page: bool) -> Result<(), Failure
 fn text(one: &Checked, models: usize) -> String {
     // anstream takes the colours out where they are not wanted.
     let options = TextOptions { color: true, ..TextOptions::default() };
-    let text = one.found.text(&one.model, options);
+    let text = one.found.text_within(&one.model, options, output::columns());
     match models {
         0 | 1 => text,
         _ => format!("{}: {text}", simulcast_explain::terminal_safe(&one.file)),

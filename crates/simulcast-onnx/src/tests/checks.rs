@@ -29,6 +29,25 @@ fn loss(axes: &[i64]) -> Build {
 }
 
 #[test]
+fn tables_fit_into_the_columns_that_there_are() {
+    let long = "model.layers.0.self_attention.scores.with.a.long.name";
+    let build = Build::new(17).input(long, &[2_i64, 1]).input("b", &[3_i64]);
+    let (model, check) = checked(&build.node("Add", &[long, "b"], &["y"], &[]).bare_output("y"));
+    let options = TextOptions::default();
+    let row = |columns: Option<usize>| {
+        let text = check.text_within(&model, options, columns);
+        text.lines().find(|line| line.contains("numpy")).unwrap().to_owned()
+    };
+    let width = |columns| row(columns).chars().count();
+    assert_eq!(row(None), row(Some(1000)));
+    assert!(width(None) > 120, "{}", row(None));
+    assert!((80..=100).contains(&width(Some(100))), "{}", row(Some(100)));
+    assert!(row(Some(100)).contains('…') && width(Some(90)) <= 90, "{}", row(Some(90)));
+    // Ends stay where nothing is narrow enough.
+    assert!(row(Some(1)).contains("mo….name"), "{}", row(Some(1)));
+}
+
+#[test]
 fn a_loss_over_pairs_is_found_before_any_size_is_known() {
     let (model, check) = checked(&loss(&[0, 1]));
     assert_eq!(codes(&check), ["SC102", "SC110"]);
