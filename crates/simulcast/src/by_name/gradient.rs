@@ -263,6 +263,18 @@ fn widened(build: &mut Builder, node: Node, dtype: DType) -> Result<Node, TypeEr
 }
 
 /// How the gradient of an operand is computed: what [`vjp_programs`] gives.
+///
+/// ```
+/// use simulcast::gradient::{OperandGradient, vjp_programs};
+/// use simulcast::{DType, Op};
+///
+/// let choice: Op = "where".parse().unwrap();
+/// let operands: [(DType, &[usize]); 3] = [(DType::Bool, &[3]), (DType::F64, &[3]), (DType::F64, &[3])];
+/// let by = vjp_programs(choice, &operands, (DType::F64, &[3]))?;
+/// assert!(matches!(by[0], OperandGradient::Nothing)); // it only decides between the others
+/// assert!(matches!(by[1], OperandGradient::Program(_)));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum OperandGradient {
     /// There is none: the operand holds no floats, or only decides between others.
@@ -276,6 +288,21 @@ pub enum OperandGradient {
 
 /// The programs of [`vjp`] for operands and a gradient of these types and shapes, under NumPy's rule: for back ends
 /// that run them elsewhere.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::gradient::{OperandGradient, vjp_programs};
+/// use simulcast::{AnyView, DType, Op};
+///
+/// let own: (DType, &[usize]) = (DType::F64, &[2]);
+/// let by = vjp_programs("multiply".parse().unwrap(), &[own, own], own)?;
+/// let (a, b, grad) = (array![2.0, 3.0], array![10.0, 20.0], array![1.0, 0.5]);
+/// if let OperandGradient::Program(by_a) = &by[0] {
+///     let made = by_a.run(&[AnyView::from(&a), AnyView::from(&b), AnyView::from(&grad)])?;
+///     assert_eq!(made.typed::<f64>(), Some(array![10.0, 10.0].view().into_dyn()));
+/// }
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
 ///
 /// # Errors
 ///
