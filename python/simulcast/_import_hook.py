@@ -85,7 +85,8 @@ def install_import_hook(*packages: str) -> ImportHook:
 
     Binary operators, comparisons and calls of `where` are judged, for arrays of any library (NumPy, CuPy, JAX, PyTorch);
     findings name the operands as they are written, and errors of shapes get a note with our explanation. Modules that
-    are imported already stay as they are. No other package is touched. Use it as a context manager to end it.
+    are imported already stay as they are, as do those with expressions too deep to be rewritten (sums of hundreds of
+    terms). No other package is touched. Use it as a context manager to end it.
 
     >>> import simulcast
     >>> hook = simulcast.install_import_hook("mypackage")
@@ -121,28 +122,38 @@ class _Finder:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Compiles a module rewritten, past the cache of compiled modules."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        tree = ast.parse(self.get_data(path), path)
-        rewriter = _Rewriter(path)
-        rewritten = ast.fix_missing_locations(rewriter.visit(tree))
-        self._sites = rewriter.sites
-        return compile(rewritten, path, "exec", dont_inherit=True)
+    """Runs a module rewritten, past the cache of compiled modules; `get_code` gives the module as it is."""
 
     def exec_module(self, module: ModuleType) -> None:
-        code = self.get_code(module.__name__)
-        module.__dict__[_NAME] = _Caller(self._sites)
+        rewritten = self._rewritten(module.__name__)
+        if rewritten is None:
+            super().exec_module(module)
+            return
+        code, sites = rewritten
+        module.__dict__[_NAME] = _Caller(sites)
         exec(code, module.__dict__)
+
+    def _rewritten(self, name: str) -> tuple[CodeType, list[_Site]] | None:
+        """The code of a module and its operations; `None` where it is too deep: rewriting takes more of the stack than
+        compiling.
+        """
+        path = self.get_filename(name)
+        source = self.get_data(path)
+        try:
+            tree = ast.parse(source, path)
+            rewriter = _Rewriter(path, importlib.util.decode_source(source))
+            rewritten = ast.fix_missing_locations(rewriter.visit(tree))
+            return compile(rewritten, path, "exec", dont_inherit=True), rewriter.sites
+        except RecursionError:
+            return None
 
 
 class _Rewriter(ast.NodeTransformer):
     """Replaces operations by calls with the number of their site."""
 
-    def __init__(self, file: str) -> None:
-        with open(file, "rb") as opened:
-            self._lines = importlib.util.decode_source(opened.read()).splitlines()
+    def __init__(self, file: str, text: str) -> None:
+        # To Python, nothing else ends a line; `str.splitlines` has more.
+        self._lines = text.split("\n")
         self._file = file
         self.sites: list[_Site] = []
         self._reduced: set[int] = set()
@@ -264,7 +275,7 @@ class _Caller:
         site = self._sites[number]
         # The first argument of a call is the function that is called.
         arrays = operands[1:] if site.function is _called else operands
-        shapes = [getattr(own, "shape", None) for own in arrays]
+        shapes = [_shape(own) for own in arrays]
         if shapes[0] != shapes[1] or (len(shapes) == 3 and shapes[2] != shapes[0]):
             self._meet(site, arrays, shapes)
         try:
@@ -297,6 +308,15 @@ class _Caller:
         except BroadcastError as error:
             _places.add_note(error, f"{site.place}\n{site.place.picture()}")
             raise
+
+
+def _shape(value: Any) -> tuple[Any, ...] | None:
+    """The shape of an operand, where it has one; whatever else is called so is not ours to fail at."""
+    try:
+        shape = getattr(value, "shape", None)
+    except Exception:
+        return None
+    return shape if isinstance(shape, tuple) else None
 
 
 def _is_shape(shape: Any) -> bool:

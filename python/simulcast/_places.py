@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import itertools
 import linecache
 import os
 import sys
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NAME_LENGTH_MAX = 60
+# A character of an expression makes two nodes of its tree at most.
+_NAME_NODES_MAX = 2 * _NAME_LENGTH_MAX
 _SNIPPET_LINES_MAX = 20
 _TREES_MAX = 64
 _trees: dict[str, tuple[int, dict[_Span, ast.AST]]] = {}
@@ -152,6 +155,8 @@ def _nodes(file: str, names: dict[str, Any] | None) -> dict[_Span, ast.AST]:
 
 def written(node: ast.AST) -> str | None:
     """An expression as it is written, where it is short enough to serve as a name."""
+    if next(itertools.islice(ast.walk(node), _NAME_NODES_MAX, None), None) is not None:
+        return None
     try:
         text = ast.unparse(node)
     except (ValueError, RecursionError):

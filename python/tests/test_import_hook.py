@@ -1,6 +1,8 @@
 """`install_import_hook`: packages whose operators ask the policy."""
 
+import ast
 import importlib
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 import simulcast
+from simulcast import _places
 
 COLUMN, ROW = np.arange(4.0).reshape(4, 1), np.arange(4.0)
 SOURCE = '''\
@@ -162,6 +165,70 @@ def test_other_modules_are_left_alone(tmp_path):
         assert "@simulcast" not in vars(beside)
     """)
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0
+
+
+def imported(folder, name, text):
+    """A module of this text, under the hook."""
+    (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, simulcast.install_import_hook(name):
+        patch.syspath_prepend(str(folder))
+        patch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name)
+
+
+def test_a_hooked_module_runs_as_a_script_too(tmp_path, monkeypatch, capsys):
+    (tmp_path / "hooked_script.py").write_text("a, b = 2, 3\nprint(a - b, __name__)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with simulcast.install_import_hook("hooked_script"):
+        runpy.run_module("hooked_script", run_name="__main__")
+        importlib.import_module("hooked_script")
+    assert capsys.readouterr().out == "-1 __main__\n-1 hooked_script\n"
+
+
+class Odd:
+    """An operand that is no array, whatever its `shape` is."""
+
+    def __init__(self, shape):
+        self.own = shape
+
+    @property
+    def shape(self):
+        if self.own is None:
+            raise RuntimeError("there is no shape yet")
+        return self.own
+
+    def __add__(self, other):
+        return "added"
+
+
+@pytest.mark.parametrize("shape", [None, np.array([3, 4]), [3, 4], "round"])
+def test_operands_whose_shape_is_no_tuple_are_left_alone(tmp_path, shape):
+    module = imported(tmp_path, "hooked_odd", "def add(a, b):\n    return a + b\n")
+    assert module.add(Odd(shape), Odd(shape)) == "added" == module.add(Odd(shape), ROW)
+
+
+@pytest.mark.parametrize("terms", [400, 900])
+def test_a_long_sum_is_imported(tmp_path, terms):
+    module = imported(tmp_path, f"hooked_sum_{terms}", f"def f(a):\n    return {' + '.join(['a'] * terms)}\n")
+    assert module.f(2) == 2 * terms
+
+
+def test_what_is_too_long_for_a_name_is_not_written_out(monkeypatch):
+    def names(terms):
+        return _places.written(ast.parse("-" * terms + "a", mode="eval").body)
+
+    assert names(57) == f"({'-' * 57}a)" and names(58) is None
+    monkeypatch.setattr(ast, "unparse", lambda node: pytest.fail("it is written out"))
+    assert names(80) is None
+
+
+def test_lines_end_where_they_do_for_python(tmp_path):
+    text = 'WORDS = "\u2028\x85"\n\f\ndef f(pred, target):\r\n    return ((pred - target) ** 2).mean()\n'
+    module = imported(tmp_path, "hooked_lines", text)
+    with simulcast.using("SC102=raise"), pytest.raises(simulcast.BroadcastError) as caught:
+        module.f(COLUMN, ROW)
+    if sys.version_info >= (3, 11):
+        assert "    return ((pred - target) ** 2).mean()\n             ^^^^" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("bad", [(), ("my package",), ("",), (3,)])
