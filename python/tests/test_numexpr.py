@@ -116,6 +116,13 @@ def test_text():
     for wrong in ("names + names", "names > 3", "contains(D, b'x')", "sum(names)", "sum(B)", "B - B", "D & D", "C > C"):
         with pytest.raises((NotImplementedError, TypeError)):
             ne.evaluate(wrong)
+    # Formatting makes text of any length, repeating too.
+    for wrong in ("'%900000000d' % 5", "b'%900000000d' % 5", "'a' * 900000000", "3 * 'a'", "names % names", "names * names"):
+        with pytest.raises(TypeError, match="text has no operation"):
+            ne.evaluate(wrong)
+    with pytest.raises(TypeError, match="text has no operation"):
+        expressions.node("%900000000d") % 5
+    assert ne.evaluate("names == b'fo' + b'ot'").tolist() == [False, True, False]
     with pytest.raises(ValueError, match="Unicode"):
         ne.evaluate("unicode", {"unicode": np.array(["a"])})
 

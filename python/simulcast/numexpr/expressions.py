@@ -276,6 +276,9 @@ _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "ne": operator.ne,
 }
 
+_COMPARISONS: Final = ("gt", "ge", "eq", "ne")
+_OF_TEXT: Final = ("add", *_COMPARISONS)
+
 
 def _unary(name: str, function: Callable[[Any], Any], of: ExpressionNode) -> ExpressionNode:
     return _folded(function, [of.value]) if isinstance(of, ConstantNode) else OpNode(name, [of])
@@ -283,14 +286,15 @@ def _unary(name: str, function: Callable[[Any], Any], of: ExpressionNode) -> Exp
 
 def _binary(name: str, left: Any, right: Any) -> ExpressionNode:
     a, b = node(left), node(right)
+    if name not in _OF_TEXT and "bytes" in (a.astKind, b.astKind):
+        # Python's own % formats text, and its * repeats it.
+        raise TypeError(f"text has no operation {name}: it is joined with + and compared")
     if isinstance(a, ConstantNode) and isinstance(b, ConstantNode):
-        if name == "mul" and "bytes" in (a.astKind, b.astKind):
-            raise TypeError("text is not multiplied")
         return _folded(_PYTHON[name], [a.value, b.value])
     if name == "pow" and isinstance(b, ConstantNode) and b.astKind in ("int", "long") and b.value < 0:
         if a.astKind in ("int", "long"):
             raise ValueError("Integers to negative integer powers are not allowed.")
-    if name in ("gt", "ge", "eq", "ne"):
+    if name in _COMPARISONS:
         return OpNode(name, [a, b], "bool")
     kind = commonKind([a, b])
     if name == "div" and kind in ("bool", "int", "long"):
