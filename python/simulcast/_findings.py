@@ -94,6 +94,7 @@ class PlacedFinding:
         self._sizes: set[tuple[int, ...]] = set()
         self._judged = judged
         self._told = False
+        self._is_new: bool | None = None
 
     def __repr__(self) -> str:
         return f"<{self.code} {self.certainty}: {self.place}>"
@@ -159,6 +160,9 @@ class Findings:
         """`torch`: whether fixes are PyTorch's; `policy`: the one that judges, by default the one that holds."""
         self._torch, self._policy = torch, policy
         self._baseline = None if baseline is None else _baseline.read(baseline)
+        # What the baseline was asked about, and how many of it are new.
+        self._asked: list[_FindingDict] = []
+        self._news = 0
         self._lock = threading.RLock()
         self._found: dict[tuple[object, ...], PlacedFinding] = {}
         self._memos: dict[str, dict[Shapes, Judged | None]] = {}
@@ -190,7 +194,15 @@ class Findings:
         _baseline.write(path, found)
 
     def _is_new(self, finding: PlacedFinding) -> bool:
-        return self._baseline is None or bool(self._baseline.news([finding.to_dict()]))
+        """Whether the baseline has no more findings like this one, but for those that were seen before it."""
+        if self._baseline is None:
+            return True
+        with self._lock:
+            if finding._is_new is None:
+                self._asked.append(finding.to_dict())
+                news = len(self._baseline.news(self._asked))
+                finding._is_new, self._news = news > self._news, news
+            return finding._is_new
 
     def look(self, shapes: Shapes) -> Judged | None:
         """What the policy that holds says of operands of these shapes, which are not all the same."""

@@ -168,6 +168,28 @@ def test_a_line_a_block_and_a_file_can_be_passed_over(tmp_path):
     assert len(known.findings) == 1
 
 
+def test_a_baseline_counts_findings_that_read_the_same(tmp_path):
+    path = tmp_path / "known.json"
+
+    def work(times):
+        pred, target = COLUMN, ROW
+        for _ in range(2):
+            (pred - target).mean()
+        if times == 2:
+            (pred - target).mean()
+
+    with guard() as watch:
+        work(1)
+    watch.write_baseline(path)
+    for times, news in ((1, 0), (2, 1)):
+        known = Watch(baseline=path)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with guard(watch=known):
+                work(times)
+        assert len(known.findings) == news == len(caught)
+
+
 def test_a_damaged_baseline_is_a_clear_error(tmp_path):
     path = tmp_path / "known.json"
     path.write_text('{"schema"')
@@ -253,6 +275,12 @@ def test_guards_nest_decorate_and_leave_nothing_behind():
 
         @guard()
         def steps():
+            yield
+
+    with pytest.raises(TypeError, match="suspended"):
+
+        @guard()
+        async def later_steps():
             yield
 
     with pytest.raises(RuntimeError, match="not entered"):
@@ -374,6 +402,46 @@ def test_threads():
     assert [own.times for own in watch.confirmed] == [3]
 
 
+@pytest.mark.parametrize("in_another", [False, True])
+def test_uninstall_takes_no_mode_off_but_its_own(in_another):
+    class Other(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    def end():
+        with Other() as other:
+            uninstall()
+            tops.append(torch.overrides._get_current_function_mode() is other)
+            loss(COLUMN, ROW)
+
+    def go_on():
+        began.set()
+        ended.wait()
+        loss(COLUMN, ROW)
+
+    def body():
+        watches.append(install())
+        running = threading.Thread(target=go_on)
+        running.start()
+        began.wait()
+        if in_another:
+            ending = threading.Thread(target=end)
+            ending.start()
+            ending.join()
+        else:
+            end()
+        loss(COLUMN, ROW)
+        ended.set()
+        running.join()
+
+    began, ended, tops, watches = threading.Event(), threading.Event(), [], []
+    # In a thread of its own: what is left of the guard stays there.
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert tops == [True] and not watches[0].findings
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -437,6 +505,49 @@ def test_steps_leave_only_when_no_other_mode_lies_on_top():
             assert torch.overrides._len_torch_function_stack() == 2
         optimizer.step()
         assert torch.overrides._len_torch_function_stack() == 0
+
+
+def test_other_hooks_of_optimizers_are_called_after_the_last_step():
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    net, seen = Net(), []
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with guard(steps=1):
+        hook = register_optimizer_step_post_hook(lambda *_: seen.append(1))
+        try:
+            for batch in (4, 3, 4):
+                net(torch.ones(batch, 3)).mean().backward()
+                optimizer.step()
+        finally:
+            hook.remove()
+    assert seen == [1, 1, 1] and not net._forward_pre_hooks
+
+
+def test_filters_of_warnings_are_as_they_were():
+    class OwnWarning(Warning):
+        pass
+
+    before = list(warnings.filters)
+    with guard(steps=1):
+        with guard(steps=1):
+            warnings.simplefilter("ignore", OwnWarning)
+    assert [own for own in warnings.filters if own[2] is not OwnWarning] == before
+    with guard(steps=1):
+        message = "Using `torch.compile.module.` when there are global hooks"
+        warnings.filterwarnings("ignore", message=message)
+    assert getattr(warnings.filters[0][1], "pattern", None) == message
+
+
+def test_sizes_that_are_symbols_are_not_judged():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    sizes = ShapeEnv()
+    with FakeTensorMode(shape_env=sizes), guard() as watch:
+        a, b = torch.empty(sizes.create_unbacked_symint(), 1), torch.empty(sizes.create_unbacked_symint())
+        for made in (a * b, torch.add(a, b, alpha=2), torch.where(a > 0, b, 1.0)):
+            assert made.dim() == 2
+    assert not watch.findings
 
 
 def test_a_dry_run_needs_no_values():
@@ -563,6 +674,11 @@ def test_the_command_keeps_exit_codes_and_tracebacks(tmp_path):
     (tmp_path / "known.json").write_text("{")
     ran = run(["--baseline", "known.json"], "", tmp_path)
     assert ran.returncode == 2 and "known.json" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_the_command_compiles_a_script_as_python_does(tmp_path):
+    script = "import torch\ndef f(a: int): pass\nprint(f.__annotations__)\n"
+    assert run([], script, tmp_path).stdout == "{'a': <class 'int'>}\n"
 
 
 def test_the_command_has_a_baseline(tmp_path):

@@ -126,7 +126,7 @@ def _run_file(script: str) -> None:
     # What the script pickles, and the processes that it starts, look for `__main__`.
     sys.modules["__main__"] = module
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
-    exec(compile(text, script, "exec"), module.__dict__)
+    exec(compile(text, script, "exec", dont_inherit=True), module.__dict__)
 
 
 def _exit_code(code: Any) -> int:

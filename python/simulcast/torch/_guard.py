@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import threading
 import warnings
 import weakref
@@ -71,7 +72,7 @@ class guard:  # noqa: N801
         with ExitStack() as stack:
             if self._policy is not None:
                 stack.enter_context(_policy.using(self._policy))
-            presence = Presence(self.watch)
+            presence = Presence(self.watch, _mode.Switch())
             stack.callback(presence.leave_for_good)
             presence.come()
             if self._steps is not None:
@@ -89,7 +90,8 @@ class guard:  # noqa: N801
         """The function under this guard."""
         import inspect
 
-        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        suspended = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
+        if any(kind(function) for kind in suspended):
             raise TypeError(f"{function.__name__} is suspended and resumed: use `with` inside of it")
 
         @functools.wraps(function)
@@ -118,8 +120,9 @@ def _read(policy: str | Policy) -> Policy:
 class Presence:
     """A mode on the stack of this thread, which may go and come back before its block ends."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._mode = _mode.make(watch)
+    def __init__(self, watch: Watch, switch: _mode.Switch) -> None:
+        self._switch = switch
+        self._mode = _mode.make(watch, switch)
         self._current = load().overrides._get_current_function_mode
         self._thread = threading.get_ident()
         self._here = False
@@ -143,10 +146,11 @@ class Presence:
         return not self._here
 
     def leave_for_good(self) -> None:
-        """Takes the mode off at the end of its block, where modes that came later are gone."""
-        if self._here:
-            self._mode.__exit__(None, None, None)
-            self._here = False
+        """Ends the mode and those of its switch. It stays on the stack, and does nothing, where it cannot be taken off:
+        in another thread, or below another mode.
+        """
+        self._switch.is_on = False
+        self.leave()
 
 
 class Steps:
@@ -164,20 +168,32 @@ class Steps:
         self._sizes: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._again = False
         self._torch = load()
+        # Of a compiled module PyTorch warns that hooks such as ours are called twice, which does them no harm.
+        message = re.compile("Using `torch.compile.module.` when there are global hooks")
+        self._filter = ("ignore", message, Warning, None, 0)
+        self._filters = cast("list[Any]", warnings.filters)
         # A hook that is traced must do nothing that cannot be.
         self._is_compiling = self._torch.compiler.is_compiling
 
     def __enter__(self) -> Steps:
-        # Of a compiled module PyTorch warns that hooks such as ours are called twice, which does them no harm.
-        warnings.filterwarnings("ignore", message="Using `torch.compile.module.` when there are global hooks")
+        self._filters.insert(0, self._filter)
         hooks = importlib.import_module("torch.optim.optimizer")
-        self._handles.append(hooks.register_optimizer_step_post_hook(self._stepped))
+        self._post = hooks.register_optimizer_step_post_hook(self._stepped)
         modules = self._torch.nn.modules.module
         self._first = modules.register_module_forward_pre_hook(self._called)
         self._handles.append(self._first)
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._leave_modules()
+        self._post.remove()
+        # An equal entry may be the program's own.
+        for place, own in enumerate(self._filters):
+            if own is self._filter:
+                del self._filters[place]
+                break
+
+    def _leave_modules(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -226,8 +242,9 @@ class Steps:
                 self._first.remove()
 
     def _finish(self) -> None:
+        """There is no more to watch. The hook of optimizers stays: PyTorch may be going through those just now."""
         if self._presence.leave():
-            self.__exit__()
+            self._leave_modules()
 
 
 class _Installed:
@@ -254,7 +271,7 @@ def install(
     with _installed.lock:
         if _installed.stack is not None:
             raise RuntimeError("a guard is installed already: simulcast.torch.uninstall() ends it")
-        own = Watch(exclude) if watch is None else watch
+        own, switch = Watch(exclude) if watch is None else watch, _mode.Switch()
         with ExitStack() as stack:
             if policy is not None:
                 stack.enter_context(_policy.everywhere(_read(policy)))
@@ -262,16 +279,16 @@ def install(
 
             @functools.wraps(bootstrap)
             def guarded(thread: threading.Thread) -> None:
-                presence = Presence(own)
+                presence = Presence(own, switch)
                 presence.come()
                 try:
                     bootstrap(thread)
                 finally:
-                    presence.leave_for_good()
+                    presence.leave()
 
             threading.Thread._bootstrap_inner = guarded  # type: ignore[attr-defined]
             stack.callback(setattr, threading.Thread, "_bootstrap_inner", bootstrap)
-            presence = Presence(own)
+            presence = Presence(own, switch)
             presence.come()
             stack.callback(presence.leave_for_good)
             _installed.stack, _installed.watch = stack.pop_all(), own
@@ -279,7 +296,7 @@ def install(
 
 
 def uninstall() -> Watch:
-    """Ends what `install` began, and gives back what was seen."""
+    """Ends what `install` began, in all threads, and gives back what was seen."""
     with _installed.lock:
         if _installed.stack is None or _installed.watch is None:
             raise RuntimeError("no guard is installed")

@@ -25,13 +25,20 @@ _FOLLOWED_MAX = 64
 _classes: dict[Any, Any] = {}
 
 
-def make(watch: Watch) -> Any:
+class Switch:
+    """Whether modes that share it watch. One that lies on the stack of another thread can only be switched off."""
+
+    def __init__(self) -> None:
+        self.is_on = True
+
+
+def make(watch: Watch, switch: Switch) -> Any:
     """A `TorchFunctionMode` that tells a watch of what it sees."""
     torch = load()
     known = _classes.get(torch)
     if known is None:
         known = _classes[torch] = _mode_class(torch)
-    return known(watch)
+    return known(watch, switch)
 
 
 def _mode_class(torch: Any) -> Any:
@@ -43,9 +50,10 @@ def _mode_class(torch: Any) -> Any:
     class GuardMode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         """Judges the shapes that meet in each call, and explains the errors of those that do not."""
 
-        def __init__(self, watch: Watch) -> None:
+        def __init__(self, watch: Watch, switch: Switch) -> None:
             super().__init__()
             self.watch = watch
+            self.switch = switch
             # Results of findings that a reduction may confirm, by identity.
             self.followed: dict[int, tuple[weakref.ref[Any], PlacedFinding]] = {}
 
@@ -53,7 +61,7 @@ def _mode_class(torch: Any) -> Any:
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
             # What is traced must not see that shapes are asked for.
-            if is_compiling() or tracing_state() is not None:
+            if is_compiling() or not self.switch.is_on or tracing_state() is not None:
                 return func(*args, **(kwargs or {}))
             finding = None
             if func in pairs:
@@ -62,9 +70,10 @@ def _mode_class(torch: Any) -> Any:
                     if type(other) not in _NUMBERS:
                         try:
                             shapes = (args[0].shape, other.shape)
+                            differ = shapes[0] != shapes[1]
                         except (AttributeError, RuntimeError):
-                            shapes = None
-                        if shapes is not None and shapes[0] != shapes[1]:
+                            differ = False
+                        if differ:
                             finding = self.met(pairs[func], func, args, kwargs, shapes)
                 else:
                     finding = self.met(pairs[func], func, args, kwargs, None)
@@ -94,13 +103,12 @@ def _mode_class(torch: Any) -> Any:
             """Operands meet, of shapes that differ or are not looked at yet."""
             if meeting is None:
                 return None
+            present = shapes
             if shapes is None:
                 shapes = meeting.shapes(args, kwargs or {})
                 present = tuple(shape for shape in shapes if shape is not None)
-                if len(set(present)) < 2:
+                if not _differ(present):
                     return None
-            else:
-                present = shapes
             try:
                 judged = self.watch.look(present)
             except TypeError:
@@ -143,6 +151,15 @@ def _mode_class(torch: Any) -> Any:
                     return
 
     return GuardMode
+
+
+def _differ(shapes: Any) -> bool:
+    """Whether some shapes are not all the same, as far as it can be told."""
+    try:
+        return len(set(shapes)) > 1
+    except TypeError:
+        # Sizes that are symbols have no hash.
+        return False
 
 
 def _record(meeting: Meeting, shapes: Any, judged: Any, frame: Any) -> None:
