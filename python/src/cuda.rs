@@ -8,6 +8,7 @@ mod arrays;
 mod dlpack;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
@@ -81,6 +82,8 @@ impl Programs {
 /// Operands that lie on one device, and the stream that everything runs on.
 struct Meeting<'py> {
     arrays: Vec<Array<'py>>,
+    /// Those that `views` are of: other calls may push them out of what is kept.
+    _numbers: Vec<DeviceArray>,
     views: Vec<DeviceView<'static>>,
     device: Device,
     stream: Stream,
@@ -123,6 +126,7 @@ impl<'py> Meeting<'py> {
         }
         look_for_compiler(py);
         let (mut views, mut arrays) = (Vec::with_capacity(operands.len()), Vec::new());
+        let mut numbers = Vec::new();
         for operand in operands {
             views.push(match operand {
                 Operand::Device(own) => {
@@ -134,12 +138,16 @@ impl<'py> Meeting<'py> {
                     view
                 }
                 operand => match operand.view() {
-                    Some(own) => number(&device, &own).map_err(fail)?,
+                    Some(own) => {
+                        let (number, view) = number(&device, &own).map_err(fail)?;
+                        numbers.push(number);
+                        view
+                    }
                     None => return Err(PyTypeError::new_err("an operand cannot be read")),
                 },
             });
         }
-        Ok(Self { arrays, views, device, stream })
+        Ok(Self { arrays, _numbers: numbers, views, device, stream })
     }
 
     /// Lays the operands by a rule other than NumPy's, but for numbers, which fit everywhere.
@@ -169,18 +177,22 @@ impl<'py> Meeting<'py> {
     }
 
     /// After everything is launched: the libraries' own streams go on when it is done.
-    fn done(self, out: Option<&Array<'py>>) -> Result<(), Error> {
-        let others =
-            self.arrays.iter().chain(out).filter(|own| own.stream().raw() != self.stream.raw());
-        for own in others {
-            own.stream().wait_for(&self.stream)?;
-        }
-        arrays::keep(self.arrays, &self.stream)
+    fn done(mut self) -> Result<(), Error> {
+        self.release()
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        let arrays = std::mem::take(&mut self.arrays);
+        let waited = arrays
+            .iter()
+            .filter(|own| own.stream().raw() != self.stream.raw())
+            .try_for_each(|own| own.stream().wait_for(&self.stream));
+        waited.and(arrays::keep(arrays, &self.stream))
     }
 
     /// Runs a program, and gives its result as an array of the first operand's library, or in `out`.
     fn run(
-        self,
+        mut self,
         py: Python<'py>,
         program: &DeviceProgram,
         out: Option<Out<'py>>,
@@ -204,7 +216,7 @@ impl<'py> Meeting<'py> {
                 Failure::Python(error) => error,
                 Failure::Device(error) => fail(error),
             })?;
-            self.done(None).map_err(fail)?;
+            self.done().map_err(fail)?;
             return match fresh {
                 Some(made) => made.object(py),
                 None => Err(PyTypeError::new_err("there is no result")),
@@ -220,28 +232,38 @@ impl<'py> Meeting<'py> {
         if array.stream().raw() != self.stream.raw() {
             self.stream.wait_for(array.stream()).map_err(fail)?;
         }
-        let mut place = array.place()?;
-        if array.dtype == dtype {
+        let (mut place, to) = (array.place()?, array.dtype);
+        self.arrays.push(array);
+        if to == dtype {
             program.run_into(&self.views, &mut place, &self.stream).map_err(fail)?;
-        } else if can_cast(dtype, array.dtype, casting) {
+        } else if can_cast(dtype, to, casting) {
             let made = program.run_on(&self.views, &self.stream).map_err(fail)?;
-            let cast = cast(dtype, array.dtype).map_err(|error| errors::failed(py, &error))?;
+            let cast = cast(dtype, to).map_err(|error| errors::failed(py, &error))?;
             let cast = cast.on_device(&self.device);
             cast.run_into(&[made.view()], &mut place, &self.stream).map_err(fail)?;
         } else {
             return Err(PyTypeError::new_err(format!(
-                "the result is {dtype}, which is not cast to out's {} under casting {:?}",
-                array.dtype,
+                "the result is {dtype}, which is not cast to out's {to} under casting {:?}",
                 name_of(casting)
             )));
         }
-        self.done(Some(&array)).map_err(fail)?;
+        self.done().map_err(fail)?;
         Ok(object)
     }
 
     /// The first array, whose library makes the results.
     fn first(&self) -> PyResult<&Array<'py>> {
         self.arrays.first().ok_or_else(|| PyTypeError::new_err("no operand is on a device"))
+    }
+}
+
+impl Drop for Meeting<'_> {
+    /// Where a call ends with an error, what it launched before still uses the operands.
+    fn drop(&mut self) {
+        if !self.arrays.is_empty() {
+            // The call's own error is the one that is told.
+            let _failed = self.release();
+        }
     }
 }
 
@@ -298,8 +320,9 @@ fn cast(from: DType, to: DType) -> Result<TypedProgram, ProgramError> {
     build.finish(root)
 }
 
-/// A number on a device. It is kept there, so that the next call with it uploads nothing.
-fn number(device: &Device, own: &AnyView<'_>) -> Result<DeviceView<'static>, Error> {
+/// A number on a device, and a view of it. It is kept there, so that the next call with it uploads nothing. The caller
+/// holds it until everything that reads it is launched; its device is waited for before it is freed.
+fn number(device: &Device, own: &AnyView<'_>) -> Result<(DeviceArray, DeviceView<'static>), Error> {
     type Key = (usize, DType, [u8; 16]);
     static NUMBERS: Mutex<Option<HashMap<Key, DeviceArray>>> = Mutex::new(None);
     let dtype = own.dtype();
@@ -309,19 +332,24 @@ fn number(device: &Device, own: &AnyView<'_>) -> Result<DeviceView<'static>, Err
     }
     // SAFETY: one element of that type, of at most 16 bytes.
     unsafe { std::ptr::copy_nonoverlapping(own.pointer(), bytes.as_mut_ptr(), dtype.size()) };
+    let key = (device.index(), dtype, bytes);
+    // Before the lock, so that what is freed is so after it.
+    let mut _old = None;
     let mut known = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    if known.len() >= KEPT {
-        // What was launched may still read them.
-        device.synchronize()?;
-        known.clear();
+    if known.as_ref().is_some_and(|known| known.len() >= KEPT && !known.contains_key(&key)) {
+        _old = known.take();
     }
-    let array = match known.entry((device.index(), dtype, bytes)) {
-        std::collections::hash_map::Entry::Occupied(own) => own.into_mut(),
-        std::collections::hash_map::Entry::Vacant(place) => place.insert(device.upload(own)?),
+    let array = match known.get_or_insert_default().entry(key) {
+        Entry::Occupied(own) => own.get().clone(),
+        Entry::Vacant(place) => {
+            let made = device.upload(own)?;
+            made.used_on_any();
+            place.insert(made).clone()
+        }
     };
-    // SAFETY: one element, which was uploaded when the call returned, and lives until the device is idle.
-    unsafe { DeviceView::from_raw(device, dtype, array.address(), &[], &[]) }
+    // SAFETY: one element, which was uploaded when the call returned, and lives as long as the array beside it.
+    let view = unsafe { DeviceView::from_raw(device, dtype, array.address(), &[], &[]) }?;
+    Ok((array, view))
 }
 
 /// The array that `out=` names.
@@ -522,7 +550,7 @@ pub(crate) fn vjp<'py>(
             }
             .map_err(fail)?,
             None => {
-                let zero = zero(&meeting.device, dtype).map_err(fail)?;
+                let (_number, zero) = zero(&meeting.device, dtype).map_err(fail)?;
                 // SAFETY: a new array of that type and shape.
                 let mut out =
                     unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
@@ -531,12 +559,12 @@ pub(crate) fn vjp<'py>(
         }
         made.push(fresh.object(py)?);
     }
-    meeting.done(None).map_err(fail)?;
+    meeting.done().map_err(fail)?;
     PyTuple::new(py, made)
 }
 
 /// Zero of a type of floats on a device.
-fn zero(device: &Device, dtype: DType) -> Result<DeviceView<'static>, Error> {
+fn zero(device: &Device, dtype: DType) -> Result<(DeviceArray, DeviceView<'static>), Error> {
     let bytes = [0_u64; 2];
     // SAFETY: zeros are an element of any type of floats.
     let own = unsafe { AnyView::from_raw(dtype, bytes.as_ptr().cast(), &[], &[]) };
@@ -575,7 +603,7 @@ pub(crate) fn broadcast_to<'py>(
     // SAFETY: a new array of that type and shape.
     let mut out = unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
     copy_into(&from, &mut out, stream).map_err(fail)?;
-    meeting.done(None).map_err(fail)?;
+    meeting.done().map_err(fail)?;
     fresh.object(py)
 }
 
@@ -591,6 +619,6 @@ pub(crate) fn sum_to<'py>(array: Array<'py>, shape: &[usize]) -> PyResult<Bound<
     // SAFETY: a new array of that type and shape.
     let mut out = unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
     sum_into(&meeting.views[0], &mut out, stream).map_err(fail)?;
-    meeting.done(None).map_err(fail)?;
+    meeting.done().map_err(fail)?;
     fresh.object(py)
 }

@@ -44,6 +44,14 @@ def test_without_a_driver_the_error_says_what_is_missing(kind, call):
         call(kind())
 
 
+def test_an_array_with_a_mask_is_refused():
+    class Masked:
+        __cuda_array_interface__ = {**Described.__cuda_array_interface__, "mask": Described()}
+
+    with pytest.raises(TypeError, match="an array with a mask is not computed with"):
+        simulcast.add(Masked(), 1)
+
+
 def test_a_library_of_another_device_is_asked_as_before():
     class Elsewhere:
         def __dlpack_device__(self):

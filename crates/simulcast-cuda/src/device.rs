@@ -805,6 +805,11 @@ impl DeviceArray {
         crate::host::filled(self.dtype, &self.shape, fill)
     }
 
+    /// That any stream may read the memory, all of whose elements are there: before it is freed, its device is waited for.
+    pub fn used_on_any(&self) {
+        self.memory.is_seen.store(true, Ordering::Release);
+    }
+
     /// That another stream uses the memory, which waits for what its own stream did until now.
     ///
     /// # Errors
@@ -812,7 +817,7 @@ impl DeviceArray {
     /// Where the driver fails.
     pub fn used_on(&self, stream: &Stream) -> Result<(), Error> {
         if self.memory.stream.raw() != stream.raw() {
-            self.memory.is_seen.store(true, Ordering::Release);
+            self.used_on_any();
             stream.wait_for(&self.memory.stream)?;
         }
         Ok(())

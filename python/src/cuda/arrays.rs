@@ -98,16 +98,17 @@ pub(crate) fn keep(operands: Vec<Array<'_>>, stream: &Stream) -> Result<(), Erro
             Some(event)
         }
     };
+    // Before the lock, so that what is dropped is so after it: what deletes an array may run Python's code, which must
+    // not find the list locked.
+    let mut done = Vec::new();
     let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
     pending.extend(event.map(|event| (event, kept)));
-    let mut done = Vec::new();
     while let Some((event, _)) = pending.front() {
         if pending.len() <= PENDING_MAX && !event.is_done()? {
             break;
         }
         done.extend(pending.pop_front());
     }
-    // What deletes an array may run Python's code, which must not find the list locked.
     drop(pending);
     for (event, kept) in done {
         event.synchronize()?;
@@ -280,7 +281,10 @@ impl<'py> Array<'py> {
                 object.get_type()
             )));
         };
-        let rank = usize::try_from(tensor.rank).unwrap_or(0);
+        let rank = usize::try_from(tensor.rank).map_err(|_| unreadable())?;
+        if rank > 0 && tensor.shape.is_null() {
+            return Err(unreadable());
+        }
         let list = |own: *mut i64| -> &[i64] {
             // SAFETY: as many as there are axes.
             if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(own, rank) } }
@@ -334,8 +338,16 @@ impl<'py> Array<'py> {
             } else {
                 let own = capsule.pointer_checked(Some(c"dltensor_versioned"))?.cast::<Versioned>();
                 ffi::PyCapsule_SetName(capsule.as_ptr(), c"used_dltensor_versioned".as_ptr());
+                let kept = Kept::Versioned(own.as_ptr());
+                // Of another version only the deleter is known to be where it is.
+                let [major, minor] = (*own.as_ptr()).version;
+                if major != 1 {
+                    return Err(PyBufferError::new_err(format!(
+                        "the array is told by version {major}.{minor} of DLPack, and version 1 is read"
+                    )));
+                }
                 is_read_only |= (*own.as_ptr()).flags & READ_ONLY != 0;
-                ((*own.as_ptr()).tensor, Kept::Versioned(own.as_ptr()))
+                ((*own.as_ptr()).tensor, kept)
             }
         };
         if cuda(tensor.place) != Some(index) {
@@ -354,6 +366,11 @@ impl<'py> Array<'py> {
                 PyTypeError::new_err(format!("__cuda_array_interface__ has no {name}"))
             })
         };
+        if told.get_item("mask")?.is_some_and(|own| !own.is_none()) {
+            return Err(PyTypeError::new_err(
+                "an array with a mask is not computed with: fill in what is masked first",
+            ));
+        }
         let shape: Vec<usize> = item("shape")?.extract()?;
         let (address, is_read_only): (u64, bool) = item("data")?.extract()?;
         let typestr = item("typestr")?;
