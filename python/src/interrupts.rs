@@ -48,8 +48,11 @@ pub(crate) fn released<T: Ungil + Send>(
         return Ok(py.detach(work));
     }
     signals::watch();
+    // What comes from here on is counted; Python's handlers run for what came before.
+    let before = signals::count();
+    py.check_signals()?;
     py.detach(|| {
-        let (seen, raised) = (Cell::new(signals::count()), Cell::new(None));
+        let (seen, raised) = (Cell::new(before), Cell::new(None));
         let stop = || {
             let count = signals::count();
             if seen.replace(count) == count {
