@@ -16,7 +16,7 @@ def _skipped(error: UnsupportedError) -> Exception:
     """The error as one that the runner of onnx's own tests takes for a skipped test, too."""
     from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
-    class Unsupported(UnsupportedError, BackendIsNotSupposedToImplementIt):  # type: ignore[misc]
+    class Unsupported(UnsupportedError, BackendIsNotSupposedToImplementIt):
         """A model with nodes or types that there is no code for."""
 
     Unsupported.__qualname__ = Unsupported.__name__ = "UnsupportedError"

@@ -373,7 +373,7 @@ impl Policy {
     ) -> Verdict {
         let names = representative.names();
         let mut verdict = self.sort(self.found(representative), |finding| Evidence {
-            symbol: evidence.symbol || plan.carries(finding),
+            symbol: evidence.symbol | plan.carries(finding),
             ..evidence
         });
         let Verdict { raised, warned, unconfirmed } = &mut verdict;
