@@ -108,7 +108,7 @@ fn pictures(out: &Path) -> Result<(), String> {
         }
         let to = out.join(to);
         fs::create_dir_all(&to).map_err(|error| error.to_string())?;
-        for path in files(&from, "svg")? {
+        for path in [files(&from, "svg")?, files(&from, "png")?].into_iter().flatten() {
             if let Some(name) = path.file_name() {
                 fs::copy(&path, to.join(name)).map_err(|error| error.to_string())?;
             }
