@@ -222,6 +222,7 @@ fn file(target: &str, folder: &Path) -> Option<(&'static str, Vec<u8>)> {
         "js" => "text/javascript; charset=utf-8",
         "json" => "application/json",
         "svg" => "image/svg+xml",
+        "png" => "image/png",
         "woff2" => "font/woff2",
         "wasm" => "application/wasm",
         "onnx" => "application/octet-stream",
