@@ -48,12 +48,12 @@ impl Call {
     /// A function that makes the call, of which no two have the same closure.
     fn function(self, operands: usize, number: usize) -> String {
         let names = &["a", "b", "c", "d"][..operands];
-        let (args, refs) = (names.join(", "), names.join(", &"));
+        let args = names.join(", ");
         let sum = names.join(" + ");
         let parameters: Vec<String> =
             names.iter().map(|name| format!("{name}: &Array2<f32>")).collect();
         let parameters = parameters.join(", ");
-        let (zip, body) = (format!("zip((&{refs},))"), format!("({sum}) * {number}.5"));
+        let (zip, body) = (format!("zip(({args},))"), format!("({sum}) * {number}.5"));
         let (result, call) = match self {
             Self::Map => ("Array2<f32>", format!("{zip}.map(|{args}| {body})")),
             Self::ParMap => ("Array2<f32>", format!("{zip}.par_map(|{args}| {body})")),
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn no_two_calls_of_a_program_have_one_closure() {
         let program = Call::Fold.program(2, 3);
-        assert_eq!(program.matches("zip((&a, &b,)).fold(").count(), 3);
+        assert_eq!(program.matches("zip((a, b,)).fold(").count(), 3);
         assert!(
             program.contains("all + (a + b) * 1.5)") && program.contains("all + (a + b) * 3.5)")
         );
