@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use simulcast::{AnyView, DType};
-use simulcast_files::{FileError, Limits, Store, write_npy, write_npz};
+use simulcast_files::{FileError, ReadLimits, Store, write_npy, write_npz};
 
 /// Reads every array of a file, holds it against what the file says of it, writes it, and reads it
 /// back: alone as `.npy`, and all of them together as `.npz`.
 pub fn arrays_of(path: &str, bytes: Vec<u8>) {
-    let limits = Limits { header: 1 << 16, memory: 1 << 20 };
+    let limits = ReadLimits { header: 1 << 16, memory: 1 << 20 };
     let store = match Store::from_bytes(path, bytes, &limits) {
         Ok(store) => store,
         Err(error) => return assert!(error.to_string().starts_with(path)),
@@ -44,7 +44,7 @@ fn archive(read: &[(&str, AnyView<'_>)]) {
         return;
     }
     let bytes = fs::read(&path).expect("the archive is there");
-    let limits = Limits { header: 1 << 20, memory: 1 << 24 };
+    let limits = ReadLimits { header: 1 << 20, memory: 1 << 24 };
     let store = Store::from_bytes("again.npz", bytes, &limits).expect("an archive");
     assert_eq!(store.names().count(), read.len());
     for (name, view) in read {

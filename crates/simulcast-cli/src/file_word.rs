@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use simulcast_files::{FileError, Limits, Store};
+use simulcast_files::{FileError, ReadLimits, Store};
 
 /// A file, and perhaps one of its arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl<'a> FileWord<'a> {
         Some(Self { path, array: array.strip_prefix(':') })
     }
 
-    pub(crate) fn open(&self, limits: &Limits) -> Result<Store, FileError> {
+    pub(crate) fn open(&self, limits: &ReadLimits) -> Result<Store, FileError> {
         Store::open(self.path, limits)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use simulcast_core::{Dims, Request, RuleError, ShapeText};
-use simulcast_files::Limits;
+use simulcast_files::ReadLimits;
 
 use crate::Failure;
 use crate::args::RequestArgs;
@@ -39,7 +39,7 @@ fn operand(word: &str) -> Result<ShapeText, String> {
     let Some(file) = FileWord::new(text) else {
         return word.parse().map_err(|error| format!("{error}"));
     };
-    let shape = file.open(&Limits::default()).and_then(|store| store.shape(file.array));
+    let shape = file.open(&ReadLimits::default()).and_then(|store| store.shape(file.array));
     let shape = shape.map_err(|error| error.to_string())?;
     let name = name.or(file.array).map(str::to_owned).or_else(|| file.stem());
     Ok(ShapeText { name, axes: vec![String::new(); shape.len()], dims: Dims::from(&shape[..]) })

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use simulcast_files::{Limits, Store};
+use simulcast_files::{ReadLimits, Store};
 
 fn simulcast(args: &[&str]) -> Output {
     // Files are named as on the command line of the examples.
@@ -235,7 +235,7 @@ fn a_result_in_a_file_is_the_one_in_memory() {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
         assert!(fs::read(&whole).unwrap() == fs::read(&blocks).unwrap(), "{expression}");
-        let store = Store::open(&whole, &Limits::default()).unwrap();
+        let store = Store::open(&whole, &ReadLimits::default()).unwrap();
         assert_eq!(store.get(None).unwrap().shape(), shape);
     }
     // What is read may be replaced.
@@ -243,13 +243,13 @@ fn a_result_in_a_file_is_the_one_in_memory() {
     assert!(simulcast(&["eval", "x + 1", "x=(3,)", "-o", path]).status.success());
     let operand = format!("x={path}");
     assert!(simulcast(&["eval", "x * 2", &operand, "-o", path]).status.success());
-    let store = Store::open(&whole, &Limits::default()).unwrap();
+    let store = Store::open(&whole, &ReadLimits::default()).unwrap();
     assert_eq!(store.get(None).unwrap().to_owned(), ndarray::array![2_i64, 4, 6].into());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
     // Text too.
     let words = format!("{}/words.npy", folder.display());
     assert!(simulcast(&["eval", "x", "x=['a', 'bc']", "-o", &words]).status.success());
-    let store = Store::open(&words, &Limits::default()).unwrap();
+    let store = Store::open(&words, &ReadLimits::default()).unwrap();
     let words = ndarray::array!["a", "bc"].mapv(String::from);
     assert_eq!(store.get(None).unwrap().to_owned(), words.into());
 }
@@ -321,7 +321,7 @@ fn of_two_runs_into_one_file_one_is_there_whole() {
     for mut run in [1, 2, 3, 4].map(start) {
         assert!(run.wait().unwrap().success());
     }
-    let store = Store::open(&path, &Limits::default()).unwrap();
+    let store = Store::open(&path, &ReadLimits::default()).unwrap();
     let view = store.get(None).unwrap();
     let result = view.typed::<f64>().unwrap();
     let first = result[[0, 0]];

@@ -1,32 +1,32 @@
 //! Elements: bytes that can be shown as they lie, and bytes that must be converted.
 //!
-//! The one place that makes a view of bytes from outside. Invariant: a [`Layout`] is made for
-//! exactly `bytes()` bytes, and a view is given only where [`Layout::lies`] holds for them.
+//! The one place that makes a view of bytes from outside. Invariant: a [`FileLayout`] is made for
+//! exactly `bytes()` bytes, and a view is given only where [`FileLayout::lies`] holds for them.
 
 use ndarray::{ArrayD, IxDyn, ShapeBuilder as _};
 use simulcast::{AnyArray, AnyView, Complex, DType};
 
-use crate::error::Problem;
+use crate::error::FileProblem;
 use crate::npy::{Coding, Header};
 use crate::store::Budget;
 
 /// How an array lies in bytes, row-major or the other way round, with nothing between elements.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct FileLayout {
     coding: Coding,
     fortran: bool,
     shape: Vec<usize>,
     count: usize,
 }
 
-impl Layout {
+impl FileLayout {
     /// What a header says, where that can be addressed.
-    pub(crate) fn new(header: Header) -> Result<Self, Problem> {
+    pub(crate) fn new(header: Header) -> Result<Self, FileProblem> {
         let Header { coding, fortran, shape } = header;
         let coding = coding?;
         // In the file and in memory.
         if extent(coding.width(), &shape).and(extent(coding.dtype().size(), &shape)).is_none() {
-            return Err(Problem::Overflow { shape });
+            return Err(FileProblem::Overflow { shape });
         }
         let count = shape.iter().product();
         Ok(Self { coding, fortran, shape, count })
@@ -38,12 +38,12 @@ impl Layout {
     }
 
     /// The elements within what follows a header: all of it, and no more.
-    pub(crate) fn whole<'a>(&self, rest: &'a [u8]) -> Result<&'a [u8], Problem> {
+    pub(crate) fn whole<'a>(&self, rest: &'a [u8]) -> Result<&'a [u8], FileProblem> {
         let (needs, has) = (self.bytes() as u64, rest.len() as u64);
         match has.checked_sub(needs) {
-            None => Err(Problem::Truncated { part: "elements", needs, has }),
+            None => Err(FileProblem::Truncated { part: "elements", needs, has }),
             Some(0) => Ok(rest),
-            Some(bytes) => Err(Problem::Trailing { bytes }),
+            Some(bytes) => Err(FileProblem::Trailing { bytes }),
         }
     }
 
@@ -60,7 +60,7 @@ impl Layout {
     ///
     /// # Safety
     ///
-    /// [`Layout::lies`] was found to hold for these bytes.
+    /// [`FileLayout::lies`] was found to hold for these bytes.
     pub(crate) unsafe fn view<'a>(&self, bytes: &'a [u8]) -> AnyView<'a> {
         let strides = strides(&self.shape, self.fortran);
         // SAFETY: `lies`: the bytes are as many as the elements of this shape have, aligned, and
@@ -69,8 +69,8 @@ impl Layout {
         unsafe { AnyView::from_raw(self.coding.dtype(), bytes.as_ptr(), &self.shape, &strides) }
     }
 
-    /// An array of its own, of exactly [`Layout::bytes`] bytes.
-    pub(crate) fn convert(&self, bytes: &[u8], budget: &Budget) -> Result<AnyArray, Problem> {
+    /// An array of its own, of exactly [`FileLayout::bytes`] bytes.
+    pub(crate) fn convert(&self, bytes: &[u8], budget: &Budget) -> Result<AnyArray, FileProblem> {
         let held = self.coding.dtype().size();
         let text = if self.coding.dtype() == DType::String { self.coding.width() } else { 0 };
         budget.take("an array", (held as u64 + text as u64).saturating_mul(self.count as u64))?;
@@ -78,17 +78,18 @@ impl Layout {
             Coding::Number { dtype, swap } => self.numbers(dtype, bytes, swap),
             Coding::Points { count, swap } => self.strings(bytes, |at, element| {
                 points(element, count, swap)
-                    .ok_or(Problem::Text { element: at, why: "has a code point that is none" })
+                    .ok_or(FileProblem::Text { element: at, why: "has a code point that is none" })
             }),
             Coding::Bytes { .. } => self.strings(bytes, |at, element| {
                 let used = element.len() - element.iter().rev().take_while(|&&b| b == 0).count();
                 let text = element.get(..used).and_then(|bytes| str::from_utf8(bytes).ok());
-                text.map(str::to_owned).ok_or(Problem::Text { element: at, why: "is not UTF-8" })
+                text.map(str::to_owned)
+                    .ok_or(FileProblem::Text { element: at, why: "is not UTF-8" })
             }),
         }
     }
 
-    fn numbers(&self, dtype: DType, bytes: &[u8], swap: bool) -> Result<AnyArray, Problem> {
+    fn numbers(&self, dtype: DType, bytes: &[u8], swap: bool) -> Result<AnyArray, FileProblem> {
         macro_rules! numbers {
             ([$($variant:ident: $type:ty,)*] [$($pair:ident: $part:ty,)*]) => {
                 match dtype {
@@ -101,7 +102,7 @@ impl Layout {
                         let pair = || Some(Complex::new(parts.next()?, parts.next()?));
                         self.array(std::iter::from_fn(pair).collect())
                     })*
-                    DType::String => Err(Problem::Unknown),
+                    DType::String => Err(FileProblem::Unknown),
                 }
             };
         }
@@ -117,8 +118,8 @@ impl Layout {
     fn strings(
         &self,
         bytes: &[u8],
-        text: impl Fn(usize, &[u8]) -> Result<String, Problem>,
-    ) -> Result<AnyArray, Problem> {
+        text: impl Fn(usize, &[u8]) -> Result<String, FileProblem>,
+    ) -> Result<AnyArray, FileProblem> {
         if self.coding.width() == 0 {
             return self.array(vec![String::new(); self.count]);
         }
@@ -126,13 +127,13 @@ impl Layout {
         self.array(elements.map(|(at, element)| text(at, element)).collect::<Result<_, _>>()?)
     }
 
-    fn array<T>(&self, elements: Vec<T>) -> Result<AnyArray, Problem>
+    fn array<T>(&self, elements: Vec<T>) -> Result<AnyArray, FileProblem>
     where
         AnyArray: From<ArrayD<T>>,
     {
         let shape = IxDyn(&self.shape).set_f(self.fortran);
         let array = ArrayD::from_shape_vec(shape, elements);
-        array.map(AnyArray::from).map_err(|_| Problem::Overflow { shape: self.shape.clone() })
+        array.map(AnyArray::from).map_err(|_| FileProblem::Overflow { shape: self.shape.clone() })
     }
 }
 

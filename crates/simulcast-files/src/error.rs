@@ -12,13 +12,13 @@ pub struct FileError {
     /// The array within it, where one was asked for by name.
     pub array: Option<String>,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: FileProblem,
 }
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum FileProblem {
     /// The system refused.
     Io {
         /// The kind of refusal.
@@ -113,13 +113,13 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl FileProblem {
     pub(crate) fn of(self, path: &Path, array: Option<&str>) -> FileError {
         FileError { path: path.into(), array: array.map(str::to_owned), problem: self }
     }
 }
 
-impl From<io::Error> for Problem {
+impl From<io::Error> for FileProblem {
     fn from(error: io::Error) -> Self {
         Self::Io { kind: error.kind(), message: error.to_string() }
     }
@@ -141,7 +141,7 @@ impl fmt::Display for Few<'_> {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { kind: io::ErrorKind::NotFound, .. } => f.write_str("there is no such file"),

@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use simulcast::{AnyArray, DType};
-//! use simulcast_files::{Limits, Store, write_npy};
+//! use simulcast_files::{ReadLimits, Store, write_npy};
 //!
 //! let path = std::env::temp_dir().join(format!("simulcast-doc-{}.npy", std::process::id()));
 //! let x = ndarray::array![[1.5_f32, 2.5], [3.5, 4.5]];
 //! write_npy(&path, &(&x).into())?;
 //!
-//! let store = Store::open(&path, &Limits::default())?;
+//! let store = Store::open(&path, &ReadLimits::default())?;
 //! let view = store.get(None)?;
 //! assert_eq!((view.dtype(), view.shape()), (DType::F32, &[2, 2][..]));
 //! assert_eq!(view.typed::<f32>(), Some(x.view().into_dyn()));
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! What a file says is checked before it is believed: shapes against the bytes that are there, sizes
-//! against overflow, archives against their checksums, and memory against the caller's [`Limits`].
+//! against overflow, archives against their checksums, and memory against the caller's [`ReadLimits`].
 //! Python objects (pickles) are never read. A file that somebody else changes or shortens while it is
 //! mapped is outside of what can be checked; `docs/security.md` says what is trusted.
 //!
@@ -49,7 +49,7 @@ mod tensors;
 mod writer;
 mod zip;
 
-pub use error::{FileError, Problem};
-pub use store::{Limits, Store};
+pub use error::{FileError, FileProblem};
+pub use store::{ReadLimits, Store};
 pub use temporary::Temporary;
 pub use writer::{Writer, write_npy, write_npz};

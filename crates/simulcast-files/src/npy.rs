@@ -10,7 +10,7 @@
 
 use simulcast::DType;
 
-use crate::error::Problem;
+use crate::error::FileProblem;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -21,7 +21,7 @@ pub(crate) struct Header {
     /// The first axis is the innermost.
     pub(crate) fortran: bool,
     /// How an element is coded, or why it is not read.
-    pub(crate) coding: Result<Coding, Problem>,
+    pub(crate) coding: Result<Coding, FileProblem>,
 }
 
 /// How an element is coded in bytes.
@@ -56,12 +56,13 @@ impl Coding {
 impl Header {
     // Implements E_BROADCAST_ANY_FUNC_2210.
     /// The header at the beginning of `bytes`, and where the elements begin.
-    pub(crate) fn read(bytes: &[u8], limit: u64) -> Result<(Self, usize), Problem> {
+    pub(crate) fn read(bytes: &[u8], limit: u64) -> Result<(Self, usize), FileProblem> {
         let truncated =
-            |needs: u64| Problem::Truncated { part: "header", needs, has: bytes.len() as u64 };
+            |needs: u64| FileProblem::Truncated { part: "header", needs, has: bytes.len() as u64 };
         let short = bytes.len() < MAGIC.len() && MAGIC.starts_with(bytes);
         let start = bytes.strip_prefix(MAGIC);
-        let start = start.ok_or_else(|| if short { truncated(10) } else { Problem::Unknown })?;
+        let start =
+            start.ok_or_else(|| if short { truncated(10) } else { FileProblem::Unknown })?;
         let (length, before) = match *start {
             [1, _, a, b, ..] => (u32::from(u16::from_le_bytes([a, b])), 10),
             [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([a, b, c, d]), 12),
@@ -69,11 +70,11 @@ impl Header {
             [2 | 3, ..] => return Err(truncated(12)),
             [major, ref rest @ ..] => {
                 let minor = rest.first().copied().unwrap_or_default();
-                return Err(Problem::Version { major, minor });
+                return Err(FileProblem::Version { major, minor });
             }
         };
         if u64::from(length) > limit {
-            return Err(Problem::Limit { part: "a header", bytes: length.into(), limit });
+            return Err(FileProblem::Limit { part: "a header", bytes: length.into(), limit });
         }
         let end = before + length as usize;
         let text = bytes.get(before..end).ok_or_else(|| truncated(end as u64))?;
@@ -82,7 +83,7 @@ impl Header {
 
     /// The header of a row-major array, with what comes before it, byte for byte as NumPy writes
     /// it; its length is a multiple of 64.
-    pub(crate) fn write(descr: &str, shape: &[usize]) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn write(descr: &str, shape: &[usize]) -> Result<Vec<u8>, FileProblem> {
         let sizes: Vec<String> = shape.iter().map(|size| format!("{size},")).collect();
         let sizes = sizes.join(" ");
         let sizes = if shape.len() > 1 { sizes.trim_end_matches(',') } else { &sizes };
@@ -99,7 +100,7 @@ impl Header {
         let before = if long { 12 } else { 10 };
         let whole = padded(before);
         let length = u32::try_from(whole - before)
-            .map_err(|_| Problem::Overflow { shape: shape.to_vec() })?;
+            .map_err(|_| FileProblem::Overflow { shape: shape.to_vec() })?;
         let mut bytes = MAGIC.to_vec();
         bytes.extend([if long { 2 } else { 1 }, 0]);
         bytes.extend(&length.to_le_bytes()[..before - 8]);
@@ -129,8 +130,8 @@ pub(crate) fn descr(dtype: DType) -> Option<String> {
 pub(crate) const NATIVE: char = if cfg!(target_endian = "big") { '>' } else { '<' };
 
 /// The coding that a type's name stands for.
-fn coding(descr: &str) -> Result<Coding, Problem> {
-    let refused = |why| Problem::Element { descr: format!("'{descr}'"), why };
+fn coding(descr: &str) -> Result<Coding, FileProblem> {
+    let refused = |why| FileProblem::Element { descr: format!("'{descr}'"), why };
     if let Some(dtype) = descr.parse().ok().filter(|dtype| *dtype != DType::String) {
         return Ok(Coding::Number { dtype, swap: false });
     }
@@ -180,7 +181,7 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     /// The dictionary of the three keys, each once, and nothing after it.
-    fn header(mut self) -> Result<Header, Problem> {
+    fn header(mut self) -> Result<Header, FileProblem> {
         let (mut coded, mut fortran, mut shape) = (None, None, None);
         self.expect(b'{', "a dictionary")?;
         while !self.eat(b'}') {
@@ -195,7 +196,7 @@ impl<'a> Scan<'a> {
             };
             if twice {
                 let expected = "each of 'descr', 'fortran_order' and 'shape' once";
-                return Err(Problem::Header { at: start, expected });
+                return Err(FileProblem::Header { at: start, expected });
             }
             if !self.eat(b',') {
                 self.expect(b'}', "a comma or a closing brace")?;
@@ -206,7 +207,7 @@ impl<'a> Scan<'a> {
         if self.at != self.text.len() {
             return Err(self.wrong("nothing but space"));
         }
-        let key = |expected| Problem::Header { at: self.at, expected };
+        let key = |expected| FileProblem::Header { at: self.at, expected };
         Ok(Header {
             coding: coded.ok_or_else(|| key("the key 'descr'"))?,
             fortran: fortran.ok_or_else(|| key("the key 'fortran_order'"))?,
@@ -214,8 +215,8 @@ impl<'a> Scan<'a> {
         })
     }
 
-    fn wrong(&self, expected: &'static str) -> Problem {
-        Problem::Header { at: self.at, expected }
+    fn wrong(&self, expected: &'static str) -> FileProblem {
+        FileProblem::Header { at: self.at, expected }
     }
 
     fn rest(&self) -> &'a [u8] {
@@ -234,12 +235,12 @@ impl<'a> Scan<'a> {
         next
     }
 
-    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Problem> {
+    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), FileProblem> {
         if self.eat(byte) { Ok(()) } else { Err(self.wrong(expected)) }
     }
 
     /// What stands between quotes; a backslash hides the next byte.
-    fn string(&mut self) -> Result<&'a [u8], Problem> {
+    fn string(&mut self) -> Result<&'a [u8], FileProblem> {
         self.space();
         let quote = match self.rest().first() {
             Some(&quote @ (b'\'' | b'"')) => quote,
@@ -257,7 +258,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The type's name; lists and tuples are records, and are skipped.
-    fn descr(&mut self) -> Result<Result<Coding, Problem>, Problem> {
+    fn descr(&mut self) -> Result<Result<Coding, FileProblem>, FileProblem> {
         self.space();
         if !matches!(self.rest().first(), Some(b'[' | b'(')) {
             return Ok(coding(&String::from_utf8_lossy(self.string()?)));
@@ -281,10 +282,10 @@ impl<'a> Scan<'a> {
         }
         let shown = self.text.get(start..self.at.min(start + 60)).unwrap_or_default();
         let descr = String::from_utf8_lossy(shown).into_owned();
-        Ok(Err(Problem::Element { descr, why: "records are not read" }))
+        Ok(Err(FileProblem::Element { descr, why: "records are not read" }))
     }
 
-    fn truth(&mut self) -> Result<bool, Problem> {
+    fn truth(&mut self) -> Result<bool, FileProblem> {
         self.space();
         for (word, value) in [(&b"True"[..], true), (b"False", false)] {
             if self.rest().starts_with(word) {
@@ -296,7 +297,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A tuple of sizes: one alone has a comma after it.
-    fn sizes(&mut self) -> Result<Vec<usize>, Problem> {
+    fn sizes(&mut self) -> Result<Vec<usize>, FileProblem> {
         self.expect(b'(', "a tuple of sizes")?;
         let (mut sizes, mut comma) = (Vec::new(), true);
         while !self.eat(b')') {
@@ -325,11 +326,11 @@ mod tests {
         bytes
     }
 
-    fn read(header: &str) -> Result<Header, Problem> {
+    fn read(header: &str) -> Result<Header, FileProblem> {
         Header::read(&file(header), 1 << 20).map(|(header, _)| header)
     }
 
-    fn with(descr: &str, shape: &str) -> Result<Header, Problem> {
+    fn with(descr: &str, shape: &str) -> Result<Header, FileProblem> {
         read(&format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n"))
     }
 
@@ -350,13 +351,13 @@ mod tests {
     #[test]
     fn hostile_headers_are_refused() {
         let refused = |bytes: &[u8]| Header::read(bytes, 1 << 20).unwrap_err();
-        let ends = |needs, has| Problem::Truncated { part: "header", needs, has };
+        let ends = |needs, has| FileProblem::Truncated { part: "header", needs, has };
         assert_eq!(refused(b""), ends(10, 0));
-        assert_eq!(refused(b"PK\x03\x04aaaa"), Problem::Unknown);
+        assert_eq!(refused(b"PK\x03\x04aaaa"), FileProblem::Unknown);
         assert_eq!(refused(b"\x93NUMPY\x01\x00\xff"), ends(10, 9));
         assert_eq!(refused(b"\x93NUMPY\x03\x00\xff\xff\xff"), ends(12, 11));
-        assert_eq!(refused(b"\x93NUMPY\x09\x04"), Problem::Version { major: 9, minor: 4 });
-        let limit = Problem::Limit { part: "a header", bytes: 0xffff_ffff, limit: 1 << 20 };
+        assert_eq!(refused(b"\x93NUMPY\x09\x04"), FileProblem::Version { major: 9, minor: 4 });
+        let limit = FileProblem::Limit { part: "a header", bytes: 0xffff_ffff, limit: 1 << 20 };
         assert_eq!(refused(b"\x93NUMPY\x02\x00\xff\xff\xff\xff"), limit);
         assert_eq!(refused(b"\x93NUMPY\x01\x00\x10\x00{'shape': (2,)"), ends(26, 24));
         let both = "'descr': '<f4', 'fortran_order': True";
@@ -385,18 +386,21 @@ mod tests {
             ("{'descr': [('a', '<f4')", 23, "a closing bracket"),
             ("{'descr': 4}", 10, "a string"),
         ] {
-            assert_eq!(read(header), Err(Problem::Header { at, expected }), "{header}");
+            assert_eq!(read(header), Err(FileProblem::Header { at, expected }), "{header}");
         }
         let more = format!("{{{both}, 'shape': ()}} or 1");
         let at = more.len() - 4;
-        assert_eq!(read(&more), Err(Problem::Header { at, expected: "nothing but space" }));
+        assert_eq!(read(&more), Err(FileProblem::Header { at, expected: "nothing but space" }));
     }
 
     #[test]
     fn nesting_a_hundred_thousand_deep_costs_nothing() {
         let (open, close) = ("(".repeat(100_000), ")".repeat(100_000));
         let deep = with(&format!("[{open}{close}]"), "(2,)").unwrap();
-        assert!(matches!(deep.coding, Err(Problem::Element { why: "records are not read", .. })));
+        assert!(matches!(
+            deep.coding,
+            Err(FileProblem::Element { why: "records are not read", .. })
+        ));
         assert!(with("'<f4'", &format!("{open}{close}")).is_err());
         assert!(with(&open, "()").is_err());
     }
@@ -434,7 +438,7 @@ mod tests {
             "<i3",
             "é4",
         ] {
-            assert!(matches!(coding(descr), Err(Problem::Element { .. })), "{descr}");
+            assert!(matches!(coding(descr), Err(FileProblem::Element { .. })), "{descr}");
         }
     }
 

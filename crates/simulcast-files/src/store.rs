@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::Mmap;
 use simulcast::{AnyArray, AnyView, DType};
 
-use crate::elements::Layout;
-use crate::error::{FileError, Problem};
+use crate::elements::FileLayout;
+use crate::error::{FileError, FileProblem};
 use crate::npy::{self, Header};
 use crate::tensors;
 use crate::zip::{self, Member};
 
 /// How much a file may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReadLimits {
     /// The bytes of a header, or of an archive's directory.
     pub header: u64,
     /// The bytes of memory for everything that is not mapped: unpacked, converted, or read from
@@ -30,7 +30,7 @@ pub struct Limits {
     pub memory: u64,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     /// 16 MiB and 4 GiB.
     fn default() -> Self {
         Self { header: 16 << 20, memory: 4 << 30 }
@@ -49,14 +49,14 @@ impl Budget {
         Self { limit: AtomicU64::new(limit), taken: AtomicU64::new(0) }
     }
 
-    pub(crate) fn take(&self, part: &'static str, bytes: u64) -> Result<(), Problem> {
+    pub(crate) fn take(&self, part: &'static str, bytes: u64) -> Result<(), FileProblem> {
         let limit = self.limit.load(Ordering::Relaxed);
         let more = |taken: u64| taken.checked_add(bytes).filter(|&taken| taken <= limit);
         match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
             Err(taken) => {
                 let limit = limit.saturating_sub(taken);
-                Err(Problem::Limit { part, bytes, limit })
+                Err(FileProblem::Limit { part, bytes, limit })
             }
         }
     }
@@ -67,7 +67,7 @@ impl Budget {
 pub struct Store {
     path: PathBuf,
     file: Bytes,
-    limits: Limits,
+    limits: ReadLimits,
     budget: Budget,
     arrays: Vec<Array>,
     /// The place of each name; empty in a `.npy` file, whose array has none.
@@ -100,9 +100,9 @@ enum Place {
 #[derive(Debug)]
 enum Shown {
     /// Elements in the file, as they lie there.
-    File(Layout, Range<usize>),
+    File(FileLayout, Range<usize>),
     /// Elements in an unpacked member, from that byte on.
-    Unpacked(Layout, Vec<u8>, usize),
+    Unpacked(FileLayout, Vec<u8>, usize),
     /// Converted elements.
     Array(AnyArray),
 }
@@ -116,7 +116,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns what is wrong with the file, its header or its directory.
-    pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, FileError> {
+    pub fn open(path: impl AsRef<Path>, limits: &ReadLimits) -> Result<Self, FileError> {
         let path = path.as_ref();
         let budget = Budget::new(limits.memory);
         let file = Bytes::open(path, &budget).map_err(|problem| problem.of(path, None))?;
@@ -131,19 +131,26 @@ impl Store {
     pub fn from_bytes(
         path: impl AsRef<Path>,
         bytes: Vec<u8>,
-        limits: &Limits,
+        limits: &ReadLimits,
     ) -> Result<Self, FileError> {
         Self::new(path.as_ref(), Bytes::Read(bytes), *limits, Budget::new(limits.memory))
     }
 
-    fn new(path: &Path, file: Bytes, limits: Limits, budget: Budget) -> Result<Self, FileError> {
-        let known = |problem: Problem| problem.of(path, None);
+    fn new(
+        path: &Path,
+        file: Bytes,
+        limits: ReadLimits,
+        budget: Budget,
+    ) -> Result<Self, FileError> {
+        let known = |problem: FileProblem| problem.of(path, None);
         let mut arrays = places(path, file.get(), limits.header).map_err(known)?;
         let whole = matches!(arrays[..], [Array { place: Place::Whole, .. }]);
         let mut names = HashMap::new();
         for (at, array) in arrays.iter_mut().enumerate().filter(|_| !whole) {
             if names.insert(array.name.clone(), at).is_some() {
-                return Err(known(Problem::Duplicate { name: std::mem::take(&mut array.name) }));
+                return Err(known(FileProblem::Duplicate {
+                    name: std::mem::take(&mut array.name),
+                }));
             }
         }
         Ok(Self { path: path.into(), file, limits, budget, arrays, names })
@@ -190,7 +197,7 @@ impl Store {
     ///
     /// Returns what is wrong with the array, or that there is no such array.
     pub fn get(&self, name: Option<&str>) -> Result<AnyView<'_>, FileError> {
-        let fail = |problem: Problem| problem.of(&self.path, name);
+        let fail = |problem: FileProblem| problem.of(&self.path, name);
         let array = self.find(name).map_err(fail)?;
         let shown = match array.shown.get() {
             Some(shown) => shown,
@@ -204,34 +211,34 @@ impl Store {
             Shown::File(layout, range) => (layout, self.file.get().get(range.clone())),
             Shown::Unpacked(layout, bytes, start) => (layout, bytes.get(*start..)),
         };
-        let bytes = bytes.ok_or_else(|| fail(Problem::Unknown))?;
+        let bytes = bytes.ok_or_else(|| fail(FileProblem::Unknown))?;
         // SAFETY: `in_file` and `unpacked` have found that these very bytes lie as they should.
         Ok(unsafe { layout.view(bytes) })
     }
 
-    fn find(&self, name: Option<&str>) -> Result<&Array, Problem> {
+    fn find(&self, name: Option<&str>) -> Result<&Array, FileProblem> {
         let known = || self.names().map(str::to_owned).collect();
         match (name, &self.arrays[..]) {
             (Some(name), arrays) => {
                 let at = self.names.get(name).and_then(|&at| arrays.get(at));
-                at.ok_or_else(|| Problem::NoSuch { known: known() })
+                at.ok_or_else(|| FileProblem::NoSuch { known: known() })
             }
             (None, [array]) => Ok(array),
-            (None, _) => Err(Problem::Choose { known: known() }),
+            (None, _) => Err(FileProblem::Choose { known: known() }),
         }
     }
 
     fn about<T>(
         &self,
         name: Option<&str>,
-        tell: impl FnOnce(Header) -> Result<T, Problem>,
+        tell: impl FnOnce(Header) -> Result<T, FileProblem>,
     ) -> Result<T, FileError> {
         let told = self.find(name).and_then(|array| tell(self.header(&array.place)?));
         told.map_err(|problem| problem.of(&self.path, name))
     }
 
     /// What is said of an array; as much of a member is unpacked as that needs.
-    fn header(&self, place: &Place) -> Result<Header, Problem> {
+    fn header(&self, place: &Place) -> Result<Header, FileProblem> {
         let (file, limit) = (self.file.get(), self.limits.header);
         let member = match place {
             Place::Whole => return Ok(Header::read(file, limit)?.0),
@@ -243,7 +250,7 @@ impl Store {
             let start = member.start(file, count)?;
             match Header::read(&start, limit) {
                 // More helps where there was as much as was asked for.
-                Err(Problem::Truncated { needs, .. }) if start.len() == count => {
+                Err(FileProblem::Truncated { needs, .. }) if start.len() == count => {
                     count = usize::try_from(needs).unwrap_or(usize::MAX);
                 }
                 header => return Ok(header?.0),
@@ -251,12 +258,12 @@ impl Store {
         }
     }
 
-    fn show(&self, place: &Place) -> Result<Shown, Problem> {
+    fn show(&self, place: &Place) -> Result<Shown, FileProblem> {
         let file = self.file.get();
         let range = match place {
             Place::Whole => 0..file.len(),
             Place::Tensor(header, range) => {
-                return self.in_file(Layout::new(header.clone())?, range.clone());
+                return self.in_file(FileLayout::new(header.clone())?, range.clone());
             }
             Place::Member(member) => match member.stored() {
                 Some(range) => {
@@ -268,11 +275,11 @@ impl Store {
         };
         let bytes = file.get(range.clone()).unwrap_or_default();
         let (header, start) = Header::read(bytes, self.limits.header)?;
-        self.in_file(Layout::new(header)?, range.start + start..range.end)
+        self.in_file(FileLayout::new(header)?, range.start + start..range.end)
     }
 
     /// Elements in the file: as they lie there, or converted.
-    fn in_file(&self, layout: Layout, range: Range<usize>) -> Result<Shown, Problem> {
+    fn in_file(&self, layout: FileLayout, range: Range<usize>) -> Result<Shown, FileProblem> {
         let bytes = layout.whole(self.file.get().get(range.clone()).unwrap_or_default())?;
         if layout.is_viewable(bytes) {
             return Ok(Shown::File(layout, range));
@@ -280,11 +287,11 @@ impl Store {
         layout.convert(bytes, &self.budget).map(Shown::Array)
     }
 
-    fn unpacked(&self, member: &Member) -> Result<Shown, Problem> {
+    fn unpacked(&self, member: &Member) -> Result<Shown, FileProblem> {
         self.budget.take("a member", member.size)?;
         let bytes = member.unpack(self.file.get())?;
         let (header, start) = Header::read(&bytes, self.limits.header)?;
-        let layout = Layout::new(header)?;
+        let layout = FileLayout::new(header)?;
         let elements = layout.whole(bytes.get(start..).unwrap_or_default())?;
         if layout.is_viewable(elements) {
             return Ok(Shown::Unpacked(layout, bytes, start));
@@ -307,7 +314,7 @@ fn is_unknown(file: &[u8]) -> bool {
 }
 
 /// Where the arrays of a file are.
-fn places(path: &Path, file: &[u8], limit: u64) -> Result<Vec<Array>, Problem> {
+fn places(path: &Path, file: &[u8], limit: u64) -> Result<Vec<Array>, FileProblem> {
     let array = |name, place| Array { name, place, shown: OnceLock::new() };
     if is_tensors(path) {
         let tensors = tensors::read(file, limit)?.into_iter();
@@ -324,14 +331,14 @@ fn places(path: &Path, file: &[u8], limit: u64) -> Result<Vec<Array>, Problem> {
         return Ok(named.collect());
     }
     if is_unknown(file) {
-        return Err(Problem::Unknown);
+        return Err(FileProblem::Unknown);
     }
     Header::read(file, limit)?;
     Ok(vec![array(String::new(), Place::Whole)])
 }
 
 impl Bytes {
-    fn open(path: &Path, budget: &Budget) -> Result<Self, Problem> {
+    fn open(path: &Path, budget: &Budget) -> Result<Self, FileProblem> {
         let mut file = File::open(path)?;
         let about = file.metadata()?;
         if about.is_file() {
@@ -347,7 +354,7 @@ impl Bytes {
         // A pipe without an end is not worth reading all that may be read of it.
         file.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut bytes)?;
         if !is_tensors(path) && is_unknown(&bytes) {
-            return Err(Problem::Unknown);
+            return Err(FileProblem::Unknown);
         }
         let left = most.saturating_add(1).saturating_sub(bytes.len() as u64);
         file.by_ref().take(left).read_to_end(&mut bytes)?;

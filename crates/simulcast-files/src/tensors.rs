@@ -9,7 +9,7 @@ use std::ops::Range;
 use safetensors::tensor::{Dtype, Metadata};
 use simulcast::DType;
 
-use crate::error::Problem;
+use crate::error::FileProblem;
 use crate::npy::{Coding, Header};
 
 /// A tensor's name, what is said of it, and where in the file it is.
@@ -18,25 +18,25 @@ pub(crate) type Tensor = (String, Header, Range<usize>);
 const LENGTH: usize = size_of::<u64>();
 
 /// The tensors of a file, in the order of their elements.
-pub(crate) fn read(bytes: &[u8], limit: u64) -> Result<Vec<Tensor>, Problem> {
+pub(crate) fn read(bytes: &[u8], limit: u64) -> Result<Vec<Tensor>, FileProblem> {
     let has = bytes.len() as u64;
-    let truncated = |needs| Problem::Truncated { part: "header", needs, has };
+    let truncated = |needs| FileProblem::Truncated { part: "header", needs, has };
     let (length, rest) = bytes.split_first_chunk().ok_or_else(|| truncated(LENGTH as u64))?;
     let length = u64::from_le_bytes(*length);
     if length > limit {
-        return Err(Problem::Limit { part: "a header", bytes: length, limit });
+        return Err(FileProblem::Limit { part: "a header", bytes: length, limit });
     }
     let (header, elements) = usize::try_from(length)
         .ok()
         .and_then(|length| rest.split_at_checked(length))
         .ok_or_else(|| truncated(length.saturating_add(LENGTH as u64)))?;
     let metadata: Metadata = serde_json::from_slice(header)
-        .map_err(|error| Problem::Safetensors { why: error.to_string() })?;
+        .map_err(|error| FileProblem::Safetensors { why: error.to_string() })?;
     let (needs, has) = (metadata.data_len() as u64, elements.len() as u64);
     match has.checked_sub(needs) {
-        None => return Err(Problem::Truncated { part: "elements", needs, has }),
+        None => return Err(FileProblem::Truncated { part: "elements", needs, has }),
         Some(0) => {}
-        Some(bytes) => return Err(Problem::Trailing { bytes }),
+        Some(bytes) => return Err(FileProblem::Trailing { bytes }),
     }
     let start = LENGTH + header.len();
     let named = metadata.offset_keys().into_iter();
@@ -51,7 +51,7 @@ pub(crate) fn read(bytes: &[u8], limit: u64) -> Result<Vec<Tensor>, Problem> {
         .collect())
 }
 
-fn coding(dtype: Dtype) -> Result<Coding, Problem> {
+fn coding(dtype: Dtype) -> Result<Coding, FileProblem> {
     let dtype = match dtype {
         Dtype::BOOL => DType::Bool,
         Dtype::I8 => DType::I8,
@@ -69,7 +69,7 @@ fn coding(dtype: Dtype) -> Result<Coding, Problem> {
         Dtype::C64 => DType::C64,
         other => {
             let why = "types of 4, 6 or 8 bits are not read";
-            return Err(Problem::Element { descr: format!("{other:?}"), why });
+            return Err(FileProblem::Element { descr: format!("{other:?}"), why });
         }
     };
     // The format is little-endian.

@@ -15,7 +15,7 @@ use simulcast::program::row_axis;
 use simulcast::{AnyView, AnyViewMut, DType};
 
 use crate::elements::{extent, strides};
-use crate::error::{FileError, Problem};
+use crate::error::{FileError, FileProblem};
 use crate::npy::{self, Header};
 use crate::temporary::Temporary;
 use crate::zip;
@@ -52,14 +52,14 @@ impl Writer {
         Self::new(path, dtype, shape).map_err(|problem| problem.of(path, None))
     }
 
-    fn new(path: &Path, dtype: DType, shape: &[usize]) -> Result<Self, Problem> {
+    fn new(path: &Path, dtype: DType, shape: &[usize]) -> Result<Self, FileProblem> {
         let descr = npy::descr(dtype).ok_or_else(|| {
             let why = "strings have no fixed size, and cannot be mapped";
-            Problem::Element { descr: dtype.name().into(), why }
+            FileProblem::Element { descr: dtype.name().into(), why }
         })?;
         let header = Header::write(&descr, shape)?;
         let whole = extent(dtype.size(), shape).and_then(|bytes| bytes.checked_add(header.len()));
-        let whole = whole.ok_or_else(|| Problem::Overflow { shape: shape.to_vec() })?;
+        let whole = whole.ok_or_else(|| FileProblem::Overflow { shape: shape.to_vec() })?;
         let temporary = Temporary::new(path)?;
         allocate(temporary.file(), whole as u64)?;
         temporary.file().write_all(&header)?;
@@ -92,7 +92,7 @@ impl Writer {
             skip += first * stride.unsigned_abs() * self.dtype.size();
         }
         let map = self.map(skip, extent(self.dtype.size(), &shape).unwrap_or_default());
-        let pointer = map.map_err(|error| Problem::from(error).of(&self.path, None))?;
+        let pointer = map.map_err(|error| FileProblem::from(error).of(&self.path, None))?;
         // SAFETY: the map, which is borrowed for writing, holds these rows: they are some of the
         // file's, whose length `new` has computed. Maps begin at a page, headers are multiples of 64
         // long and rows follow one another, so that elements are aligned; they are zeros or were
@@ -123,7 +123,7 @@ impl Writer {
     pub fn finish(mut self) -> Result<(), FileError> {
         // Some systems rename no file that is mapped.
         let done = self.unmap().and_then(|()| self.temporary.finish());
-        done.map_err(|error| Problem::from(error).of(&self.path, None))
+        done.map_err(|error| FileProblem::from(error).of(&self.path, None))
     }
 }
 
@@ -165,7 +165,7 @@ pub fn write_npz(path: impl AsRef<Path>, arrays: &[(&str, AnyView<'_>)]) -> Resu
 
 fn replace(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Problem>,
+    write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), FileProblem>,
 ) -> Result<(), FileError> {
     let written = || {
         let temporary = Temporary::new(path)?;
@@ -175,18 +175,18 @@ fn replace(
         drop(out);
         Ok(temporary.finish()?)
     };
-    written().map_err(|problem: Problem| problem.of(path, None))
+    written().map_err(|problem: FileProblem| problem.of(path, None))
 }
 
 /// A header, and the elements.
-fn write_array(out: &mut impl Write, array: &AnyView<'_>) -> Result<(), Problem> {
+fn write_array(out: &mut impl Write, array: &AnyView<'_>) -> Result<(), FileProblem> {
     if let Some(strings) = array.typed::<String>() {
         let width = strings.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
         out.write_all(&Header::write(&format!("{}U{width}", npy::NATIVE), array.shape())?)?;
         for (element, text) in strings.iter().enumerate() {
             if text.ends_with('\0') {
                 let why = "ends in a zero, which would be lost";
-                return Err(Problem::Text { element, why });
+                return Err(FileProblem::Text { element, why });
             }
             let mut left = width;
             for point in text.chars() {
@@ -234,7 +234,7 @@ fn contiguous<'a>(array: &AnyView<'a>) -> Option<&'a [u8]> {
     let plain = bytes > 0 && row_major && array.dtype() != DType::String;
     // SAFETY: the view's elements, all of them by the strides, are numbers, which have no bytes
     // that are not initialised, and live for `'a`.
-    plain.then(|| unsafe { std::slice::from_raw_parts(array.pointer(), bytes) })
+    plain.then(|| unsafe { std::slice::from_raw_parts(array.as_ptr(), bytes) })
 }
 
 /// What the bytes of a member sum up to.
@@ -260,7 +260,11 @@ impl Write for Sum {
 ///
 /// Written here, beside the reader whose constants it shares: members are stored and aligned, so that they
 /// can be mapped, and their sums stand before them, so that the archive is written as a stream.
-fn archive(out: &mut impl Write, arrays: &[(&str, AnyView<'_>)], wide: u64) -> Result<(), Problem> {
+fn archive(
+    out: &mut impl Write,
+    arrays: &[(&str, AnyView<'_>)],
+    wide: u64,
+) -> Result<(), FileProblem> {
     /// The extra field that aligns what follows; readers skip what they do not know.
     const PADDING: u16 = 0xd935;
     /// Names are UTF-8.
@@ -274,7 +278,7 @@ fn archive(out: &mut impl Write, arrays: &[(&str, AnyView<'_>)], wide: u64) -> R
     let (mut at, mut directory, mut names) = (0_u64, Vec::new(), HashSet::new());
     for (name, array) in arrays {
         if !names.insert(name) {
-            return Err(Problem::Duplicate { name: (*name).into() });
+            return Err(FileProblem::Duplicate { name: (*name).into() });
         }
         // First the sum, which stands before the elements.
         let mut sum = Sum::default();
@@ -353,7 +357,7 @@ fn archive(out: &mut impl Write, arrays: &[(&str, AnyView<'_>)], wide: u64) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, Store};
+    use crate::{ReadLimits, Store};
     use std::fs;
 
     fn data(name: &str) -> PathBuf {
@@ -363,7 +367,7 @@ mod tests {
     /// `tests/record.py check` has read this archive with NumPy.
     #[test]
     fn numbers_of_64_bits_are_what_numpy_has_read() {
-        let store = Store::open(data("numpy.npz"), &Limits::default()).unwrap();
+        let store = Store::open(data("numpy.npz"), &ReadLimits::default()).unwrap();
         let views = store.names().map(|name| (name, store.get(Some(name)).unwrap()));
         let (arrays, mut ours) = (views.collect::<Vec<_>>(), Vec::new());
         archive(&mut ours, &arrays, 0).unwrap();
@@ -378,11 +382,11 @@ mod tests {
         let words = ndarray::array!["a", "b\0"].mapv(String::from);
         let mut out = Vec::new();
         let refused = write_array(&mut out, &(&words).into());
-        assert!(matches!(refused, Err(Problem::Text { element: 1, .. })));
+        assert!(matches!(refused, Err(FileProblem::Text { element: 1, .. })));
         let x = ndarray::array![1.0_f32];
         let twice = [("x", (&x).into()), ("x", (&x).into())];
         let refused = archive(&mut out, &twice, u32::MAX.into());
-        assert_eq!(refused, Err(Problem::Duplicate { name: "x".into() }));
+        assert_eq!(refused, Err(FileProblem::Duplicate { name: "x".into() }));
         let far = Path::new("far.npy");
         for (dtype, shape) in [
             (DType::String, &[2][..]),
@@ -401,7 +405,7 @@ mod tests {
         for view in [x.t(), x.slice(ndarray::s![..;-2, 1..;3]), x.slice(ndarray::s![2..2, ..])] {
             let mut bytes = Vec::new();
             write_array(&mut bytes, &(&view).into()).unwrap();
-            let store = Store::from_bytes("x.npy", bytes, &Limits::default()).unwrap();
+            let store = Store::from_bytes("x.npy", bytes, &ReadLimits::default()).unwrap();
             assert_eq!(store.get(None).unwrap().typed::<i16>(), Some(view.into_dyn()));
         }
     }

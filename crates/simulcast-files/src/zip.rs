@@ -16,7 +16,7 @@ use std::ops::Range;
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-use crate::error::Problem;
+use crate::error::FileProblem;
 
 pub(crate) const MEMBER: [u8; 4] = *b"PK\x03\x04";
 pub(crate) const ENTRY: [u8; 4] = *b"PK\x01\x02";
@@ -48,7 +48,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn bytes(&mut self, count: usize) -> Result<&'a [u8], Problem> {
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8], FileProblem> {
         let end = self.at.checked_add(count);
         let bytes = end.and_then(|end| self.file.get(self.at..end));
         let bytes = bytes.ok_or_else(|| self.wrong("ends too early"))?;
@@ -56,39 +56,39 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FileProblem> {
         let bytes = self.bytes(N)?;
         bytes.try_into().map_err(|_| self.wrong("ends too early"))
     }
 
-    fn u16(&mut self) -> Result<u16, Problem> {
+    fn u16(&mut self) -> Result<u16, FileProblem> {
         self.array().map(u16::from_le_bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, Problem> {
+    fn u32(&mut self) -> Result<u32, FileProblem> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, Problem> {
+    fn u64(&mut self) -> Result<u64, FileProblem> {
         self.array().map(u64::from_le_bytes)
     }
 
-    fn sign(&mut self, sign: [u8; 4], why: &'static str) -> Result<(), Problem> {
+    fn sign(&mut self, sign: [u8; 4], why: &'static str) -> Result<(), FileProblem> {
         let at = self.at;
-        if self.array()? == sign { Ok(()) } else { Err(Problem::Zip { at: at as u64, why }) }
+        if self.array()? == sign { Ok(()) } else { Err(FileProblem::Zip { at: at as u64, why }) }
     }
 
-    fn wrong(&self, why: &'static str) -> Problem {
-        Problem::Zip { at: self.at as u64, why }
+    fn wrong(&self, why: &'static str) -> FileProblem {
+        FileProblem::Zip { at: self.at as u64, why }
     }
 }
 
 /// The members of an archive, in the directory's order; two of one name are refused.
-pub(crate) fn members(file: &[u8], limit: u64) -> Result<Vec<Member>, Problem> {
+pub(crate) fn members(file: &[u8], limit: u64) -> Result<Vec<Member>, FileProblem> {
     let (count, directory) = directory(file)?;
     let bytes = directory.len() as u64;
     if bytes > limit {
-        return Err(Problem::Limit { part: "a directory", bytes, limit });
+        return Err(FileProblem::Limit { part: "a directory", bytes, limit });
     }
     let mut cursor =
         Cursor { file: file.get(..directory.end).unwrap_or_default(), at: directory.start };
@@ -102,13 +102,13 @@ pub(crate) fn members(file: &[u8], limit: u64) -> Result<Vec<Member>, Problem> {
     let mut names: Vec<&str> = members.iter().map(|member| &*member.name).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Problem::Duplicate { name: pair[0].into() }),
+        Some(pair) => Err(FileProblem::Duplicate { name: pair[0].into() }),
         None => Ok(members),
     }
 }
 
 /// How many members there are, and where the directory is.
-fn directory(file: &[u8]) -> Result<(u64, Range<usize>), Problem> {
+fn directory(file: &[u8]) -> Result<(u64, Range<usize>), FileProblem> {
     const LONGEST: usize = 22 + u16::MAX as usize;
     let lowest = file.len().saturating_sub(LONGEST);
     let ends = |at: usize| {
@@ -119,7 +119,7 @@ fn directory(file: &[u8]) -> Result<(u64, Range<usize>), Problem> {
                 tail.len() - 22 == usize::from(u16::from_le_bytes([low, high])))
     };
     let end = (lowest..(file.len() + 1).saturating_sub(22)).rev().find(|&at| ends(at));
-    let end = end.ok_or(Problem::Zip { at: file.len() as u64, why: "has no directory" })?;
+    let end = end.ok_or(FileProblem::Zip { at: file.len() as u64, why: "has no directory" })?;
     let mut cursor = Cursor { file, at: end + 4 };
     let (disk, first) = (cursor.u16()?, cursor.u16()?);
     let (here, count) = (cursor.u16()?, cursor.u16()?);
@@ -156,9 +156,9 @@ fn directory(file: &[u8]) -> Result<(u64, Range<usize>), Problem> {
 }
 
 /// The next entry of the directory, which begins at `directory`.
-fn entry(cursor: &mut Cursor<'_>, directory: usize) -> Result<Member, Problem> {
+fn entry(cursor: &mut Cursor<'_>, directory: usize) -> Result<Member, FileProblem> {
     let at = cursor.at as u64;
-    let wrong = |why| Problem::Zip { at, why };
+    let wrong = |why| FileProblem::Zip { at, why };
     cursor.sign(ENTRY, "has no entry")?;
     let (_versions, flags, method) = (cursor.u32()?, cursor.u16()?, cursor.u16()?);
     let (_time, checksum) = (cursor.u32()?, cursor.u32()?);
@@ -232,7 +232,7 @@ impl Member {
     }
 
     /// The first bytes of the member, at most `count`.
-    pub(crate) fn start(&self, file: &[u8], count: usize) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn start(&self, file: &[u8], count: usize) -> Result<Vec<u8>, FileProblem> {
         let packed = file.get(self.packed.clone()).unwrap_or_default();
         if !self.deflated {
             return Ok(packed.get(..count).unwrap_or(packed).to_vec());
@@ -243,9 +243,10 @@ impl Member {
     }
 
     /// All bytes of a deflated member: as many as it says, and of its checksum.
-    pub(crate) fn unpack(&self, file: &[u8]) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn unpack(&self, file: &[u8]) -> Result<Vec<u8>, FileProblem> {
         let packed = file.get(self.packed.clone()).unwrap_or_default();
-        let limit = Problem::Limit { part: "a member", bytes: self.size, limit: isize::MAX as u64 };
+        let limit =
+            FileProblem::Limit { part: "a member", bytes: self.size, limit: isize::MAX as u64 };
         let size = usize::try_from(self.size).map_err(|_| limit.clone())?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size).map_err(|_| limit)?;
@@ -254,22 +255,25 @@ impl Member {
         let more = inflated.into_inner().read(&mut [0]).map_err(|_| self.broken())?;
         if bytes.len() != size || more != 0 {
             let why = "has a member of another size than it says";
-            return Err(Problem::Zip { at: self.packed.start as u64, why });
+            return Err(FileProblem::Zip { at: self.packed.start as u64, why });
         }
         self.check(&bytes)?;
         Ok(bytes)
     }
 
     /// Holds the bytes against the checksum.
-    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), Problem> {
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), FileProblem> {
         let mut crc = Crc::new();
         crc.update(bytes);
         let why = "has a member of another checksum";
-        let wrong = Problem::Zip { at: self.packed.start as u64, why };
+        let wrong = FileProblem::Zip { at: self.packed.start as u64, why };
         if crc.sum() == self.checksum { Ok(()) } else { Err(wrong) }
     }
 
-    fn broken(&self) -> Problem {
-        Problem::Zip { at: self.packed.start as u64, why: "has a member that cannot be unpacked" }
+    fn broken(&self) -> FileProblem {
+        FileProblem::Zip {
+            at: self.packed.start as u64,
+            why: "has a member that cannot be unpacked",
+        }
     }
 }

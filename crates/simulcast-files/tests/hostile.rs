@@ -5,9 +5,9 @@
 use std::io::Write as _;
 
 use flate2::{Compression, Crc, write::DeflateEncoder};
-use simulcast_files::{Limits, Problem, Store};
+use simulcast_files::{FileProblem, ReadLimits, Store};
 
-const LIMITS: Limits = Limits { header: 1 << 20, memory: 1 << 20 };
+const LIMITS: ReadLimits = ReadLimits { header: 1 << 20, memory: 1 << 20 };
 
 fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
@@ -22,12 +22,12 @@ fn array(descr: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
 }
 
 /// What is wrong with the only array of a file.
-fn refused(path: &str, bytes: Vec<u8>) -> Problem {
+fn refused(path: &str, bytes: Vec<u8>) -> FileProblem {
     let store = Store::from_bytes(path, bytes, &LIMITS);
     store.and_then(|store| store.get(None).map(|_| ())).unwrap_err().problem
 }
 
-fn refused_npy(descr: &str, shape: &str, elements: &[u8]) -> Problem {
+fn refused_npy(descr: &str, shape: &str, elements: &[u8]) -> FileProblem {
     refused("x.npy", array(descr, shape, elements))
 }
 
@@ -40,7 +40,7 @@ mod npy {
         let whole = array("'<i2'", "(3,)", &[1, 0, 2, 0, 3, 0]);
         for length in 0..whole.len() {
             let problem = refused("x.npy", whole[..length].to_vec());
-            assert!(matches!(problem, Problem::Truncated { .. }), "{length}: {problem}");
+            assert!(matches!(problem, FileProblem::Truncated { .. }), "{length}: {problem}");
         }
         let store = Store::from_bytes("x.npy", whole, &LIMITS).unwrap();
         assert_eq!(store.get(None).unwrap().to_owned(), ndarray::array![1_i16, 2, 3].into());
@@ -51,7 +51,7 @@ mod npy {
     fn lying_shape() {
         let needs = (4_u64 << 40) * 3;
         let problem = refused_npy("'<f4'", "(1099511627776, 3)", &[0; 24]);
-        assert_eq!(problem, Problem::Truncated { part: "elements", needs, has: 24 });
+        assert_eq!(problem, FileProblem::Truncated { part: "elements", needs, has: 24 });
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -66,17 +66,17 @@ mod npy {
             "(4294967296, 0, 4294967296)",
         ] {
             let problem = refused_npy("'<f4'", shape, &[]);
-            assert!(matches!(problem, Problem::Overflow { .. }), "{shape}: {problem}");
+            assert!(matches!(problem, FileProblem::Overflow { .. }), "{shape}: {problem}");
         }
         let shape = format!("({})", "2, ".repeat(1000));
-        assert!(matches!(refused_npy("'|u1'", &shape, &[]), Problem::Overflow { .. }));
+        assert!(matches!(refused_npy("'|u1'", &shape, &[]), FileProblem::Overflow { .. }));
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn negative_sizes() {
         let problem = refused_npy("'<f4'", "(-1, -4)", &[0; 16]);
-        assert!(matches!(problem, Problem::Header { .. }), "{problem}");
+        assert!(matches!(problem, FileProblem::Header { .. }), "{problem}");
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -84,7 +84,7 @@ mod npy {
     fn huge_header_length() {
         let problem = refused("x.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}".to_vec());
         let limit = LIMITS.header;
-        assert_eq!(problem, Problem::Limit { part: "a header", bytes: u32::MAX.into(), limit });
+        assert_eq!(problem, FileProblem::Limit { part: "a header", bytes: u32::MAX.into(), limit });
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -92,7 +92,7 @@ mod npy {
     fn header_that_is_no_dictionary() {
         for header in ["", "[]", "None", "__import__('os')", "{'descr'", "\u{0}", "{{{{", "}"] {
             let problem = refused("x.npy", npy(header, &[]));
-            assert!(matches!(problem, Problem::Header { .. }), "{header}: {problem}");
+            assert!(matches!(problem, FileProblem::Header { .. }), "{header}: {problem}");
         }
     }
 
@@ -100,9 +100,9 @@ mod npy {
     #[test]
     fn nested_tuples_a_hundred_thousand_deep() {
         let deep = format!("{}{}", "(".repeat(100_000), ")".repeat(100_000));
-        assert!(matches!(refused_npy(&deep, "(2,)", &[0; 8]), Problem::Element { .. }));
-        assert!(matches!(refused_npy("'<f4'", &deep, &[0; 8]), Problem::Header { .. }));
-        assert!(matches!(refused_npy(&deep[..100_000], "()", &[]), Problem::Header { .. }));
+        assert!(matches!(refused_npy(&deep, "(2,)", &[0; 8]), FileProblem::Element { .. }));
+        assert!(matches!(refused_npy("'<f4'", &deep, &[0; 8]), FileProblem::Header { .. }));
+        assert!(matches!(refused_npy(&deep[..100_000], "()", &[]), FileProblem::Header { .. }));
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -111,17 +111,17 @@ mod npy {
         for descr in ["'<f3'", "'|O'", "'<M8[ns]'", "'\\x00'", "[('a', '<f4')]", "'<f4,<i8'", "''"]
         {
             let problem = refused_npy(descr, "(2,)", &[0; 8]);
-            assert!(matches!(problem, Problem::Element { .. }), "{descr}: {problem}");
+            assert!(matches!(problem, FileProblem::Element { .. }), "{descr}: {problem}");
         }
-        assert!(matches!(refused_npy("4", "(2,)", &[0; 8]), Problem::Header { .. }));
+        assert!(matches!(refused_npy("4", "(2,)", &[0; 8]), FileProblem::Header { .. }));
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
     #[test]
     fn trailing_bytes() {
         let problem = refused_npy("'<f4'", "(2,)", &[0; 11]);
-        assert_eq!(problem, Problem::Trailing { bytes: 3 });
-        assert_eq!(refused_npy("'<f4'", "(0,)", &[0; 11]), Problem::Trailing { bytes: 11 });
+        assert_eq!(problem, FileProblem::Trailing { bytes: 3 });
+        assert_eq!(refused_npy("'<f4'", "(0,)", &[0; 11]), FileProblem::Trailing { bytes: 11 });
     }
 
     /// Elements without bytes: any number of them is there.
@@ -130,7 +130,7 @@ mod npy {
     fn endless_empty_strings() {
         for descr in ["'<U0'", "'|S0'"] {
             let problem = refused_npy(descr, "(100000000000000000,)", &[]);
-            assert!(matches!(problem, Problem::Limit { part: "an array", .. }), "{problem}");
+            assert!(matches!(problem, FileProblem::Limit { part: "an array", .. }), "{problem}");
         }
     }
 
@@ -138,7 +138,7 @@ mod npy {
     #[test]
     fn text_that_is_none() {
         let element = |problem| match problem {
-            Problem::Text { element, .. } => element,
+            FileProblem::Text { element, .. } => element,
             other => panic!("{other}"),
         };
         let points = |points: [u32; 3]| points.map(u32::to_le_bytes).concat();
@@ -151,7 +151,7 @@ mod npy {
     #[test]
     fn other_files() {
         for bytes in [&b"hello, world"[..], b"\x89PNG\r\n\x1a\n", b"\x93numpy\x01\x00", b"abc"] {
-            assert_eq!(refused("x.npy", bytes.to_vec()), Problem::Unknown);
+            assert_eq!(refused("x.npy", bytes.to_vec()), FileProblem::Unknown);
         }
     }
 }
@@ -239,7 +239,7 @@ mod npz {
 
     fn why(member: Member) -> &'static str {
         match refused("x.npz", zip(&[member])) {
-            Problem::Zip { why, .. } => why,
+            FileProblem::Zip { why, .. } => why,
             other => panic!("{other}"),
         }
     }
@@ -254,7 +254,7 @@ mod npz {
         }
         let none = Store::from_bytes("x.npz", zip(&[]), &LIMITS).unwrap();
         assert_eq!(none.names().count(), 0);
-        assert!(matches!(none.get(None).unwrap_err().problem, Problem::Choose { .. }));
+        assert!(matches!(none.get(None).unwrap_err().problem, FileProblem::Choose { .. }));
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -263,8 +263,9 @@ mod npz {
         let whole = zip(&[deflated("a.npy", &three()), stored("b.npy", &three())]);
         for length in 0..whole.len() {
             let error = Store::from_bytes("x.npz", whole[..length].to_vec(), &LIMITS).unwrap_err();
-            let other = length < 6 && matches!(error.problem, Problem::Truncated { .. });
-            let known = matches!(error.problem, Problem::Zip { .. } | Problem::Unknown) || other;
+            let other = length < 6 && matches!(error.problem, FileProblem::Truncated { .. });
+            let known =
+                matches!(error.problem, FileProblem::Zip { .. } | FileProblem::Unknown) || other;
             assert!(known, "{length}: {error}");
         }
     }
@@ -273,7 +274,7 @@ mod npz {
     #[test]
     fn duplicate_names() {
         let twice = zip(&[stored("a.npy", &three()), stored("a.npy", &three())]);
-        assert_eq!(refused("x.npz", twice), Problem::Duplicate { name: "a.npy".into() });
+        assert_eq!(refused("x.npz", twice), FileProblem::Duplicate { name: "a.npy".into() });
     }
 
     /// Names are looked up, never opened.
@@ -287,7 +288,7 @@ mod npz {
             let name = name.strip_suffix(".npy").unwrap();
             assert_eq!(store.get(Some(name)).unwrap().shape(), [3]);
         }
-        assert!(matches!(store.get(Some("abs")).unwrap_err().problem, Problem::NoSuch { .. }));
+        assert!(matches!(store.get(Some("abs")).unwrap_err().problem, FileProblem::NoSuch { .. }));
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -307,7 +308,7 @@ mod npz {
         assert!(bomb.packed.len() < 20_000);
         let problem = refused("x.npz", zip(std::slice::from_ref(&bomb)));
         let (bytes, limit) = (bytes.len() as u64, LIMITS.memory);
-        assert_eq!(problem, Problem::Limit { part: "a member", bytes, limit });
+        assert_eq!(problem, FileProblem::Limit { part: "a member", bytes, limit });
         // It says that it is small.
         let small = Member { size: 1000, ..bomb };
         assert_eq!(why(small), "has a member of another size than it says");
@@ -326,7 +327,7 @@ mod npz {
         let store = Store::from_bytes("x.npz", zip(&many), &LIMITS).unwrap();
         assert!(store.get(Some("a")).is_ok() && store.get(Some("b")).is_ok());
         let problem = store.get(Some("c")).unwrap_err().problem;
-        assert!(matches!(problem, Problem::Limit { .. }), "{problem}");
+        assert!(matches!(problem, FileProblem::Limit { .. }), "{problem}");
         assert!(store.get(Some("a")).is_ok(), "what is there stays");
     }
 
@@ -364,7 +365,7 @@ mod npz {
         let member = Member { packed_size: member.packed_size + 200, ..member };
         let store = Store::from_bytes("x.npz", zip(&[member]), &LIMITS).unwrap();
         let problem = store.shape(None).unwrap_err().problem;
-        assert!(matches!(problem, Problem::Truncated { .. }), "{problem}");
+        assert!(matches!(problem, FileProblem::Truncated { .. }), "{problem}");
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -389,9 +390,9 @@ mod npz {
         assert_eq!(why(other), "has a member of two names");
         let method = Member { method: 12, ..honest };
         assert_eq!(why(method), "has a member that is neither stored nor deflated");
-        let limits = Limits { header: 40, ..LIMITS };
+        let limits = ReadLimits { header: 40, ..LIMITS };
         let problem = Store::from_bytes("x.npz", whole, &limits).unwrap_err().problem;
-        assert!(matches!(problem, Problem::Limit { part: "a directory", .. }), "{problem}");
+        assert!(matches!(problem, FileProblem::Limit { part: "a directory", .. }), "{problem}");
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -433,7 +434,7 @@ mod safetensors {
         bytes
     }
 
-    fn problem(header: &str, elements: &[u8]) -> Problem {
+    fn problem(header: &str, elements: &[u8]) -> FileProblem {
         refused("x.safetensors", file(header, elements))
     }
 
@@ -447,7 +448,7 @@ mod safetensors {
         let whole = file(&format!(r#"{{"a":{}}}"#, tensor("U8", "[3]", 0, 3)), &[1, 2, 3]);
         for length in 0..whole.len() {
             let problem = refused("x.safetensors", whole[..length].to_vec());
-            assert!(matches!(problem, Problem::Truncated { .. }), "{length}: {problem}");
+            assert!(matches!(problem, FileProblem::Truncated { .. }), "{length}: {problem}");
         }
         let store = Store::from_bytes("x.safetensors", whole, &LIMITS).unwrap();
         assert_eq!(store.get(Some("a")).unwrap().to_owned(), ndarray::array![1_u8, 2, 3].into());
@@ -459,7 +460,7 @@ mod safetensors {
         let a = tensor("U8", "[3]", 0, 3);
         for b in [tensor("U8", "[3]", 0, 3), tensor("U8", "[3]", 2, 5), tensor("U8", "[3]", 5, 8)] {
             let problem = problem(&format!(r#"{{"a":{a},"b":{b}}}"#), &[0; 8]);
-            assert!(matches!(problem, Problem::Safetensors { .. }), "{problem}");
+            assert!(matches!(problem, FileProblem::Safetensors { .. }), "{problem}");
         }
     }
 
@@ -467,11 +468,11 @@ mod safetensors {
     #[test]
     fn offsets_out_of_range() {
         let far = |to| format!(r#"{{"a":{}}}"#, tensor("U8", &format!("[{to}]"), 0, to));
-        let ends = Problem::Truncated { part: "elements", needs: 1 << 40, has: 8 };
+        let ends = FileProblem::Truncated { part: "elements", needs: 1 << 40, has: 8 };
         assert_eq!(problem(&far(1 << 40), &[0; 8]), ends);
         // The header's length and this one's sum is not to be had.
         let problem = problem(&far(u64::MAX / 8), &[0; 8]);
-        assert!(matches!(problem, Problem::Truncated { .. }), "{problem}");
+        assert!(matches!(problem, FileProblem::Truncated { .. }), "{problem}");
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -486,12 +487,15 @@ mod safetensors {
             ("F4", "[3]", 1),
         ] {
             let problem = problem(&format!(r#"{{"a":{}}}"#, tensor(dtype, shape, 0, to)), &[0; 16]);
-            assert!(matches!(problem, Problem::Safetensors { .. }), "{dtype} {shape}: {problem}");
+            assert!(
+                matches!(problem, FileProblem::Safetensors { .. }),
+                "{dtype} {shape}: {problem}"
+            );
         }
         let empty = format!(r#"{{"a":{}}}"#, tensor("U8", "[0, 9223372036854775808]", 0, 0));
-        assert!(matches!(problem(&empty, &[]), Problem::Overflow { .. }));
+        assert!(matches!(problem(&empty, &[]), FileProblem::Overflow { .. }));
         let odd = format!(r#"{{"a":{}}}"#, tensor("F8_E4M3", "[2]", 0, 2));
-        assert!(matches!(problem(&odd, &[0; 2]), Problem::Element { .. }));
+        assert!(matches!(problem(&odd, &[0; 2]), FileProblem::Element { .. }));
     }
 
     // [E_BROADCAST_ANY_FUNC_2280]
@@ -502,7 +506,7 @@ mod safetensors {
         let part = "a header";
         assert_eq!(
             refused("x.safetensors", bytes),
-            Problem::Limit { part, bytes: u64::MAX, limit }
+            FileProblem::Limit { part, bytes: u64::MAX, limit }
         );
     }
 
@@ -512,7 +516,7 @@ mod safetensors {
         let deep = "[".repeat(100_000);
         let deep_value = format!(r#"{{"a":{deep}"#);
         for header in ["", "[]", "{", "null", r#"{"a":1}"#, &deep, &deep_value] {
-            assert!(matches!(problem(header, &[]), Problem::Safetensors { .. }));
+            assert!(matches!(problem(header, &[]), FileProblem::Safetensors { .. }));
         }
     }
 
@@ -520,7 +524,7 @@ mod safetensors {
     #[test]
     fn trailing_bytes() {
         let header = format!(r#"{{"a":{}}}"#, tensor("U8", "[3]", 0, 3));
-        assert_eq!(problem(&header, &[0; 5]), Problem::Trailing { bytes: 2 });
+        assert_eq!(problem(&header, &[0; 5]), FileProblem::Trailing { bytes: 2 });
     }
 
     /// A byte of 2 is no `bool`; it is shown as true, as NumPy does.
@@ -539,7 +543,7 @@ mod safetensors {
 #[cfg(target_os = "linux")]
 fn what_begins_as_no_file_of_arrays_is_not_read_to_its_end() {
     // All memory there is would be allowed, and zeros come without an end.
-    let limits = Limits { header: 1 << 20, memory: u64::MAX };
+    let limits = ReadLimits { header: 1 << 20, memory: u64::MAX };
     let error = Store::open("/dev/zero", &limits).unwrap_err();
-    assert!(matches!(error.problem, Problem::Unknown), "{error}");
+    assert!(matches!(error.problem, FileProblem::Unknown), "{error}");
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use simulcast::DType;
-use simulcast_files::{Limits, Store, Writer, write_npy};
+use simulcast_files::{ReadLimits, Store, Writer, write_npy};
 
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -39,7 +39,7 @@ fn a_result_has_no_name_before_it_is_whole() {
     writer.view_mut().unwrap().typed::<f32>().unwrap()[[1, 2]] = 1.5;
     writer.finish().unwrap();
     assert_eq!(files(&folder), ["x.npy"]);
-    let store = Store::open(&path, &Limits::default()).unwrap();
+    let store = Store::open(&path, &ReadLimits::default()).unwrap();
     let view = store.get(None).unwrap().typed::<f32>().unwrap();
     assert_eq!(view, ndarray::array![[0.0, 0.0, 0.0], [0.0, 0.0, 1.5]].into_dyn());
 }
@@ -58,7 +58,7 @@ fn what_had_the_name_has_it_until_then() {
     Writer::create(&link, DType::I64, &[5]).unwrap().finish().unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    assert_eq!(Store::open(&path, &Limits::default()).unwrap().shape(None).unwrap(), [5]);
+    assert_eq!(Store::open(&path, &ReadLimits::default()).unwrap().shape(None).unwrap(), [5]);
     assert_eq!(files(&folder), ["link.npy", "x.npy"]);
 }
 
@@ -74,7 +74,7 @@ fn rows_are_written_one_block_after_another() {
             view.typed::<i16>().unwrap().fill(i16::try_from(start).unwrap() + 1);
         }
         writer.finish().unwrap();
-        let store = Store::open(&path, &Limits::default()).unwrap();
+        let store = Store::open(&path, &ReadLimits::default()).unwrap();
         let rows = ndarray::array![[1_i16, 1], [1, 1], [3, 3], [3, 3], [5, 5]];
         let rows = rows.into_shape_with_order([before, &[5, 2]].concat()).unwrap();
         assert_eq!(store.get(None).unwrap().to_owned(), rows.into());
@@ -119,7 +119,7 @@ fn arrays_without_elements_and_of_rank_0() {
         let mut writer = Writer::create(&path, DType::C128, shape).unwrap();
         assert_eq!(writer.view_mut().unwrap().shape(), shape);
         writer.finish().unwrap();
-        let store = Store::open(&path, &Limits::default()).unwrap();
+        let store = Store::open(&path, &ReadLimits::default()).unwrap();
         assert_eq!(store.get(None).unwrap().shape(), shape);
     }
 }
@@ -136,10 +136,10 @@ fn a_pipe_is_read_like_a_file() {
         let pipe = pipe.clone();
         std::thread::spawn(move || fs::write(pipe, bytes).unwrap())
     };
-    let store = Store::open(&pipe, &Limits::default()).unwrap();
+    let store = Store::open(&pipe, &ReadLimits::default()).unwrap();
     writer.join().unwrap();
     assert_eq!(store.get(None).unwrap().to_owned(), ndarray::array![1.5, 2.5].into());
-    assert!(Store::open(&folder, &Limits::default()).is_err());
-    let missing = Store::open(folder.join("no.npy"), &Limits::default()).unwrap_err();
+    assert!(Store::open(&folder, &ReadLimits::default()).is_err());
+    let missing = Store::open(folder.join("no.npy"), &ReadLimits::default()).unwrap_err();
     assert!(missing.to_string().ends_with("no.npy: there is no such file"));
 }

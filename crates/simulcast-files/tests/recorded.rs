@@ -9,14 +9,14 @@ use std::{env, fs};
 
 use serde_json::{Value, json};
 use simulcast::{AnyView, Complex, DType};
-use simulcast_files::{FileError, Limits, Problem, Store, Writer, write_npy, write_npz};
+use simulcast_files::{FileError, FileProblem, ReadLimits, Store, Writer, write_npy, write_npz};
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
 fn open(name: &str) -> Store {
-    Store::open(data(name), &Limits::default()).unwrap()
+    Store::open(data(name), &ReadLimits::default()).unwrap()
 }
 
 fn expected() -> Value {
@@ -122,14 +122,14 @@ fn every_version_of_the_format_is_read() {
 // [E_BROADCAST_ANY_FUNC_2280]
 #[test]
 fn what_lies_as_it_should_is_not_copied() {
-    let limits = Limits { memory: 0, ..Limits::default() };
+    let limits = ReadLimits { memory: 0, ..ReadLimits::default() };
     let store = Store::open(data("fortran.npy"), &limits).unwrap();
     let view = store.get(None).unwrap();
     assert_eq!((view.shape(), view.strides()), (&[2, 3][..], &[1, 2][..]));
     assert_eq!(told(&view), expected()["npz"]["fortran_complex128"]);
     // What must be converted needs memory.
     let store = Store::open(data("big.npy"), &limits).unwrap();
-    let problem = Problem::Limit { part: "an array", bytes: 96, limit: 0 };
+    let problem = FileProblem::Limit { part: "an array", bytes: 96, limit: 0 };
     assert_eq!(store.get(None).unwrap_err().problem, problem);
     // Our own archives are aligned, so that everything but text is mapped.
     let store = Store::open(data("ours.npz"), &limits).unwrap();
@@ -149,7 +149,7 @@ fn objects_records_and_dates_are_refused() {
     for name in names {
         let name = name.as_str().unwrap();
         let error: FileError = store.get(Some(name)).unwrap_err();
-        assert!(matches!(error.problem, Problem::Element { .. }), "{name}: {error}");
+        assert!(matches!(error.problem, FileProblem::Element { .. }), "{name}: {error}");
         assert!(store.dtype(Some(name)).is_err());
         assert!(!store.shape(Some(name)).unwrap().is_empty(), "a shape has every array");
         said.push(format!("{name}: {}", error.problem));
@@ -190,7 +190,7 @@ fn files_are_byte_for_byte_as_numpy_writes_them() {
             let mut writer = Writer::create(&path, view.dtype(), view.shape()).unwrap();
             let (mut out, bytes) = (writer.view_mut().unwrap(), view.len() * view.dtype().size());
             // SAFETY: both have that many bytes of one type, row-major.
-            unsafe { out.pointer().copy_from_nonoverlapping(view.pointer(), bytes) };
+            unsafe { out.as_mut_ptr().copy_from_nonoverlapping(view.as_ptr(), bytes) };
             writer.finish().unwrap();
             assert_eq!(fs::read(&path).unwrap(), ours, "{name}");
         }

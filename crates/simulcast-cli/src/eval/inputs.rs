@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use simulcast::{AnyArray, AnyView};
-use simulcast_files::{FileError, Limits, Store};
+use simulcast_files::{FileError, ReadLimits, Store};
 
 use super::generate::Source;
 use super::word::Word;
@@ -69,7 +69,8 @@ impl Inputs {
                 (store, before)
             }
             Entry::Vacant(place) => {
-                let store = file.open(&Limits { memory: self.left, ..Limits::default() })?;
+                let store =
+                    file.open(&ReadLimits { memory: self.left, ..ReadLimits::default() })?;
                 (place.insert(store), 0)
             }
         };
