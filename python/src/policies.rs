@@ -169,7 +169,7 @@ impl Policy {
         certainty: Certainty,
     ) -> PyResult<Bound<'py, PyDict>> {
         let actions = PyDict::new(py);
-        for code in FindingCode::ALL {
+        for &code in FindingCode::ALL {
             actions.set_item(code.as_str(), self.0.action(code, certainty).name())?;
         }
         Ok(actions)

@@ -47,14 +47,14 @@ fn rules() -> String {
 /// Every strictness, named as they are everywhere.
 fn strictness() -> impl TypedValueParser<Value = Strictness> {
     // Never else: only the names of strictnesses get past the parser of possible values.
-    PossibleValuesParser::new(Strictness::ALL.map(Strictness::name))
+    PossibleValuesParser::new(Strictness::ALL.iter().map(|own| own.name()))
         .map(|name| name.parse::<Strictness>().unwrap_or_default())
 }
 
 /// Every format of findings.
 fn formats() -> impl TypedValueParser<Value = Format> {
     // Never else: only the names of formats get past the parser of possible values.
-    PossibleValuesParser::new(Format::ALL.map(Format::name))
+    PossibleValuesParser::new(Format::ALL.iter().map(|own| own.name()))
         .map(|name| name.parse::<Format>().unwrap_or_default())
 }
 

@@ -32,6 +32,7 @@ mod tests {
     fn findings_of_models_are_in_the_list_of_codes() {
         let listed = Code::ALL.iter().filter(|code| code.kind == CodeKind::Model);
         let listed: Vec<_> = listed.map(|code| (code.code, code.title)).collect();
-        assert_eq!(listed, ModelCode::ALL.map(|code| (code.as_str(), code.title())));
+        let own: Vec<_> = ModelCode::ALL.iter().map(|code| (code.as_str(), code.title())).collect();
+        assert_eq!(listed, own);
     }
 }

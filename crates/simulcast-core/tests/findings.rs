@@ -263,7 +263,7 @@ fn actions_are_one_a_code() {
         assert_eq!((name.parse(), action.name()), (Ok(action), name));
     }
     assert!("deny".parse::<Action>().is_err());
-    for code in FindingCode::ALL {
+    for &code in FindingCode::ALL {
         assert_eq!(code.as_str().parse(), Ok(code));
         assert_eq!(code.to_string(), code.as_str());
         assert!(!code.title().is_empty());

@@ -66,7 +66,7 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &'static [Self] = &[
         Self::Text,
         Self::Concise,
         Self::Github,
@@ -101,11 +101,11 @@ impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|format| format.name() == text);
+        let known = Self::ALL.iter().copied().find(|format| format.name() == text);
         known.ok_or_else(|| {
             let text: String = text.chars().take(40).collect();
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("there is no format {text:?}; there are {names}")
+            let names: Vec<_> = Self::ALL.iter().map(|format| format.name()).collect();
+            format!("there is no format {text:?}; there are {}", names.join(", "))
         })
     }
 }

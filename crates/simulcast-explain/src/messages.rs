@@ -53,8 +53,8 @@ pub enum Library {
 
 impl Library {
     /// Every library.
-    pub const ALL: [Self; 6] =
-        [Self::Numpy, Self::Torch, Self::Jax, Self::TensorFlow, Self::OnnxRuntime, Self::OpenVino];
+    pub const ALL: &'static [Self] =
+        &[Self::Numpy, Self::Torch, Self::Jax, Self::TensorFlow, Self::OnnxRuntime, Self::OpenVino];
 
     /// The library's name as it writes it.
     #[must_use]

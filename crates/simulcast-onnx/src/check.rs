@@ -34,8 +34,8 @@ pub enum ModelCode {
 
 impl ModelCode {
     /// Every code, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Declared, Self::ReducedGrowth, Self::Coincidence, Self::ReusedName, Self::Pinned];
+    pub const ALL: &'static [Self] =
+        &[Self::Declared, Self::ReducedGrowth, Self::Coincidence, Self::ReusedName, Self::Pinned];
 
     /// The code as text.
     #[must_use]
@@ -64,7 +64,7 @@ impl ModelCode {
     /// The code of that text.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.as_str().eq_ignore_ascii_case(text))
+        Self::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }
 }
 
@@ -103,13 +103,14 @@ pub struct CheckPolicy {
     /// What to do about those of one broadcast. The byte size of elements is the model's.
     pub broadcasts: Policy,
     /// What to do about those that only a model can show, in the order of [`ModelCode::ALL`], at each certainty.
-    pub model: [[Action; 2]; 5],
+    pub model: [[Action; Certainty::ALL.len()]; ModelCode::ALL.len()],
 }
 
 impl Default for CheckPolicy {
     /// Everything is told but rank promotion, which is how every bias is added.
     fn default() -> Self {
-        Self { broadcasts: Policy::for_explanations(), model: [[Action::Warn; 2]; 5] }
+        let model = [[Action::Warn; Certainty::ALL.len()]; ModelCode::ALL.len()];
+        Self { broadcasts: Policy::for_explanations(), model }
     }
 }
 
@@ -123,11 +124,9 @@ impl CheckPolicy {
     pub fn with(mut self, code: &str, action: Action) -> Result<Self, String> {
         let (code, certainty) = Chosen::split(code).map_err(|error| error.to_string())?;
         let all = code == "all";
-        let own = FindingCode::ALL
-            .into_iter()
-            .filter(|own| all || own.as_str().eq_ignore_ascii_case(code));
-        let of_model =
-            ModelCode::ALL.into_iter().filter(|own| all || own.as_str().eq_ignore_ascii_case(code));
+        let is_chosen = |own: &str| all || own.eq_ignore_ascii_case(code);
+        let own = FindingCode::ALL.iter().copied().filter(|own| is_chosen(own.as_str()));
+        let of_model = ModelCode::ALL.iter().copied().filter(|own| is_chosen(own.as_str()));
         let (own, of_model): (Vec<_>, Vec<_>) = (own.collect(), of_model.collect());
         if own.is_empty() && of_model.is_empty() {
             let codes = FindingCode::ALL.iter().map(|code| (code.as_str(), code.title()));

@@ -40,7 +40,7 @@ pub enum Certainty {
 
 impl Certainty {
     /// Both levels, the lower first.
-    pub const ALL: [Self; 2] = [Self::Possible, Self::Confirmed];
+    pub const ALL: &'static [Self] = &[Self::Possible, Self::Confirmed];
 
     /// `possible` or `confirmed`.
     #[must_use]
@@ -62,8 +62,10 @@ impl FromStr for Certainty {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let known = Self::ALL.into_iter().find(|certainty| certainty.name() == text);
-        known.ok_or_else(|| PolicyError::new("certainty", text, &Self::ALL.map(Self::name)))
+        let known = Self::ALL.iter().copied().find(|certainty| certainty.name() == text);
+        known.ok_or_else(|| {
+            PolicyError::new("certainty", text, Self::ALL.iter().map(|own| own.name()))
+        })
     }
 }
 
@@ -219,7 +221,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for certainty in Certainty::ALL {
+        for &certainty in Certainty::ALL {
             assert_eq!(certainty.name().parse(), Ok(certainty));
         }
         let error = "sure".parse::<Certainty>().unwrap_err().to_string();

@@ -43,7 +43,7 @@ impl Action {
     }
 
     /// Every action, the mildest first.
-    pub const ALL: [Self; 3] = [Self::Allow, Self::Warn, Self::Raise];
+    pub const ALL: &'static [Self] = &[Self::Allow, Self::Warn, Self::Raise];
 }
 
 impl fmt::Display for Action {
@@ -56,8 +56,9 @@ impl FromStr for Action {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let known = Self::ALL.into_iter().find(|action| action.name() == text);
-        known.ok_or_else(|| PolicyError::new("action", text, &Self::ALL.map(Self::name)))
+        let known = Self::ALL.iter().copied().find(|action| action.name() == text);
+        known
+            .ok_or_else(|| PolicyError::new("action", text, Self::ALL.iter().map(|own| own.name())))
     }
 }
 
@@ -98,7 +99,7 @@ impl Strictness {
     }
 
     /// Every strictness, the strictest first.
-    pub const ALL: [Self; 4] = [Self::Exact, Self::ScalarOnly, Self::SameRank, Self::Numpy];
+    pub const ALL: &'static [Self] = &[Self::Exact, Self::ScalarOnly, Self::SameRank, Self::Numpy];
 }
 
 impl fmt::Display for Strictness {
@@ -111,8 +112,10 @@ impl FromStr for Strictness {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let known = Self::ALL.into_iter().find(|strictness| strictness.name() == text);
-        known.ok_or_else(|| PolicyError::new("strictness", text, &Self::ALL.map(Self::name)))
+        let known = Self::ALL.iter().copied().find(|strictness| strictness.name() == text);
+        known.ok_or_else(|| {
+            PolicyError::new("strictness", text, Self::ALL.iter().map(|own| own.name()))
+        })
     }
 }
 
@@ -128,8 +131,9 @@ impl FromStr for Strictness {
 pub struct PolicyError(String);
 
 impl PolicyError {
-    pub(super) fn new(what: &str, text: &str, known: &[&str]) -> Self {
+    pub(super) fn new(what: &str, text: &str, known: impl Iterator<Item = &'static str>) -> Self {
         let text: String = text.chars().take(40).collect();
+        let known: Vec<&str> = known.collect();
         Self(format!("there is no {what} {text:?}; there are {}", known.join(", ")))
     }
 }
@@ -176,8 +180,10 @@ pub struct Policy {
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         let about = |policy: &Self| {
-            let actions = FindingCode::ALL
-                .map(|code| Certainty::ALL.map(|certainty| policy.action(code, certainty)));
+            let mut actions = policy.actions;
+            for (code, own) in FindingCode::ALL.iter().zip(&mut actions) {
+                *own = policy.actions_of(*code);
+            }
             (policy.strictness, policy.limits, actions)
         };
         about(self) == about(other)
@@ -217,7 +223,7 @@ impl Policy {
     /// One action for every code.
     #[must_use]
     pub fn all(action: Action) -> Self {
-        let actions = FindingCode::ALL.map(|_| Certainty::ALL.map(|_| action));
+        let actions = [[action; Certainty::ALL.len()]; FindingCode::ALL.len()];
         Self { strictness: Strictness::Numpy, limits: Limits::default(), actions }
     }
 
@@ -260,8 +266,8 @@ impl Policy {
     /// The policy with another action for one code, at every certainty.
     #[must_use]
     pub fn with(self, code: FindingCode, action: Action) -> Self {
-        let all = Certainty::ALL.into_iter();
-        all.fold(self, |policy, certainty| policy.with_certainty(code, certainty, action))
+        let all = Certainty::ALL.iter();
+        all.fold(self, |policy, &certainty| policy.with_certainty(code, certainty, action))
     }
 
     /// The policy with another action for one code at one certainty.
@@ -298,10 +304,15 @@ impl Policy {
     /// The action for a code at a certainty. What the strictness forbids is always raised.
     #[must_use]
     pub fn action(&self, code: FindingCode, certainty: Certainty) -> Action {
-        let own = self.actions.get(code as usize).and_then(|own| own.get(certainty as usize));
+        self.actions_of(code).get(certainty as usize).copied().unwrap_or(Action::Allow)
+    }
+
+    /// The actions for a code at each certainty, in the order of [`Certainty::ALL`].
+    fn actions_of(&self, code: FindingCode) -> [Action; Certainty::ALL.len()] {
+        let own = self.actions.get(code as usize).copied();
         match self.is_fixed_by_strictness(code) {
-            true => Action::Raise,
-            false => own.copied().unwrap_or(Action::Allow),
+            true => [Action::Raise; Certainty::ALL.len()],
+            false => own.unwrap_or([Action::Allow; Certainty::ALL.len()]),
         }
     }
 
@@ -435,19 +446,17 @@ impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = Self::default().with_strictness(self.strictness);
         write!(f, "{}", self.strictness)?;
-        for code in FindingCode::ALL {
-            let actions = |policy: &Self| {
-                Certainty::ALL.map(|certainty| (certainty, policy.action(code, certainty)))
-            };
-            let (own, plain) = (actions(self), actions(&plain));
+        for &code in FindingCode::ALL {
+            let (own, plain) = (self.actions_of(code), plain.actions_of(code));
             match own {
                 own if own == plain => {}
-                [(_, possible), (_, confirmed)] if possible == confirmed => {
+                [possible, confirmed] if possible == confirmed => {
                     write!(f, ",{code}={confirmed}")?;
                 }
                 own => {
-                    let differ = own.iter().zip(&plain).filter(|(own, plain)| own != plain);
-                    for ((certainty, action), _) in differ {
+                    let actions = Certainty::ALL.iter().zip(own).zip(plain);
+                    for ((certainty, action), _) in actions.filter(|((_, own), plain)| own != plain)
+                    {
                         write!(f, ",{code}:{certainty}={action}")?;
                     }
                 }
@@ -537,9 +546,8 @@ impl Policy {
     /// The policy with another action for the findings that a text chose.
     #[must_use]
     pub fn with_chosen(mut self, chosen: &Chosen, action: Action) -> Self {
-        for code in
-            FindingCode::ALL.into_iter().filter(|code| chosen.code.is_none_or(|own| own == *code))
-        {
+        let codes = FindingCode::ALL.iter().copied();
+        for code in codes.filter(|code| chosen.code.is_none_or(|own| own == *code)) {
             for certainty in chosen.certainties() {
                 self = self.with_certainty(code, certainty, action);
             }
@@ -570,7 +578,7 @@ impl Chosen {
     /// The certainties that are chosen.
     pub fn certainties(&self) -> impl Iterator<Item = Certainty> {
         let chosen = self.certainty;
-        Certainty::ALL.into_iter().filter(move |own| chosen.is_none_or(|chosen| chosen == *own))
+        Certainty::ALL.iter().copied().filter(move |own| chosen.is_none_or(|chosen| chosen == *own))
     }
 
     /// The text before the certainty, and the certainty.
@@ -623,7 +631,7 @@ mod tests {
         let strict: Policy = " strict , SC102 = warn ".parse().unwrap();
         assert_eq!(strict.to_string(), "same-rank,SC102=warn");
         let confirmed: Policy = "all=raise,all:possible=allow".parse().unwrap();
-        for code in FindingCode::ALL {
+        for &code in FindingCode::ALL {
             assert_eq!(confirmed.action(code, Certainty::Confirmed), Action::Raise);
         }
         assert_eq!("SC102 : confirmed = warn".parse(), Ok(Policy::default()));

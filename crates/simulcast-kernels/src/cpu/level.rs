@@ -133,7 +133,7 @@ impl Level {
     }
 
     /// The names of all levels, those of other machines too.
-    pub const NAMES: [&str; 3] = ["baseline", "avx2", "avx512"];
+    pub const NAMES: &'static [&'static str] = &["baseline", "avx2", "avx512"];
 
     /// The level of that name, if the machine has it.
     fn of_name(name: &str) -> Option<Self> {
