@@ -73,8 +73,8 @@ pub use api::{copy, sum_to, view, zip};
 
 #[doc(inline)]
 pub use api::copy::{
-    copy_into, copy_to, copy_to_by, par_copy_into, par_copy_to, try_copy_into, try_copy_to,
-    try_copy_to_by, try_par_copy_into, try_par_copy_to,
+    copy_into, copy_into_by, copy_to, copy_to_by, par_copy_into, par_copy_to, try_copy_into,
+    try_copy_into_by, try_copy_to, try_copy_to_by, try_par_copy_into, try_par_copy_to,
 };
 #[doc(inline)]
 pub use api::sum_to::{
@@ -83,9 +83,9 @@ pub use api::sum_to::{
 };
 #[doc(inline)]
 pub use api::view::{
-    broadcast_all, broadcast_all_by, broadcast_to, broadcast_views, broadcast_views_by,
-    try_broadcast_all, try_broadcast_all_by, try_broadcast_to, try_broadcast_views,
-    try_broadcast_views_by,
+    broadcast_all, broadcast_all_by, broadcast_to, broadcast_to_by, broadcast_views,
+    broadcast_views_by, try_broadcast_all, try_broadcast_all_by, try_broadcast_to,
+    try_broadcast_to_by, try_broadcast_views, try_broadcast_views_by,
 };
 #[doc(inline)]
 pub use api::zip::{

@@ -167,6 +167,53 @@ pub fn try_copy_into<A: Operand<Elem: Clone>, D: Dimension>(
     laid_to(array, out.raw_dim()).map_err(of_out)?.try_map_into(out, Clone::clone)
 }
 
+/// The array as a rule of one operand shows it, into `out`, which has the rule's shape.
+///
+/// ```
+/// use ndarray::{Array2, array};
+/// use simulcast::{Rule, copy_into_by};
+///
+/// let mut out = Array2::zeros((2, 3));
+/// copy_into_by(Rule::Axes { shape: &[2, 3], broadcast_axes: &[1] }, &array![1, 2], &mut out);
+/// assert_eq!(out, array![[1, 1, 1], [2, 2, 2]]);
+/// ```
+///
+/// # Panics
+///
+/// Where the rule refuses the array, or `out` has another shape, with the message of the
+/// [`BroadcastError`].
+#[track_caller]
+pub fn copy_into_by<A: Operand<Elem: Clone>, D: Dimension>(
+    rule: Rule<'_>,
+    array: A,
+    out: &mut ArrayRef<A::Elem, D>,
+) {
+    or_panic(try_copy_into_by(rule, array, out));
+}
+
+/// [`copy_into_by`] without the panic.
+///
+/// ```
+/// use ndarray::{Array2, array};
+/// use simulcast::{Rule, try_copy_into_by};
+///
+/// let rule = Rule::To { target: &[2, 3] };
+/// let error = try_copy_into_by(rule, &array![[1], [2]], &mut Array2::zeros((3, 2))).unwrap_err();
+/// assert!(error.to_string().contains("out"));
+/// ```
+///
+/// # Errors
+///
+/// Where the rule refuses the array, or `out` has another shape.
+pub fn try_copy_into_by<A: Operand<Elem: Clone>, D: Dimension>(
+    rule: Rule<'_>,
+    array: A,
+    out: &mut ArrayRef<A::Elem, D>,
+) -> Result<(), BroadcastError> {
+    // SAFETY: one operand, and it is cloned.
+    unsafe { try_zip_by(rule, (array,))?.moving() }.try_map_into(out, Clone::clone)
+}
+
 /// Clones into the existing values: strings keep their memory.
 fn clone_from<A: Operand<Elem: Clone>, D: Dimension>(
     array: &A,

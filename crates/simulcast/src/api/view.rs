@@ -75,6 +75,48 @@ pub fn try_broadcast_to<A: Operand, I: IntoDimension>(
     }
 }
 
+/// The array as a rule of one operand shows it.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{Rule, broadcast_to_by};
+///
+/// let column = array![1, 2];
+/// let view = broadcast_to_by(Rule::Axes { shape: &[2, 3], broadcast_axes: &[1] }, &column);
+/// assert_eq!(view, array![[1, 1, 1], [2, 2, 2]].into_dyn());
+/// assert_eq!(view.strides(), [1, 0]); // a column is repeated, nothing is copied
+/// ```
+///
+/// # Panics
+///
+/// Where the rule refuses the array, with the message of the [`BroadcastError`].
+#[track_caller]
+#[must_use]
+pub fn broadcast_to_by<A: Operand>(rule: Rule<'_>, array: A) -> A::View<IxDyn> {
+    or_panic(try_broadcast_to_by(rule, array))
+}
+
+/// [`broadcast_to_by`] without the panic.
+///
+/// ```
+/// use ndarray::array;
+/// use simulcast::{Rule, try_broadcast_to_by};
+///
+/// let rule = Rule::Mapping { shape: &[2, 3], axes_mapping: &[1] };
+/// assert!(try_broadcast_to_by(rule, &array![1, 2]).is_err()); // axis 1 has 3
+/// ```
+///
+/// # Errors
+///
+/// Where the rule refuses the array.
+pub fn try_broadcast_to_by<A: Operand>(
+    rule: Rule<'_>,
+    array: A,
+) -> Result<A::View<IxDyn>, BroadcastError> {
+    let (view,) = try_broadcast_views_by(rule, (array,))?;
+    Ok(view)
+}
+
 /// Why there is no view of that shape.
 #[cold]
 fn refused_to(shape: &[usize], target: &[usize]) -> BroadcastError {
