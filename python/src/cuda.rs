@@ -331,7 +331,7 @@ fn number(device: &Device, own: &AnyView<'_>) -> Result<(DeviceArray, DeviceView
         return Err(Error::Text);
     }
     // SAFETY: one element of that type, of at most 16 bytes.
-    unsafe { std::ptr::copy_nonoverlapping(own.pointer(), bytes.as_mut_ptr(), dtype.size()) };
+    unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), bytes.as_mut_ptr(), dtype.size()) };
     let key = (device.index(), dtype, bytes);
     // Before the lock, so that what is freed is so after it.
     let mut _old = None;

@@ -145,7 +145,7 @@ fn run<'py>(
     target: &Target<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     // Skip the exponent check for empty operands.
-    let any = operands.iter().all(|operand| operand.len() > 0);
+    let any = operands.iter().all(|operand| !operand.is_empty());
     if op == Op::Power && any && program.dtype().is_integer() {
         check_powers(&operands[1])?;
     }

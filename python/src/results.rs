@@ -330,7 +330,7 @@ fn go(
 unsafe fn writable<'a>(own: &AnyView<'a>) -> AnyViewMut<'a> {
     // SAFETY: as a view it was checked to be readable; the rest is promised.
     unsafe {
-        AnyViewMut::from_raw(own.dtype(), own.pointer().cast_mut(), own.shape(), own.strides())
+        AnyViewMut::from_raw(own.dtype(), own.as_ptr().cast_mut(), own.shape(), own.strides())
     }
 }
 
@@ -412,7 +412,7 @@ fn copied<'py>(py: Python<'py>, own: &AnyView<'_>) -> PyResult<Bound<'py, PyUnty
     // SAFETY: both are row-major, of one type that is no text, and of one shape.
     unsafe {
         let to = (*made.as_array_ptr()).fields.data.cast::<u8>();
-        std::ptr::copy_nonoverlapping(own.pointer(), to, rows);
+        std::ptr::copy_nonoverlapping(own.as_ptr(), to, rows);
     }
     Ok(made)
 }
@@ -428,7 +428,7 @@ pub(crate) fn into_numpy(
         return copied(py, &own);
     };
     let (dtype, shape) = (own.dtype(), own.shape().to_vec());
-    let data = array.view_mut().pointer();
+    let data = array.view_mut().as_mut_ptr();
     let memory = Bound::new(py, Memory { _array: array })?;
     // SAFETY: the data are row-major, of that type and shape, and nobody but the array that is made
     // gets at them while `memory` lives, which it keeps.
@@ -483,7 +483,7 @@ fn is_injective(view: &AnyView<'_>) -> bool {
 /// The bytes between a view's first and last element in memory.
 #[inline]
 fn extent(view: &AnyView<'_>) -> Range<usize> {
-    let (mut low, mut high) = (view.pointer().addr(), view.pointer().addr());
+    let (mut low, mut high) = (view.as_ptr().addr(), view.as_ptr().addr());
     let item = view.dtype().size();
     for (&size, &stride) in view.shape().iter().zip(view.strides()) {
         let reach = stride.wrapping_mul(size.wrapping_sub(1).cast_signed());

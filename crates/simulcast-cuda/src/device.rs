@@ -474,7 +474,7 @@ impl Stream {
             // SAFETY: as many bytes as the array has, contiguous, into memory of the same size; the stream is waited for
             // before the array may go.
             let code = unsafe {
-                (driver.upload)(made.memory.address, view.pointer().cast(), bytes, self.0.raw)
+                (driver.upload)(made.memory.address, view.as_ptr().cast(), bytes, self.0.raw)
             };
             driver.check("cuMemcpyHtoDAsync", code)?;
             self.synchronize()?;

@@ -38,7 +38,7 @@ fn filled(dtype: DType, shape: &[usize]) -> AnyArray {
 fn bytes(array: &AnyArray) -> Vec<u8> {
     let view = array.view();
     // SAFETY: results are row-major and without gaps.
-    unsafe { std::slice::from_raw_parts(view.pointer(), view.len() * view.dtype().size()) }.to_vec()
+    unsafe { std::slice::from_raw_parts(view.as_ptr(), view.len() * view.dtype().size()) }.to_vec()
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn dense_operands_go_the_short_way() -> Outcome {
             let views: [AnyView<'_>; 3] = [(&a).into(), (&b).into(), (&c).into()];
             let whole = program.run(&views)?.view().to_owned();
             let mut out = vec![[0_u64; 2]; len];
-            let pointers = views.each_ref().map(AnyView::pointer);
+            let pointers = views.each_ref().map(AnyView::as_ptr);
             // SAFETY: the views' own elements, side by side, and room for results of any type.
             let done =
                 unsafe { program.run_dense(out.as_mut_ptr().cast(), &pointers, single, len) };
@@ -437,7 +437,7 @@ fn every_byte_but_0_is_true() -> Outcome {
                     let bytes = |any: &AnyArray| {
                         let view = any.view();
                         // SAFETY: a row-major array of so many bytes.
-                        unsafe { std::slice::from_raw_parts(view.pointer(), view.len()) }.to_vec()
+                        unsafe { std::slice::from_raw_parts(view.as_ptr(), view.len()) }.to_vec()
                     };
                     assert_eq!(bytes(&made), bytes(&expected), "{text} of {rows} x {columns}");
                 } else {

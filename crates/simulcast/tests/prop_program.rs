@@ -72,7 +72,7 @@ impl Data {
                 index.iter().zip(view.strides()).map(|(&i, s)| i as isize * s).sum();
             // SAFETY: the index lies within the view.
             let element = unsafe {
-                let from = view.pointer().offset(offset * size as isize);
+                let from = view.as_ptr().offset(offset * size as isize);
                 std::slice::from_raw_parts(from, size)
             };
             own.bytes_mut()[at * size..][..size].copy_from_slice(element);

@@ -174,15 +174,20 @@ impl<'a> AnyView<'a> {
     /// The first element.
     #[must_use]
     #[inline]
-    pub const fn pointer(&self) -> *const u8 {
+    pub const fn as_ptr(&self) -> *const u8 {
         self.pointer
     }
 
     /// The number of elements.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a count of elements, not a collection")]
     pub fn len(&self) -> usize {
         self.shape.iter().product()
+    }
+
+    /// Whether there are no elements: a size is 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
     }
 
     /// The same elements with the axes in another order: axis `k` is this one's axis `order[k]`. None
@@ -223,7 +228,7 @@ impl<'a> AnyView<'a> {
         row_major_into(&self.shape, &mut strides).ok()?;
         let axes = self.shape.iter().zip(&*self.strides).zip(&*strides);
         let in_rows = axes.into_iter().all(|((&size, own), rows)| size == 1 || own == rows);
-        if checked_len(shape).ok()? != self.len() || (self.len() > 0 && !in_rows) {
+        if checked_len(shape).ok()? != self.len() || (!self.is_empty() && !in_rows) {
             return None;
         }
         let mut strides = Inline::of_len(shape.len());
@@ -285,7 +290,7 @@ impl<'a> AnyViewMut<'a> {
     /// The first element.
     #[must_use]
     #[inline]
-    pub const fn pointer(&mut self) -> *mut u8 {
+    pub const fn as_mut_ptr(&mut self) -> *mut u8 {
         self.pointer
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn softmax<'a>(
 ) -> Results<'a> {
     let view = inputs.view(0)?;
     let over = signed(&over(call, view.shape().len())?);
-    if view.len() == 0 {
+    if view.is_empty() {
         return one(view.to_owned());
     }
     let log = call.op == "LogSoftmax";
@@ -83,7 +83,7 @@ pub(crate) fn hardmax<'a>(
     let view = inputs.view(0)?;
     let rank = view.shape().len();
     let over = over(call, rank)?;
-    if view.len() == 0 {
+    if view.is_empty() {
         return one(view.to_owned());
     }
     // As rows of what is one, with what comes after it.
@@ -298,7 +298,7 @@ pub(crate) fn grouped<'a>(
     };
     let own = x.dtype();
     // Beside a 0 the other sizes may be too large to multiply; from here on they are not.
-    if x.len() == 0 {
+    if x.is_empty() {
         return one(x.to_owned());
     }
     if groups == 0 || channels % groups != 0 {

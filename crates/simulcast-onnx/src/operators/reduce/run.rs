@@ -213,7 +213,7 @@ pub(crate) fn best(
     largest: bool,
     last: bool,
 ) -> Result<ArrayD<i64>, NodeError> {
-    let empty = view.len() == 0 && view.shape()[at] == 0;
+    let empty = view.is_empty() && view.shape()[at] == 0;
     if empty && elements(&[&view.shape()[..at], &view.shape()[at + 1..]].concat()) != Ok(0) {
         return Err("there is no largest or smallest of no elements".into());
     }

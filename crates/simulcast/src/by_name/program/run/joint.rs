@@ -146,7 +146,7 @@ impl<'p> Place<'p> {
     pub(crate) fn of(view: &'p mut AnyViewMut<'_>) -> Option<Self> {
         let (dtype, len) = (view.dtype(), checked_len(view.shape()).ok()?);
         let own = dtype != DType::String && view.is_row_major();
-        own.then(|| Self { pointer: view.pointer(), dtype, len, elements: PhantomData })
+        own.then(|| Self { pointer: view.as_mut_ptr(), dtype, len, elements: PhantomData })
     }
 
     fn fits(&self, value: &Value) -> bool {

@@ -161,7 +161,7 @@ impl Reducing<'_, '_, '_, '_> {
             && out.shape() == shape
             && in_a_row(&shape, out.strides())
         {
-            write(out.pointer());
+            write(out.as_mut_ptr());
             return Ok(None);
         }
         let made = fresh(dtype, &shape, len, &mut write);

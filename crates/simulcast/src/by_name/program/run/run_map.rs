@@ -67,7 +67,7 @@ pub(crate) fn one_by_one(
     let places = laid.strides.iter_mut().zip(&mut ins);
     for ((strides, pointer), (leaf, own)) in places.zip(&relaid.leaves) {
         *strides = Inline::from_slice(own);
-        *pointer = leaves.view(*leaf).map_or_else(dangling, AnyView::pointer);
+        *pointer = leaves.view(*leaf).map_or_else(dangling, AnyView::as_ptr);
     }
     Ok((relaid.code, laid, ins))
 }
@@ -88,7 +88,7 @@ pub(crate) fn brought<const N: usize>(
     let mut ins = [dangling(); N];
     for n in 0..N.min(leaves.len()) {
         if let Some(view) = leaves.view(n) {
-            (shapes[n], strides[n], ins[n]) = (view.shape(), view.strides(), view.pointer());
+            (shapes[n], strides[n], ins[n]) = (view.shape(), view.strides(), view.as_ptr());
         }
     }
     laid.lay(Rule::Numpy, &shapes, &strides)?;
@@ -186,7 +186,7 @@ impl<const N: usize> Task<'_, N> {
                 }
             }
             Target::Into(out) => {
-                let (pointer, sizes, strides) = (out.pointer(), out.shape(), out.strides());
+                let (pointer, sizes, strides) = (out.as_mut_ptr(), out.shape(), out.strides());
                 // SAFETY: the output is borrowed for writing, and has elements of the result's type.
                 unsafe {
                     self.run(&source, |work| {

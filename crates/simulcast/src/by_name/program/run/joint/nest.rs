@@ -94,7 +94,7 @@ impl<'n> Nest<'n> {
                     steps[*to] += stride * size.cast_signed();
                 }
             }
-            sources.push(Source { first: SendPtr::reading(view.pointer()), size, steps });
+            sources.push(Source { first: SendPtr::reading(view.as_ptr()), size, steps });
         }
         let (mut maps, mut folds, mut outs) = (Vec::new(), Vec::new(), outs.iter());
         let order = {
