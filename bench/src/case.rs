@@ -37,6 +37,8 @@ pub struct Case {
     /// Whether it is one of those that a quick run takes: one of each kind.
     #[serde(default)]
     pub quick: bool,
+    /// What the chart calls it, if it is one of the few that are shown there.
+    pub chart: Option<String>,
     /// Whether the expression is made ready to run, rather than run.
     #[serde(default)]
     pub compile: bool,

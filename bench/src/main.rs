@@ -1,4 +1,4 @@
-//! Side-by-side benchmarks: a table, a plot, and one line of JSON a measurement.
+//! Side-by-side benchmarks: a table, a plot, a chart of a few cases, and one line of JSON a measurement.
 //!
 //! Cases are data (`cases.json`). An engine is anything that makes a `Task` of a
 //! case, or a process that answers as [`peers`] says. Times are good as ratios inside one run of
@@ -204,7 +204,8 @@ fn measure_all(
     let text = lines.iter().map(|line| serde_json::to_string(line).map(|line| line + "\n"));
     write(&file, &text.collect::<Result<String, _>>().map_err(|e| e.to_string())?)?;
     write(&folder.join("table.md"), &report::table(&rows, &machine))?;
-    write(&folder.join("plot.svg"), &report::plot(&rows, &machine))
+    write(&folder.join("plot.svg"), &report::plot(&rows, &machine))?;
+    write(&folder.join("chart.svg"), &report::chart(&rows, &machine))
 }
 
 /// The measurements of earlier runs on this machine.
@@ -225,7 +226,8 @@ fn beside(mut earlier: Vec<Line>, new: Vec<Line>) -> Vec<Line> {
 fn rows(cases: &[Case], lines: &[Line]) -> Vec<Row> {
     let row = |case: &Case| {
         let of_case = lines.iter().filter(|line| line.case == case.name);
-        Row { case: case.name.clone(), lines: of_case.cloned().collect() }
+        let (case, chart) = (case.name.clone(), case.chart.clone());
+        Row { case, chart, lines: of_case.cloned().collect() }
     };
     cases.iter().map(row).filter(|row| !row.lines.is_empty()).collect()
 }

@@ -1,4 +1,5 @@
-//! The report: a table in Markdown and a plot in SVG, one row a case, made of the measurements.
+//! The report, made of the measurements: a table in Markdown and a plot in SVG with one row a case, and a
+//! chart of a few cases.
 
 use std::fmt::Write as _;
 
@@ -50,6 +51,8 @@ impl Line {
 /// A case with its measurements.
 pub(crate) struct Row {
     pub(crate) case: String,
+    /// What the chart calls it, if it is shown there.
+    pub(crate) chart: Option<String>,
     pub(crate) lines: Vec<Line>,
 }
 
@@ -197,6 +200,69 @@ pub(crate) fn plot(rows: &[Row], machine: &str) -> String {
     svg + "</svg>\n"
 }
 
+/// The chart: from Python, ours, the best peer and NumPy as shares of the machine's memory speed, for the
+/// cases that have words for it. Its colours are read on white and on black.
+pub(crate) fn chart(rows: &[Row], machine: &str) -> String {
+    const LEFT: usize = 230;
+    const WIDE: f64 = 420.0;
+    const STEP: usize = 50;
+    const MOST: f64 = 1.2;
+    let shown = rows.iter().filter_map(|row| Some((row.chart.as_deref()?, of_chart(row)?)));
+    let shown: Vec<_> = shown.collect();
+    let high = 62 + STEP * shown.len();
+    let at = |share: f64| (LEFT as f64 + share.min(MOST) / MOST * WIDE).round();
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"{high}\" viewBox=\"0 0 800 {high}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n\
+         <style>text {{ fill: #24292f }} .line {{ stroke: #24292f }} .other {{ fill: #8c959f }} .ours {{ fill: #1f6f8b }}\n\
+         @media (prefers-color-scheme: dark) {{ text {{ fill: #d0d7de }} .line {{ stroke: #d0d7de }} .ours {{ fill: #4fa3c1 }} }}</style>\n\
+         <text x=\"10\" y=\"18\" font-size=\"14\">Speed from Python, as a share of the machine's memory speed: longer is better</text>\n\
+         <text x=\"10\" y=\"36\" font-size=\"11\">one run, two threads, {}; the line is each operand read once and the result written once</text>\n",
+        escaped(machine)
+    );
+    for (n, (words, bars)) in shown.iter().enumerate() {
+        let top = 52 + n * STEP;
+        let words = escaped(words);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{words}</text>",
+            LEFT - 10,
+            top + 24
+        );
+        for (k, line) in bars.iter().enumerate() {
+            let (y, share) = (top + k * 14, line.share().unwrap_or(0.0));
+            let (class, name) = match whose(&line.engine) {
+                Whose::Ours => ("ours", "simulcast"),
+                _ => ("other", line.engine.as_str()),
+            };
+            let _ = writeln!(
+                svg,
+                "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{}\" height=\"12\"/>\
+                 <text x=\"{}\" y=\"{}\" font-size=\"10\">{} {}</text>",
+                at(share) - LEFT as f64,
+                at(share) + 5.0,
+                y + 10,
+                escaped(name),
+                time(line.median)
+            );
+        }
+    }
+    let bound = at(1.0);
+    let _ = writeln!(
+        svg,
+        "<line class=\"line\" x1=\"{bound}\" y1=\"44\" x2=\"{bound}\" y2=\"{high}\" stroke-dasharray=\"3 3\"/>"
+    );
+    svg + "</svg>\n"
+}
+
+/// Ours, the best peer, and NumPy where that is not the best; nothing without ours and a peer.
+fn of_chart(row: &Row) -> Option<Vec<&Line>> {
+    let (ours, best) = (row.best(Whose::Ours, PYTHON)?, row.best(Whose::Peer, PYTHON)?);
+    let numpy = row.lines.iter().find(|line| line.engine == "numpy");
+    let numpy = numpy.filter(|line| line.engine != best.engine);
+    Some([Some(ours), Some(best), numpy].into_iter().flatten().collect())
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -233,7 +299,7 @@ mod tests {
             line("a<b", true, 8e-3),
             line("numpy", true, 7e-3),
         ];
-        Row { case: "row".into(), lines }
+        Row { case: "row".into(), chart: Some("x + <row>".into()), lines }
     }
 
     #[test]
@@ -242,6 +308,23 @@ mod tests {
         let expected = "| row | 1.00 ms | program 2.00 ms | 50% | candle 3.00 ms | 1.50x | 5.00 ms \
                         | 700.0 us | simulcast-python 3.50 ms | 20% | numpy 7.00 ms | 2.00x | 2.0 | contiguous |\n";
         assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn the_chart_shows_ours_the_best_peer_and_numpy() {
+        let mut slow = row();
+        slow.lines.push(Line { engine: "torch".into(), ..slow.lines[7].clone() });
+        slow.lines.last_mut().unwrap().median = 6e-3;
+        let svg = chart(&[slow], "a & b");
+        assert_eq!(svg.matches("<rect class=").count(), 3);
+        for bar in ["simulcast 3.50 ms", "torch 6.00 ms", "numpy 7.00 ms", "x + &lt;row&gt;"] {
+            assert!(svg.contains(bar), "{bar}");
+        }
+        let unnamed = Row { chart: None, ..row() };
+        assert!(!chart(&[unnamed], "").contains("<rect"));
+        let mut alone = row();
+        alone.lines.retain(|line| whose(&line.engine) != Whose::Peer);
+        assert!(!chart(&[alone], "").contains("<rect"));
     }
 
     #[test]
