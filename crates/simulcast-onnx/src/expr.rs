@@ -20,15 +20,15 @@ const NESTED: usize = 32;
 /// A polynomial with integer coefficients over symbols; each term is its symbols, in order, and its
 /// coefficient, which is not 0.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(crate) struct Expr(Vec<(Vec<Arc<str>>, i64)>);
+pub(crate) struct SizeExpr(Vec<(Vec<Arc<str>>, i64)>);
 
-impl From<i64> for Expr {
+impl From<i64> for SizeExpr {
     fn from(value: i64) -> Self {
         Self(if value == 0 { Vec::new() } else { vec![(Vec::new(), value)] })
     }
 }
 
-impl Expr {
+impl SizeExpr {
     pub(crate) fn symbol(name: impl Into<Arc<str>>) -> Self {
         Self(vec![(vec![name.into()], 1)])
     }
@@ -184,15 +184,16 @@ fn divisor(a: i64, b: i64) -> i64 {
 }
 
 /// An expression over a number above 0.
-struct Quotient(Expr, i64);
+struct Quotient(SizeExpr, i64);
 
 impl Quotient {
-    fn whole(self) -> Option<Expr> {
-        if self.1 == 1 { Some(self.0) } else { self.0.div_exact(&Expr::from(self.1)) }
+    fn whole(self) -> Option<SizeExpr> {
+        if self.1 == 1 { Some(self.0) } else { self.0.div_exact(&SizeExpr::from(self.1)) }
     }
 
     fn add(&self, other: &Self) -> Option<Self> {
-        let (left, right) = (self.0.mul(&Expr::from(other.1))?, other.0.mul(&Expr::from(self.1))?);
+        let (left, right) =
+            (self.0.mul(&SizeExpr::from(other.1))?, other.0.mul(&SizeExpr::from(self.1))?);
         Some(Self(left.add(&right)?, self.1.checked_mul(other.1)?))
     }
 
@@ -201,7 +202,7 @@ impl Quotient {
     }
 
     fn negated(self) -> Option<Self> {
-        Some(Self(self.0.mul(&Expr::from(-1))?, self.1))
+        Some(Self(self.0.mul(&SizeExpr::from(-1))?, self.1))
     }
 
     fn over(self, by: Self) -> Option<Self> {
@@ -213,9 +214,9 @@ impl Quotient {
         }
     }
 
-    fn floor(self) -> Option<Expr> {
+    fn floor(self) -> Option<SizeExpr> {
         match self.0.constant() {
-            Some(value) => Some(Expr::from(value.div_euclid(self.1))),
+            Some(value) => Some(SizeExpr::from(value.div_euclid(self.1))),
             None if self.1 == 1 => Some(self.0),
             None => self.0.floor(self.1),
         }
@@ -225,7 +226,7 @@ impl Quotient {
 /// Reads expressions as exporters write them: `floor(height/2 - 1/2) + 1`, `batch*seq`, `(N - 1)//2`.
 struct Parser<'t, 's> {
     rest: &'t str,
-    symbol: &'s dyn Fn(&str) -> Option<Expr>,
+    symbol: &'s dyn Fn(&str) -> Option<SizeExpr>,
     depth: usize,
 }
 
@@ -299,7 +300,7 @@ impl Parser<'_, '_> {
         let (word, rest) = text.split_at(end);
         self.rest = rest;
         if word.starts_with(|first: char| first.is_ascii_digit()) {
-            return Some(Quotient(Expr::from(word.parse::<i64>().ok()?), 1));
+            return Some(Quotient(SizeExpr::from(word.parse::<i64>().ok()?), 1));
         }
         let rounds = matches!(word, "floor" | "ceil" | "ceiling");
         if rounds && self.takes("(") {
@@ -311,7 +312,7 @@ impl Parser<'_, '_> {
                 "floor" => Quotient(inner.floor()?, 1),
                 // The same form as a size that is rounded up by adding.
                 _ => {
-                    let more = Expr::from(inner.1.checked_sub(1)?);
+                    let more = SizeExpr::from(inner.1.checked_sub(1)?);
                     Quotient(Quotient(inner.0.add(&more)?, inner.1).floor()?, 1)
                 }
             });
@@ -321,7 +322,7 @@ impl Parser<'_, '_> {
 }
 
 /// `2*N*M + N - 1`
-impl fmt::Display for Expr {
+impl fmt::Display for SizeExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("0");
@@ -360,10 +361,10 @@ mod tests {
 
     #[test]
     fn arithmetic_finds_equal_expressions_equal() {
-        let (n, m) = (Expr::symbol("N"), Expr::symbol("M"));
-        let two = Expr::from(2);
+        let (n, m) = (SizeExpr::symbol("N"), SizeExpr::symbol("M"));
+        let two = SizeExpr::from(2);
         let sum =
-            n.mul(&two).unwrap().mul(&m).unwrap().add(&n).unwrap().sub(&Expr::from(1)).unwrap();
+            n.mul(&two).unwrap().mul(&m).unwrap().add(&n).unwrap().sub(&SizeExpr::from(1)).unwrap();
         assert_eq!(sum.to_string(), "2*M*N + N - 1");
         assert_eq!(sum.sub(&sum).unwrap().constant(), Some(0));
         assert_eq!(m.mul(&n), n.mul(&m));
@@ -371,8 +372,8 @@ mod tests {
         assert_eq!(n.mul(&m).unwrap().div_exact(&m), Some(n.clone()));
         assert_eq!(n.div_exact(&two), None);
         assert_eq!(sum.div_floor(&two).unwrap().to_string(), "(N + 1)//2 + M*N - 1");
-        assert_eq!(Expr::from(7).div_floor(&two), Some(Expr::from(3)));
-        assert_eq!(Expr::from(7).div_floor(&Expr::from(0)), None);
+        assert_eq!(SizeExpr::from(7).div_floor(&two), Some(SizeExpr::from(3)));
+        assert_eq!(SizeExpr::from(7).div_floor(&SizeExpr::from(0)), None);
         assert!(n.add(&two).unwrap().is_at_least(2) && !n.is_at_least(1));
         assert!(!sum.is_at_least(0));
     }
@@ -380,14 +381,14 @@ mod tests {
     #[test]
     fn texts_of_exporters_are_the_expressions_that_are_inferred() {
         let parse = |text: &str| {
-            Expr::parse(text, &|name| {
-                matches!(name, "height" | "batch" | "seq").then(|| Expr::symbol(name))
+            SizeExpr::parse(text, &|name| {
+                matches!(name, "height" | "batch" | "seq").then(|| SizeExpr::symbol(name))
             })
         };
         let said = |text: &str| parse(text).map(|expr| expr.to_string());
-        let half = |expr: &Expr| expr.sub(&Expr::from(1))?.div_floor(&Expr::from(2));
-        let height = Expr::symbol("height");
-        let one = Expr::from(1);
+        let half = |expr: &SizeExpr| expr.sub(&SizeExpr::from(1))?.div_floor(&SizeExpr::from(2));
+        let height = SizeExpr::symbol("height");
+        let one = SizeExpr::from(1);
         let first = half(&height).unwrap().add(&one).unwrap();
         assert_eq!(parse("floor(height/2 - 1/2) + 1").as_ref(), Some(&first));
         let second = half(&first).unwrap().add(&one).unwrap();
@@ -415,14 +416,14 @@ mod tests {
 
     #[test]
     fn growth_is_bounded() {
-        let mut power = Expr::symbol("N");
+        let mut power = SizeExpr::symbol("N");
         let mut steps = 0;
         while let Some(next) = power.mul(&power) {
             (power, steps) = (next, steps + 1);
         }
         assert_eq!(steps, 2);
-        assert_eq!(Expr::from(i64::MAX).add(&Expr::from(1)), None);
-        assert_eq!(Expr::from(i64::MIN).mul(&Expr::from(-1)), None);
-        assert_eq!(Expr::from(i64::MIN).div_exact(&Expr::from(-1)), None);
+        assert_eq!(SizeExpr::from(i64::MAX).add(&SizeExpr::from(1)), None);
+        assert_eq!(SizeExpr::from(i64::MIN).mul(&SizeExpr::from(-1)), None);
+        assert_eq!(SizeExpr::from(i64::MIN).div_exact(&SizeExpr::from(-1)), None);
     }
 }

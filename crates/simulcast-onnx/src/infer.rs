@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Symbol};
 
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::model::{AttributeValue, Declared, DeclaredDim, Graph, Model, Node, Producer, ValueId};
 use crate::{ElementType, Tensor, operators};
 pub(crate) use node::{InferNode, Results, gathered, strides};
@@ -24,8 +24,7 @@ pub(crate) use node::{InferNode, Results, gathered, strides};
 const BUDGET: usize = 250_000;
 /// How deep functions may call functions and graphs hold graphs.
 const DEPTH: usize = 64;
-/// At most this many values of a tensor are followed.
-pub(crate) const FOLDED: usize = 1024;
+pub(crate) use crate::tensor::FOLDED;
 
 /// Up to here every whole number is a float of 32 bits.
 const EXACT: f32 = 16_777_216.0;
@@ -39,7 +38,7 @@ pub struct Fact {
     /// Its sizes.
     pub dims: Dims,
     /// Its elements, row after row, where it is a small tensor of integers.
-    pub(crate) values: Option<Arc<[Expr]>>,
+    pub(crate) values: Option<Arc<[SizeExpr]>>,
     /// Its elements, where it is a small tensor of floats that are known.
     pub(crate) floats: Option<Arc<[f32]>>,
     /// Whether a size of it, or of what it was inferred from, is only what the file declares of a
@@ -61,7 +60,7 @@ impl Fact {
         Self {
             element: Some(tensor.element()),
             dims: Dims::from(tensor.shape()),
-            values: values.map(|values| values.into_iter().map(Expr::from).collect()),
+            values: values.map(|values| values.into_iter().map(SizeExpr::from).collect()),
             floats: floats.map(Into::into),
             declared: false,
         }
@@ -74,7 +73,8 @@ impl Fact {
         if let (Some(floats), None) = (&self.floats, &self.values) {
             let exact = |float: &f32| float.fract() == 0.0 && float.abs() <= EXACT;
             if floats.iter().all(exact) {
-                self.values = Some(floats.iter().map(|float| Expr::from(*float as i64)).collect());
+                self.values =
+                    Some(floats.iter().map(|float| SizeExpr::from(*float as i64)).collect());
             }
         }
         self
@@ -89,7 +89,7 @@ impl Fact {
     /// The values, where all of them are known numbers.
     #[must_use]
     pub fn ints(&self) -> Option<Vec<i64>> {
-        self.values.as_ref()?.iter().map(Expr::constant).collect()
+        self.values.as_ref()?.iter().map(SizeExpr::constant).collect()
     }
 }
 
@@ -124,7 +124,7 @@ impl Broadcast {
 /// A node that cannot work, for another reason than a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Problem {
+pub struct NodeProblem {
     /// The node.
     pub node: String,
     /// Its operator.
@@ -162,7 +162,7 @@ impl std::fmt::Display for ProblemOperand {
 const OPERANDS: usize = 4;
 
 /// `join (Concat): axis 1: 8 and 9 differ; of a float32 (2, 8), b float32 (2, 9)`
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for NodeProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({}): {}", self.node, self.op, self.message)?;
         for (position, operand) in self.operands.iter().take(OPERANDS).enumerate() {
@@ -198,7 +198,7 @@ pub struct Inference {
     /// Every broadcast, in the order of the nodes.
     pub broadcasts: Vec<Broadcast>,
     /// Every node that cannot work for another reason.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<NodeProblem>,
     /// What must hold for the symbols, and for which nodes.
     pub constraints: Vec<(Constraint, Vec<String>)>,
     /// Values whose declared shape is not the inferred one.
@@ -314,7 +314,7 @@ pub(crate) struct Context<'m> {
     sizes: HashMap<&'m str, usize>,
     symbols: Vec<String>,
     /// Names of sizes that are expressions or joins, so that arithmetic sees through them.
-    pub(crate) derived: HashMap<String, Expr>,
+    pub(crate) derived: HashMap<String, SizeExpr>,
     joins: HashMap<String, Dim>,
     /// Names that were made here, for sizes of which nothing is known.
     pub(crate) fresh: HashSet<String>,
@@ -327,7 +327,7 @@ pub(crate) struct Context<'m> {
     /// What is known of the values of graphs inside nodes, by the address of the graph.
     pub(crate) nested: HashMap<usize, Vec<Fact>>,
     pub(crate) broadcasts: Vec<Broadcast>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<NodeProblem>,
     constraints: BTreeMap<Constraint, Vec<String>>,
     /// The constraint that each node was noted for, in order, so that it can be taken back.
     required: Vec<Constraint>,
@@ -617,10 +617,10 @@ impl<'m> Context<'m> {
     /// A size whose name is an expression over the names of the inputs' sizes.
     fn written(&mut self, name: &str) -> Option<Dim> {
         let symbol = |name: &str| match self.sizes.get(name) {
-            Some(size) => i64::try_from(*size).ok().map(Expr::from),
-            None => self.named.contains(name).then(|| Expr::symbol(name)),
+            Some(size) => i64::try_from(*size).ok().map(SizeExpr::from),
+            None => self.named.contains(name).then(|| SizeExpr::symbol(name)),
         };
-        let expr = Expr::parse(name, &symbol)?;
+        let expr = SizeExpr::parse(name, &symbol)?;
         self.dim(&expr)
     }
 
@@ -719,24 +719,24 @@ impl<'m> Context<'m> {
     }
 
     /// A size as an expression.
-    pub(crate) fn expr(&mut self, dim: &Dim) -> Option<Expr> {
+    pub(crate) fn expr(&mut self, dim: &Dim) -> Option<SizeExpr> {
         match dim {
-            Dim::Size(size) => Some(Expr::from(i64::try_from(*size).ok()?)),
+            Dim::Size(size) => Some(SizeExpr::from(i64::try_from(*size).ok()?)),
             Dim::Range(_) => None,
             Dim::Symbol(symbol) => {
                 let known = self.derived.get(&*symbol.name).cloned();
-                Some(known.unwrap_or_else(|| Expr::symbol(Arc::clone(&symbol.name))))
+                Some(known.unwrap_or_else(|| SizeExpr::symbol(Arc::clone(&symbol.name))))
             }
             Dim::Join(_) => {
                 let name = dim.to_string();
                 self.joins.entry(name.clone()).or_insert_with(|| dim.clone());
-                Some(Expr::symbol(name))
+                Some(SizeExpr::symbol(name))
             }
         }
     }
 
     /// An expression as a size; `None` where it is negative.
-    pub(crate) fn dim(&mut self, expr: &Expr) -> Option<Dim> {
+    pub(crate) fn dim(&mut self, expr: &SizeExpr) -> Option<Dim> {
         if let Some(size) = expr.constant() {
             return usize::try_from(size).ok().map(Dim::Size);
         }

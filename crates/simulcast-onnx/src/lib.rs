@@ -85,7 +85,7 @@ pub use diff::{ModelDiff, diff};
 pub use element::ElementType;
 pub use error::LoadError;
 pub use external::{ExternalError, ExternalFiles};
-pub use infer::{Broadcast, Difference, Fact, Inference, Problem, ProblemOperand, infer};
+pub use infer::{Broadcast, Difference, Fact, Inference, NodeProblem, ProblemOperand, infer};
 pub use load::read;
 pub use model::{
     Attribute, AttributeValue, Declared, DeclaredDim, Function, Graph, Model, Node, Producer,

@@ -137,8 +137,8 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// At most this many elements are looked at when shapes are computed from values.
-const FOLDED: usize = 1024;
+/// At most this many elements of a tensor are followed when shapes are computed from values.
+pub(crate) const FOLDED: usize = 1024;
 
 impl Tensor {
     /// The name; empty where it has none.

@@ -4,9 +4,9 @@ use std::fmt;
 
 use simulcast_core::{Constraint, Dim, Dims, Names, Outcome, Rule, Term};
 
-use super::{Broadcast, Context, FOLDED, Fact, Problem, ProblemOperand, Scope};
+use super::{Broadcast, Context, FOLDED, Fact, NodeProblem, ProblemOperand, Scope};
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::model::{AttributeValue, Node};
 use crate::operators::{Row, Signature};
 
@@ -62,7 +62,7 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
         self.dims(input).dims()
     }
 
-    pub(crate) fn values(&self, input: usize) -> Option<&'f [Expr]> {
+    pub(crate) fn values(&self, input: usize) -> Option<&'f [SizeExpr]> {
         self.input(input).values.as_deref()
     }
 
@@ -105,7 +105,7 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
         let given = (0..self.inputs.len()).filter(|input| self.has(*input));
         let operands = given.map(operand).collect();
         let (node, op) = (self.name(), self.op().to_owned());
-        self.context.problems.push(Problem { node, op, message, operands });
+        self.context.problems.push(NodeProblem { node, op, message, operands });
     }
 
     /// Whether the inputs have the types of the operator's signature, as far as they are known.
@@ -201,7 +201,7 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
 
     /// The followed elements of an input, and its sizes. Beside a 0 the other sizes are few too, so that offsets along
     /// each axis can be listed.
-    pub(crate) fn elements(&self, input: usize) -> Option<(&'f [Expr], Vec<usize>)> {
+    pub(crate) fn elements(&self, input: usize) -> Option<(&'f [SizeExpr], Vec<usize>)> {
         let (values, sizes) = (self.values(input)?, self.dims(input).sizes()?.to_vec());
         let count = simulcast_core::elements(&sizes).ok()?;
         let mut known = sizes.iter().map(|size| (*size).max(1));
@@ -224,12 +224,12 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
 
     // Sizes.
 
-    pub(crate) fn expr(&mut self, dim: &Dim) -> Option<Expr> {
+    pub(crate) fn expr(&mut self, dim: &Dim) -> Option<SizeExpr> {
         self.context.expr(dim)
     }
 
     /// An expression as a size; a negative one is an error of the model.
-    pub(crate) fn dim(&mut self, expr: Option<&Expr>) -> Result<Dim, String> {
+    pub(crate) fn dim(&mut self, expr: Option<&SizeExpr>) -> Result<Dim, String> {
         match expr {
             None => Ok(Dim::UNKNOWN),
             Some(expr) => {
@@ -243,9 +243,9 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
     pub(crate) fn with(
         &mut self,
         dims: &[&Dim],
-        of: impl FnOnce(&[Expr]) -> Option<Expr>,
+        of: impl FnOnce(&[SizeExpr]) -> Option<SizeExpr>,
     ) -> Result<Dim, String> {
-        let exprs: Option<Vec<Expr>> = dims.iter().map(|dim| self.expr(dim)).collect();
+        let exprs: Option<Vec<SizeExpr>> = dims.iter().map(|dim| self.expr(dim)).collect();
         let expr = exprs.and_then(|exprs| of(&exprs));
         self.dim(expr.as_ref())
     }
@@ -359,7 +359,7 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
         &self,
         element: Option<ElementType>,
         dims: Dims,
-        values: Option<Vec<Expr>>,
+        values: Option<Vec<SizeExpr>>,
     ) -> Fact {
         let count = dims.sizes().and_then(|sizes| simulcast_core::elements(&sizes).ok());
         let values = values.filter(|values| count == Some(values.len()) && values.len() <= FOLDED);
@@ -374,7 +374,7 @@ pub(crate) fn strides(sizes: &[usize]) -> Vec<usize> {
 }
 
 /// The elements at the sums of one offset of each axis, the last axis fastest.
-pub(crate) fn gathered(values: &[Expr], offsets: &[Vec<usize>]) -> Vec<Expr> {
+pub(crate) fn gathered(values: &[SizeExpr], offsets: &[Vec<usize>]) -> Vec<SizeExpr> {
     let mut places = vec![0_usize];
     for axis in offsets {
         let all = places.iter().flat_map(|place| axis.iter().map(move |offset| place + offset));

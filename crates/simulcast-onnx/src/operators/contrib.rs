@@ -143,7 +143,7 @@ impl InferNode<'_, '_, '_> {
             None => {
                 let all = self.ranked(1).and_then(|dims| dims.last().cloned());
                 let all = all.unwrap_or(Dim::UNKNOWN);
-                self.with(&[&all], |own| own[0].div_exact(&crate::expr::Expr::from(3)))?
+                self.with(&[&all], |own| own[0].div_exact(&crate::expr::SizeExpr::from(3)))?
             }
         };
         Ok(vec![Fact::new(element, vec![batch, length, features].into())])
@@ -202,7 +202,7 @@ impl InferNode<'_, '_, '_> {
         };
         let mut out = Vec::new();
         for (dim, scale) in dims.iter().zip(scales) {
-            let scale = crate::expr::Expr::from(*scale);
+            let scale = crate::expr::SizeExpr::from(*scale);
             out.push(self.with(&[dim], |own| own[0].mul(&scale))?);
         }
         Ok(vec![Fact::new(element, out.into())])

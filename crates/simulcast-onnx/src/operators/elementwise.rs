@@ -8,7 +8,7 @@ use simulcast_core::{Dims, Rule};
 use super::Broadcasts::{Numpy, SinceEight, SinceSeven, Slope};
 use super::rows;
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
@@ -203,8 +203,8 @@ impl InferNode<'_, '_, '_> {
         let kept =
             matches!(to, ElementType::I64 | ElementType::I32 | ElementType::F32 | ElementType::F64);
         let truth = to == ElementType::Bool;
-        let truths = |values: &[Expr]| {
-            let one = |value: &Expr| Some(Expr::from(i64::from(value.constant()? != 0)));
+        let truths = |values: &[SizeExpr]| {
+            let one = |value: &SizeExpr| Some(SizeExpr::from(i64::from(value.constant()? != 0)));
             values.iter().map(one).collect()
         };
         let values = match truth {
@@ -230,20 +230,20 @@ impl InferNode<'_, '_, '_> {
         Ok(vec![Fact::new(element, self.dims(0).clone())])
     }
 
-    fn folded_unary(&self, values: &[Expr]) -> Option<Vec<Expr>> {
-        let of = |value: &Expr| match self.op() {
-            "Neg" => value.mul(&Expr::from(-1)),
-            "Not" => Some(Expr::from(i64::from(value.constant()? == 0))),
+    fn folded_unary(&self, values: &[SizeExpr]) -> Option<Vec<SizeExpr>> {
+        let of = |value: &SizeExpr| match self.op() {
+            "Neg" => value.mul(&SizeExpr::from(-1)),
+            "Not" => Some(SizeExpr::from(i64::from(value.constant()? == 0))),
             _ if value.is_at_least(0) => Some(value.clone()),
-            _ => value.constant()?.checked_abs().map(Expr::from),
+            _ => value.constant()?.checked_abs().map(SizeExpr::from),
         };
         values.iter().map(of).collect()
     }
 
     /// The values of the result, where those of the operands are followed.
-    fn folded(&self, dims: &Dims) -> Option<Vec<Expr>> {
+    fn folded(&self, dims: &Dims) -> Option<Vec<SizeExpr>> {
         let rank_of_result = dims.dims()?.len();
-        let operands: Vec<&[Expr]> =
+        let operands: Vec<&[SizeExpr]> =
             (0..self.inputs.len()).map(|input| self.values(input)).collect::<Option<_>>()?;
         // Shapes are computed in scalars and vectors.
         if rank_of_result > 1 {
@@ -251,12 +251,13 @@ impl InferNode<'_, '_, '_> {
         }
         let count = operands.iter().map(|operand| operand.len()).max()?;
         let count = if operands.iter().any(|operand| operand.is_empty()) { 0 } else { count };
-        let at = |operand: &[Expr], index: usize| match operand.len() {
+        let at = |operand: &[SizeExpr], index: usize| match operand.len() {
             1 => operand.first().cloned(),
             _ => operand.get(index).cloned(),
         };
         let value = |index: usize| {
-            let own: Vec<Expr> = operands.iter().map(|o| at(o, index)).collect::<Option<_>>()?;
+            let own: Vec<SizeExpr> =
+                operands.iter().map(|o| at(o, index)).collect::<Option<_>>()?;
             match (self.op(), own.as_slice()) {
                 ("Where", [condition, one, other]) => match condition.constant()? {
                     0 => Some(other.clone()),
@@ -276,9 +277,9 @@ impl InferNode<'_, '_, '_> {
         matches!(self.element(0), Some(ElementType::I64 | ElementType::I32))
     }
 
-    fn fold(&self, a: &Expr, b: &Expr) -> Option<Expr> {
+    fn fold(&self, a: &SizeExpr, b: &SizeExpr) -> Option<SizeExpr> {
         let both = || Some((a.constant()?, b.constant()?));
-        let truth = |truth: bool| Some(Expr::from(i64::from(truth)));
+        let truth = |truth: bool| Some(SizeExpr::from(i64::from(truth)));
         let difference = a.sub(b);
         let above = |low: i64| difference.as_ref().is_some_and(|d| d.is_at_least(low));
         let below = |low: i64| b.sub(a).is_some_and(|d| d.is_at_least(low));
@@ -288,7 +289,7 @@ impl InferNode<'_, '_, '_> {
             "Mul" => a.mul(b),
             "Div" if !self.is_integer() => a.div_exact(b),
             "Div" => match both() {
-                Some((a, b)) => a.checked_div(b).map(Expr::from),
+                Some((a, b)) => a.checked_div(b).map(SizeExpr::from),
                 None if a.is_at_least(0) && b.is_at_least(0) => a.div_floor(b),
                 None => None,
             },
@@ -300,7 +301,7 @@ impl InferNode<'_, '_, '_> {
             "LessOrEqual" if above(1) => truth(false),
             "Mod" => {
                 let (a, b) = both()?;
-                (a >= 0 && b > 0).then(|| Expr::from(a % b))
+                (a >= 0 && b > 0).then(|| SizeExpr::from(a % b))
             }
             "Max" if above(0) => Some(a.clone()),
             "Max" if below(0) => Some(b.clone()),

@@ -4,7 +4,7 @@ use simulcast_core::{Dim, Dims};
 
 use super::rows;
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
@@ -193,7 +193,7 @@ impl InferNode<'_, '_, '_> {
             None => (0..dims.len()).collect(),
         };
         let mut dims = dims.to_vec();
-        let sizes = self.values(1).map(<[Expr]>::to_vec);
+        let sizes = self.values(1).map(<[SizeExpr]>::to_vec);
         for (position, axis) in axes.into_iter().enumerate() {
             dims[axis] = match sizes.as_ref().and_then(|sizes| sizes.get(position)) {
                 Some(size) => self.dim(Some(size))?,
@@ -213,12 +213,12 @@ impl InferNode<'_, '_, '_> {
         let area = block.and_then(|block| block.iter().try_fold(1_i64, |a, b| a.checked_mul(*b)));
         let (batch, rows) = (batch.clone(), rows.clone());
         let channels = match area.filter(|area| *area > 0) {
-            Some(area) => self.with(&[&rows], |own| own[0].div_exact(&Expr::from(area)))?,
+            Some(area) => self.with(&[&rows], |own| own[0].div_exact(&SizeExpr::from(area)))?,
             None => Dim::UNKNOWN,
         };
         let mut dims = vec![batch, channels];
         for size in image {
-            dims.push(self.dim(Some(&Expr::from(size)))?);
+            dims.push(self.dim(Some(&SizeExpr::from(size)))?);
         }
         Ok(vec![Fact::new(element, dims.into())])
     }
@@ -226,18 +226,18 @@ impl InferNode<'_, '_, '_> {
 
 /// A size times a factor, rounded down; of a size that is not known, where the factor is a whole number
 /// or one over one.
-fn times(size: &Expr, factor: f32) -> Option<Expr> {
+fn times(size: &SizeExpr, factor: f32) -> Option<SizeExpr> {
     if factor == 1.0 {
         return Some(size.clone());
     }
     if let Some(size) = size.constant() {
         // As in ONNX Runtime, in floats of 32 bits.
-        return Some(Expr::from((size as f32 * factor).floor() as i64));
+        return Some(SizeExpr::from((size as f32 * factor).floor() as i64));
     }
     let whole = |x: f32| (x.fract() == 0.0 && (1.0..1e6).contains(&x)).then_some(x as i64);
     match (whole(factor), whole(factor.recip())) {
-        (Some(factor), _) => size.mul(&Expr::from(factor)),
-        (None, Some(by)) if by.count_ones() == 1 => size.div_floor(&Expr::from(by)),
+        (Some(factor), _) => size.mul(&SizeExpr::from(factor)),
+        (None, Some(by)) if by.count_ones() == 1 => size.div_floor(&SizeExpr::from(by)),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use simulcast_core::{Dim, Dims};
 
 use super::rows;
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results, gathered, strides};
 
 rows! { "", ROWS:
@@ -110,7 +110,7 @@ impl InferNode<'_, '_, '_> {
         let along: Vec<&Dim> = shapes.iter().map(|shape| &shape[axis]).collect();
         dims[axis] = match shapes.len() == count {
             true => self.with(&along, |sizes| {
-                sizes.iter().try_fold(Expr::from(0), |sum, size| sum.add(size))
+                sizes.iter().try_fold(SizeExpr::from(0), |sum, size| sum.add(size))
             })?,
             false => Dim::UNKNOWN,
         };
@@ -150,7 +150,7 @@ impl InferNode<'_, '_, '_> {
                 let parts = parts.map_err(|_| "a part is negative")?;
                 let all: Vec<&Dim> = parts.iter().collect();
                 let sum = self.with(&all, |sizes| {
-                    sizes.iter().try_fold(Expr::from(0), |sum, size| sum.add(size))
+                    sizes.iter().try_fold(SizeExpr::from(0), |sum, size| sum.add(size))
                 })?;
                 self.equal(&dims[axis], &sum, "the parts together and the axis")?;
                 parts
@@ -162,7 +162,7 @@ impl InferNode<'_, '_, '_> {
                 (0..count).map(|at| Dim::Size(part_at(at))).collect()
             }
             (None, None) => {
-                let by = Expr::from(i64::try_from(count).unwrap_or(1));
+                let by = SizeExpr::from(i64::try_from(count).unwrap_or(1));
                 let part = self.with(&[&dims[axis]], |size| size[0].div_exact(&by))?;
                 vec![part; count]
             }
@@ -173,7 +173,7 @@ impl InferNode<'_, '_, '_> {
         for part in parts {
             let mut own = dims.to_vec();
             let to = part.size().map(|size| from + size);
-            let part_of = |values: &[Expr]| Some(values.get(from..to?)?.to_vec());
+            let part_of = |values: &[SizeExpr]| Some(values.get(from..to?)?.to_vec());
             let values = values.and_then(part_of);
             from = to.unwrap_or(from);
             own[axis] = part;
@@ -189,17 +189,17 @@ impl InferNode<'_, '_, '_> {
         };
         let mut dims = dims.to_vec();
         let list = |name: &str, input: usize| match self.opset {
-            ..10 => self.ints(name).map(|own| own.iter().copied().map(Expr::from).collect()),
+            ..10 => self.ints(name).map(|own| own.iter().copied().map(SizeExpr::from).collect()),
             _ => self.values(input).map(<[_]>::to_vec),
         };
-        let (starts, ends): (Option<Vec<Expr>>, Option<Vec<Expr>>) =
+        let (starts, ends): (Option<Vec<SizeExpr>>, Option<Vec<SizeExpr>>) =
             (list("starts", 1), list("ends", 2));
         let given = |input: usize| self.opset >= 10 && self.has(input);
         let (axes, steps) = (list("axes", 3), list("steps", 4));
         let unknown = starts.is_none() || ends.is_none() || (given(3) && axes.is_none());
         if unknown || (given(4) && steps.is_none()) {
             let known: Option<Vec<i64>> =
-                axes.and_then(|axes| axes.iter().map(Expr::constant).collect());
+                axes.and_then(|axes| axes.iter().map(SizeExpr::constant).collect());
             match known {
                 Some(axes) => {
                     for axis in axes {
@@ -221,13 +221,13 @@ impl InferNode<'_, '_, '_> {
         for (position, (start, end)) in starts.iter().zip(&ends).enumerate() {
             let axis = match &axes {
                 Some(axes) => {
-                    axes.get(position).and_then(Expr::constant).ok_or("axes are too few")?
+                    axes.get(position).and_then(SizeExpr::constant).ok_or("axes are too few")?
                 }
                 None => i64::try_from(position).unwrap_or(0),
             };
             let axis = self.axis(axis, dims.len())?;
             let step = match &steps {
-                Some(steps) => steps.get(position).and_then(Expr::constant).unwrap_or(0),
+                Some(steps) => steps.get(position).and_then(SizeExpr::constant).unwrap_or(0),
                 None => 1,
             };
             if step == 0 {
@@ -275,7 +275,7 @@ impl InferNode<'_, '_, '_> {
                     let index = if *index < 0 { index + count } else { *index };
                     usize::try_from(index).ok().and_then(|index| values.get(index)).cloned()
                 };
-                let all: Option<Vec<Expr>> = at.iter().map(one).collect();
+                let all: Option<Vec<SizeExpr>> = at.iter().map(one).collect();
                 Some(all.ok_or_else(|| format!("an index of {at:?} is outside {count} values"))?)
             }
             _ => None,
@@ -341,7 +341,8 @@ impl InferNode<'_, '_, '_> {
         }
         let mut out = dims.to_vec();
         for (position, axis) in axes.iter().enumerate() {
-            let more = Expr::from(pads[position]).add(&Expr::from(pads[position + axes.len()]));
+            let more =
+                SizeExpr::from(pads[position]).add(&SizeExpr::from(pads[position + axes.len()]));
             out[*axis] = self.with(&[&dims[*axis]], |size| size[0].add(&more?))?;
         }
         Ok(vec![Fact::new(element, out.into())])
@@ -382,22 +383,22 @@ impl Picked {
 }
 
 /// How many a slice picks of a size that is not known, where that can be said.
-fn symbolic(size: &Expr, start: &Expr, end: &Expr, step: i64) -> Option<Expr> {
+fn symbolic(size: &SizeExpr, start: &SizeExpr, end: &SizeExpr, step: i64) -> Option<SizeExpr> {
     let whole = end.constant().is_some_and(|end| end >= i64::from(i32::MAX)) || end == size;
     match (start.constant(), step) {
         (Some(0), 1) if whole => Some(size.clone()),
         // Only where the axis is surely long enough is there something to count.
         (Some(start), 1) if whole && start > 0 => {
-            let left = size.sub(&Expr::from(start))?;
+            let left = size.sub(&SizeExpr::from(start))?;
             left.is_at_least(0).then_some(left)
         }
         (Some(start @ ..0), 1) if whole => {
             let most = start.checked_neg()?;
-            size.is_at_least(most).then(|| Expr::from(most))
+            size.is_at_least(most).then(|| SizeExpr::from(most))
         }
         (Some(0), 1) => match end.constant() {
             Some(end @ ..0) => {
-                let left = size.add(&Expr::from(end))?;
+                let left = size.add(&SizeExpr::from(end))?;
                 left.is_at_least(0).then_some(left)
             }
             // Up to a size that is no larger than the axis.

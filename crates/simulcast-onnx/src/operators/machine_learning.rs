@@ -48,7 +48,7 @@ impl InferNode<'_, '_, '_> {
             None => Dim::UNKNOWN,
             Some(dims) => {
                 let dims: Vec<&Dim> = dims.iter().collect();
-                self.with(&dims, |sizes| crate::expr::Expr::product(sizes))?
+                self.with(&dims, |sizes| crate::expr::SizeExpr::product(sizes))?
             }
         };
         let Some(dims) = self.ranked(0) else {

@@ -7,7 +7,7 @@ use simulcast_core::{Dim, Dims, elements};
 
 use super::rows;
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::infer::{FOLDED, Fact, InferNode, Results};
 use crate::model::AttributeValue;
 
@@ -27,10 +27,10 @@ rows! { "", ROWS:
 
 impl InferNode<'_, '_, '_> {
     fn constant(&mut self) -> Results {
-        let scalar = |element, values: Option<Vec<Expr>>| {
+        let scalar = |element, values: Option<Vec<SizeExpr>>| {
             vec![self.fact_with(Some(element), Vec::new().into(), values)]
         };
-        let list = |element, count: usize, values: Option<Vec<Expr>>| {
+        let list = |element, count: usize, values: Option<Vec<SizeExpr>>| {
             vec![self.fact_with(Some(element), Dims::from(&[count][..]), values)]
         };
         let names = [
@@ -46,10 +46,10 @@ impl InferNode<'_, '_, '_> {
         Ok(match value {
             Some(AttributeValue::Tensor(tensor)) => vec![Fact::of_tensor(tensor, true)],
             Some(AttributeValue::Int(value)) => {
-                scalar(ElementType::I64, Some(vec![Expr::from(*value)]))
+                scalar(ElementType::I64, Some(vec![SizeExpr::from(*value)]))
             }
             Some(AttributeValue::Ints(values)) => {
-                let exprs = values.iter().copied().map(Expr::from).collect();
+                let exprs = values.iter().copied().map(SizeExpr::from).collect();
                 list(ElementType::I64, values.len(), Some(exprs))
             }
             Some(AttributeValue::Float(value)) => {
@@ -85,7 +85,9 @@ impl InferNode<'_, '_, '_> {
         let count = dims.sizes().and_then(|sizes| elements(&sizes).ok());
         let value = tensor.and_then(|tensor| tensor.ints()?.first().copied());
         let values = match (count, value) {
-            (Some(count), Some(value)) if count <= FOLDED => Some(vec![Expr::from(value); count]),
+            (Some(count), Some(value)) if count <= FOLDED => {
+                Some(vec![SizeExpr::from(value); count])
+            }
             _ => None,
         };
         Ok(vec![self.fact_with(Some(element), dims, values)])
@@ -101,21 +103,21 @@ impl InferNode<'_, '_, '_> {
             let known = |input: usize| Some(f64::from(*self.input(input).known_floats()?.first()?));
             if let (Some(start), Some(end), Some(step)) = (known(0), known(1), known(2)) {
                 let count = ((end - start) / step).ceil().max(0.0);
-                let size = (count < 1e15).then(|| Expr::from(count as i64));
+                let size = (count < 1e15).then(|| SizeExpr::from(count as i64));
                 let dim = self.dim(size.as_ref())?;
                 return Ok(vec![Fact::new(element, vec![dim].into())]);
             }
             return Ok(vec![Fact::new(element, vec![Dim::UNKNOWN].into())]);
         };
         let span = end.sub(&start);
-        let count = match (span.as_ref().and_then(Expr::constant), step.constant()) {
+        let count = match (span.as_ref().and_then(SizeExpr::constant), step.constant()) {
             (_, Some(0)) => return Err("the step is 0".into()),
             (Some(span), Some(step)) => {
                 // Rounded up, and never below 0.
                 let steps = i128::from(span).div_euclid(i128::from(step));
                 let rest = i128::from(span).rem_euclid(i128::from(step));
                 let up = steps + i128::from(rest != 0 && step > 0);
-                i64::try_from(up.max(0)).ok().map(Expr::from)
+                i64::try_from(up.max(0)).ok().map(SizeExpr::from)
             }
             // From 0 on by ones there are as many as the end says.
             (None, Some(1)) => span.filter(|span| span.is_at_least(0)),
@@ -125,8 +127,9 @@ impl InferNode<'_, '_, '_> {
         let values =
             match (count.and_then(|count| count.constant()), start.constant(), step.constant()) {
                 (Some(count), Some(start), Some(step)) if count <= FOLDED as i64 => {
-                    let at =
-                        |index: i64| start.checked_add(index.checked_mul(step)?).map(Expr::from);
+                    let at = |index: i64| {
+                        start.checked_add(index.checked_mul(step)?).map(SizeExpr::from)
+                    };
                     (0..count).map(at).collect()
                 }
                 _ => None,

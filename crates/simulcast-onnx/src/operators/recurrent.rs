@@ -3,7 +3,7 @@
 use simulcast_core::{Dim, Dims};
 
 use super::rows;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
@@ -66,17 +66,17 @@ impl InferNode<'_, '_, '_> {
         if let Some([own, rows, columns]) = r {
             self.equal(&own, &directions, "the directions of R")?;
             hidden = self.equal(&hidden, &columns, "the hidden size")?;
-            let all = self.with(&[&hidden], |own| own[0].mul(&Expr::from(gates)))?;
+            let all = self.with(&[&hidden], |own| own[0].mul(&SizeExpr::from(gates)))?;
             self.equal(&rows, &all, format_args!("the rows of R, {gates} times the hidden size"))?;
         }
-        let all = self.with(&[&hidden], |own| own[0].mul(&Expr::from(gates)))?;
+        let all = self.with(&[&hidden], |own| own[0].mul(&SizeExpr::from(gates)))?;
         if let Some([own, rows, columns]) = w {
             self.equal(&own, &directions, "the directions of W")?;
             self.equal(&rows, &all, format_args!("the rows of W, {gates} times the hidden size"))?;
             self.equal(&features, &columns, "the features of X and W")?;
         }
-        let twice = self.with(&[&all], |own| own[0].mul(&Expr::from(2)))?;
-        let peep = self.with(&[&hidden], |own| own[0].mul(&Expr::from(3)))?;
+        let twice = self.with(&[&all], |own| own[0].mul(&SizeExpr::from(2)))?;
+        let peep = self.with(&[&hidden], |own| own[0].mul(&SizeExpr::from(3)))?;
         let state = match batch_first {
             true => [&batch, &directions, &hidden],
             false => [&directions, &batch, &hidden],

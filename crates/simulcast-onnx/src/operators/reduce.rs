@@ -9,7 +9,7 @@ use super::rows;
 use crate::infer::{Fact, InferNode, Results};
 
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 
 rows! { "", ROWS:
     "ArgMax" 1 "T -> int64" infer arg run whole(run::arg);
@@ -73,16 +73,16 @@ impl InferNode<'_, '_, '_> {
         };
         let values = match (self.op(), self.values(0)) {
             ("ReduceProd", Some(values)) if dims.len() == 1 => {
-                Expr::product(values.iter()).map(|product| vec![product])
+                SizeExpr::product(values.iter()).map(|product| vec![product])
             }
             ("ReduceSum", Some(values)) if dims.len() == 1 => {
-                let sum = values.iter().try_fold(Expr::from(0), |sum, value| sum.add(value));
+                let sum = values.iter().try_fold(SizeExpr::from(0), |sum, value| sum.add(value));
                 sum.map(|sum| vec![sum])
             }
             ("ReduceMax" | "ReduceMin", Some(_)) if dims.len() == 1 => {
                 let known = self.input(0).ints().unwrap_or_default().into_iter();
                 let one = if self.op_is("ReduceMax") { known.max() } else { known.min() };
-                one.map(|one| vec![Expr::from(one)])
+                one.map(|one| vec![SizeExpr::from(one)])
             }
             _ => None,
         };
@@ -106,7 +106,7 @@ impl InferNode<'_, '_, '_> {
         let axis = self.axis(self.int("axis").unwrap_or(-1), dims.len())?;
         let k = match (self.values(1), self.int("k")) {
             (Some(values), _) => values.first().cloned(),
-            (None, k) => k.map(Expr::from),
+            (None, k) => k.map(SizeExpr::from),
         };
         dims[axis] = self.dim(k.as_ref())?;
         let indices = Fact::new(Some(ElementType::I64), dims.clone().into());

@@ -7,7 +7,7 @@ use simulcast_core::{Dim, Dims, Rule};
 
 use super::rows;
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::infer::{FOLDED, Fact, InferNode, Results, gathered, strides};
 
 rows! { "", ROWS:
@@ -36,7 +36,7 @@ impl InferNode<'_, '_, '_> {
             };
         };
         let block = self.int("blocksize").filter(|size| *size > 0).ok_or("it has no blocksize")?;
-        let block = Expr::from(block);
+        let block = SizeExpr::from(block);
         let area = block.mul(&block).ok_or("its blocksize is too large")?;
         let [n, c, h, w] = [n, c, h, w].map(Clone::clone);
         let deep = self.op_is("SpaceToDepth");
@@ -72,23 +72,26 @@ impl InferNode<'_, '_, '_> {
         let start = end(self.int("start").unwrap_or(0)).unwrap_or(0);
         let end = end(self.int("end").unwrap_or(rank)).unwrap_or(0);
         let part = dims.get(start..end).unwrap_or_default();
-        let values: Option<Vec<Expr>> = part.iter().map(|dim| self.expr(dim)).collect();
+        let values: Option<Vec<SizeExpr>> = part.iter().map(|dim| self.expr(dim)).collect();
         let dims = Dims::from(&[part.len()][..]);
         Ok(vec![self.fact_with(element, dims, values)])
     }
 
     fn size(&mut self) -> Results {
         let dims = self.ranked(0);
-        let exprs: Option<Vec<Expr>> =
+        let exprs: Option<Vec<SizeExpr>> =
             dims.and_then(|dims| dims.iter().map(|dim| self.expr(dim)).collect());
-        let product = exprs.and_then(|exprs| Expr::product(&exprs)).map(|product| vec![product]);
+        let product =
+            exprs.and_then(|exprs| SizeExpr::product(&exprs)).map(|product| vec![product]);
         Ok(vec![self.fact_with(Some(ElementType::I64), Vec::new().into(), product)])
     }
 
     fn reshape(&mut self) -> Results {
         let element = self.element(0);
-        let target: Option<Vec<Expr>> = match self.ints("shape") {
-            Some(shape) if self.opset < 5 => Some(shape.iter().copied().map(Expr::from).collect()),
+        let target: Option<Vec<SizeExpr>> = match self.ints("shape") {
+            Some(shape) if self.opset < 5 => {
+                Some(shape.iter().copied().map(SizeExpr::from).collect())
+            }
             _ => self.values(1).map(<[_]>::to_vec),
         };
         let Some(target) = target else {
@@ -113,7 +116,7 @@ impl InferNode<'_, '_, '_> {
                 Some(-1) if open.is_some() => return Err("two sizes are -1".into()),
                 Some(-1) => {
                     open = Some(axis);
-                    Some(Expr::from(1))
+                    Some(SizeExpr::from(1))
                 }
                 Some(..=-1) => return Err(format!("a size is {value}")),
                 _ => Some(value.clone()),
@@ -121,11 +124,12 @@ impl InferNode<'_, '_, '_> {
             exprs.push(size);
         }
         let total = data.and_then(|data| {
-            let all: Vec<Expr> = data.iter().map(|dim| self.expr(dim)).collect::<Option<_>>()?;
-            Expr::product(&all)
+            let all: Vec<SizeExpr> =
+                data.iter().map(|dim| self.expr(dim)).collect::<Option<_>>()?;
+            SizeExpr::product(&all)
         });
-        let known: Option<Vec<Expr>> = exprs.iter().cloned().collect();
-        let known = known.and_then(|known| Expr::product(&known));
+        let known: Option<Vec<SizeExpr>> = exprs.iter().cloned().collect();
+        let known = known.and_then(|known| SizeExpr::product(&known));
         let given = self.dims(0);
         let refused = || {
             let target: Vec<String> = target.iter().map(ToString::to_string).collect();
@@ -169,7 +173,7 @@ impl InferNode<'_, '_, '_> {
         let mut both = Vec::new();
         for part in [front, back] {
             let part: Vec<&Dim> = part.iter().collect();
-            both.push(self.with(&part, |sizes| Expr::product(sizes))?);
+            both.push(self.with(&part, |sizes| SizeExpr::product(sizes))?);
         }
         Ok(vec![Fact::new(element, both.into())])
     }

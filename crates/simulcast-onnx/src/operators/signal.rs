@@ -3,7 +3,7 @@
 use simulcast_core::{Dim, Dims};
 
 use super::rows;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
@@ -13,15 +13,15 @@ rows! { "", ROWS:
 }
 
 impl InferNode<'_, '_, '_> {
-    fn number(&self, input: usize) -> Option<Expr> {
+    fn number(&self, input: usize) -> Option<SizeExpr> {
         self.values(input).and_then(|values| values.first().cloned())
     }
 
     /// How many frequencies a spectrum of that length has.
-    fn frequencies(&mut self, length: Option<Expr>, one_sided: bool) -> Result<Dim, String> {
+    fn frequencies(&mut self, length: Option<SizeExpr>, one_sided: bool) -> Result<Dim, String> {
         let length = match (length, one_sided) {
             (Some(length), true) => {
-                length.div_floor(&Expr::from(2)).and_then(|half| half.add(&Expr::from(1)))
+                length.div_floor(&SizeExpr::from(2)).and_then(|half| half.add(&SizeExpr::from(1)))
             }
             (length, _) => length,
         };
@@ -67,7 +67,7 @@ impl InferNode<'_, '_, '_> {
         let step = self.number(1);
         let frames = self.with(&[&samples], |own| {
             let room = own[0].sub(length.as_ref()?)?;
-            room.div_floor(step.as_ref()?)?.add(&Expr::from(1))
+            room.div_floor(step.as_ref()?)?.add(&SizeExpr::from(1))
         })?;
         let bins = self.frequencies(length, self.int("onesided").unwrap_or(1) != 0)?;
         Ok(vec![Fact::new(element, vec![batch, frames, bins, Dim::Size(2)].into())])

@@ -6,7 +6,7 @@ use super::rows;
 use crate::infer::{Fact, InferNode, Results};
 
 use crate::ElementType;
-use crate::expr::Expr;
+use crate::expr::SizeExpr;
 
 rows! { "", ROWS:
     "AveragePool" 1 "T -> T" infer pool;
@@ -42,7 +42,7 @@ impl InferNode<'_, '_, '_> {
         };
         let (own, channels) = (own.clone(), channels.clone());
         let group = if axis == 0 { 1 } else { self.int("group").unwrap_or(1) };
-        let all = self.with(&[&channels], |own| own[0].mul(&Expr::from(group)))?;
+        let all = self.with(&[&channels], |own| own[0].mul(&SizeExpr::from(group)))?;
         self.equal(&own, &all, "the bias, one number for each channel of the result")?;
         Ok(())
     }
@@ -59,7 +59,7 @@ impl InferNode<'_, '_, '_> {
         }
         self.equal(&data[1], &weight[0], "the channels")?;
         self.bias_of_channels(2, 1, 1)?;
-        let group = Expr::from(self.int("group").unwrap_or(1));
+        let group = SizeExpr::from(self.int("group").unwrap_or(1));
         let channels = self.with(&[&weight[1]], |own| own[0].mul(&group))?;
         let rank = data.len() - 2;
         let kernel: Vec<Dim> = match self.ints("kernel_shape") {
@@ -83,11 +83,11 @@ impl InferNode<'_, '_, '_> {
                 dims.push(known(*size));
                 continue;
             }
-            let (stride, one) = (Expr::from(strides[axis]), Expr::from(1));
+            let (stride, one) = (SizeExpr::from(strides[axis]), SizeExpr::from(1));
             let pad = pads[axis].saturating_add(pads[axis + rank]);
             let extra =
-                Expr::from(more[axis].saturating_sub(if auto == "NOTSET" { pad } else { 0 }));
-            let dilation = Expr::from(dilations[axis]);
+                SizeExpr::from(more[axis].saturating_sub(if auto == "NOTSET" { pad } else { 0 }));
+            let dilation = SizeExpr::from(dilations[axis]);
             let sizes = [&data[axis + 2], &kernel[axis]];
             dims.push(match auto.as_str() {
                 "SAME_UPPER" | "SAME_LOWER" => self.with(&sizes[..1], |own| own[0].mul(&stride))?,
@@ -103,7 +103,7 @@ impl InferNode<'_, '_, '_> {
     /// Places of a pooling, back where they were.
     fn unpool(&mut self) -> Results {
         let element = self.element(0);
-        if let Some(sizes) = self.values(2).map(<[Expr]>::to_vec) {
+        if let Some(sizes) = self.values(2).map(<[SizeExpr]>::to_vec) {
             let dims = sizes.iter().map(|size| self.dim(Some(size)));
             return Ok(vec![Fact::new(element, dims.collect::<Result<Vec<_>, _>>()?.into())]);
         }
@@ -120,11 +120,11 @@ impl InferNode<'_, '_, '_> {
         let mut dims = data.get(..2).unwrap_or_default().to_vec();
         for axis in 0..rank {
             let pad = pads[axis].saturating_add(pads[axis + rank]);
-            let more = Expr::from(kernel[axis].saturating_sub(pad));
-            let stride = Expr::from(strides[axis]);
+            let more = SizeExpr::from(kernel[axis].saturating_sub(pad));
+            let stride = SizeExpr::from(strides[axis]);
             let size = [&data[axis + 2]];
             dims.push(
-                self.with(&size, |own| own[0].sub(&Expr::from(1))?.mul(&stride)?.add(&more))?,
+                self.with(&size, |own| own[0].sub(&SizeExpr::from(1))?.mul(&stride)?.add(&more))?,
             );
         }
         Ok(vec![Fact::new(element, dims.into())])
@@ -179,7 +179,7 @@ impl InferNode<'_, '_, '_> {
             let (data, weight) = (self.dims(x), self.dims(w));
             return Err(format!("{data} has no windows of {weight}"));
         }
-        let group = Expr::from(self.int("group").unwrap_or(1));
+        let group = SizeExpr::from(self.int("group").unwrap_or(1));
         if compared {
             let channels = self.with(&[&weight[1]], |own| own[0].mul(&group))?;
             self.equal(&data[1], &channels, "the channels")?;
@@ -222,18 +222,18 @@ impl InferNode<'_, '_, '_> {
         let auto = self.text("auto_pad").unwrap_or("NOTSET").to_owned();
         let mut out = Vec::new();
         for axis in 0..rank {
-            let stride = Expr::from(strides[axis]);
-            let dilation = Expr::from(dilations[axis]);
+            let stride = SizeExpr::from(strides[axis]);
+            let dilation = SizeExpr::from(dilations[axis]);
             let sizes = [&data[axis], &kernel[axis]];
-            let one = Expr::from(1);
+            let one = SizeExpr::from(1);
             let dim = match auto.as_str() {
                 "SAME_UPPER" | "SAME_LOWER" => {
                     self.with(&sizes[..1], |own| rounded_up(&own[0], &stride))?
                 }
                 _ => {
                     let padded = match auto.as_str() {
-                        "VALID" => Expr::from(0),
-                        _ => Expr::from(pads[axis].saturating_add(pads[axis + rank])),
+                        "VALID" => SizeExpr::from(0),
+                        _ => SizeExpr::from(pads[axis].saturating_add(pads[axis + rank])),
                     };
                     self.with(&sizes, |own| {
                         // The window spans dilation * (kernel - 1) + 1.
@@ -249,7 +249,7 @@ impl InferNode<'_, '_, '_> {
                             (true, Some(count), Some(size)) => {
                                 let last = (count - 1).checked_mul(strides[axis])?;
                                 let over = last >= size.checked_add(pads[axis])?;
-                                Some(Expr::from(if over { count - 1 } else { count }))
+                                Some(SizeExpr::from(if over { count - 1 } else { count }))
                             }
                             (true, _, _) => None,
                             _ => Some(places),
@@ -263,8 +263,8 @@ impl InferNode<'_, '_, '_> {
     }
 }
 
-fn rounded_up(size: &Expr, stride: &Expr) -> Option<Expr> {
-    size.add(stride)?.sub(&Expr::from(1))?.div_floor(stride)
+fn rounded_up(size: &SizeExpr, stride: &SizeExpr) -> Option<SizeExpr> {
+    size.add(stride)?.sub(&SizeExpr::from(1))?.div_floor(stride)
 }
 
 fn known(size: i64) -> Dim {

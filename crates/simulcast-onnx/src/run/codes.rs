@@ -102,7 +102,7 @@ impl How {
 }
 
 /// A small float: a sign, an exponent, a mantissa.
-struct Layout {
+struct SmallFloat {
     mantissa: u32,
     bias: i32,
     /// The bit of the sign; those below it are the magnitude.
@@ -116,7 +116,7 @@ struct Layout {
     unsigned_zero: bool,
 }
 
-impl Layout {
+impl SmallFloat {
     fn of(element: ElementType) -> Option<Self> {
         let (mantissa, bias, sign, largest, beyond, nan) = match element {
             ElementType::F8E4M3FN => (3, 7, 0x80, 0x7e, 0x7f, 0x7f),
@@ -173,7 +173,7 @@ impl Layout {
 
 /// The number of a code.
 fn decode(element: ElementType, code: u8) -> f64 {
-    if let Some(layout) = Layout::of(element) {
+    if let Some(layout) = SmallFloat::of(element) {
         return layout.decode(code);
     }
     match element {
@@ -188,7 +188,7 @@ fn decode(element: ElementType, code: u8) -> f64 {
 
 /// The code of a number.
 fn encode(element: ElementType, number: f64, how: How) -> u8 {
-    if let Some(layout) = Layout::of(element) {
+    if let Some(layout) = SmallFloat::of(element) {
         return layout.encode(number, how.saturate);
     }
     match element {
@@ -262,7 +262,7 @@ mod tests {
         ];
         for (element, (most, least)) in FLOATS.into_iter().zip(expected) {
             let all: Vec<f64> =
-                (0..Layout::of(element).unwrap().sign).map(|c| decode(element, c)).collect();
+                (0..SmallFloat::of(element).unwrap().sign).map(|c| decode(element, c)).collect();
             let finite = || all.iter().copied().filter(|number| number.is_finite());
             assert_eq!(finite().fold(0.0, f64::max), most, "{element}");
             assert_eq!(finite().filter(|x| *x > 0.0).fold(f64::MAX, f64::min), least, "{element}");

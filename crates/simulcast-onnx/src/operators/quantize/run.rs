@@ -14,16 +14,36 @@ use crate::run::value::Value;
 /// Blocks of elements with a scale each are not read.
 pub(crate) fn refusal(call: &RunNode) -> Option<String> {
     let blocks = call.int("block_size").unwrap_or(0) != 0;
-    let codes = call.element("output_dtype").filter(|_| call.int("output_dtype") != Some(0));
-    match codes {
+    match output_dtype(call) {
         _ if blocks => Some("with a block_size".into()),
         Some(Err(why)) => Some(why),
         _ => None,
     }
 }
 
-/// A scale or zero point as it meets the data: a number, or one for each index of the axis.
-fn laid<'v>(call: &RunNode, own: &'v AnyView<'v>, rank: usize) -> Result<AnyView<'v>, NodeError> {
+/// The type that a node names for its result; 0 names none.
+fn output_dtype(call: &RunNode) -> Option<Result<DType, String>> {
+    call.element("output_dtype").filter(|_| call.int("output_dtype") != Some(0))
+}
+
+/// The data, the scale and the zero point, if there is one, as they meet: the latter are a number, or one for each
+/// index of the axis.
+fn laid<'v>(
+    call: &RunNode,
+    x: &'v AnyView<'v>,
+    scale_and_zero: [Option<&'v AnyView<'v>>; 2],
+) -> Result<Vec<AnyView<'v>>, NodeError> {
+    let rank = x.shape().len();
+    let others = scale_and_zero.into_iter().flatten().map(|own| along_axis(call, own, rank));
+    std::iter::once(Ok(x.clone())).chain(others).collect()
+}
+
+/// A scale or zero point in as many axes as the data.
+fn along_axis<'v>(
+    call: &RunNode,
+    own: &'v AnyView<'v>,
+    rank: usize,
+) -> Result<AnyView<'v>, NodeError> {
     let shape = match own.shape() {
         [] | [1] => Vec::new(),
         [count] => {
@@ -104,18 +124,13 @@ pub(crate) fn quantize<'a>(
 ) -> Results<'a> {
     let (x, scale) = (inputs.view(0)?, inputs.view(1)?);
     let zero = inputs.get(2).map(Value::view);
-    let named = call.element("output_dtype").filter(|_| call.int("output_dtype") != Some(0));
-    let to = match (&zero, named) {
+    let to = match (&zero, output_dtype(call)) {
         (Some(zero), _) => zero.dtype(),
         (None, Some(named)) => named.map_err(NodeError::from)?,
         (None, None) => DType::U8,
     };
     let bounds = bounds(to)?;
-    let rank = x.shape().len();
-    let mut views = vec![x.clone(), laid(call, &scale, rank)?];
-    if let Some(zero) = &zero {
-        views.push(laid(call, zero, rank)?);
-    }
+    let views = laid(call, &x, [Some(&scale), zero.as_ref()])?;
     one(allowed.evaluate(&views, |build, args| {
         encoded(build, args[0], args[1], args.get(2).copied(), (to, bounds))
     })?)
@@ -128,13 +143,8 @@ pub(crate) fn dequantize<'a>(
 ) -> Results<'a> {
     let (x, scale) = (inputs.view(0)?, inputs.view(1)?);
     let zero = inputs.get(2).map(Value::view);
-    let named = call.element("output_dtype").filter(|_| call.int("output_dtype") != Some(0));
-    let to = named.unwrap_or(Ok(scale.dtype())).map_err(NodeError::from)?;
-    let rank = x.shape().len();
-    let mut views = vec![x.clone(), laid(call, &scale, rank)?];
-    if let Some(zero) = &zero {
-        views.push(laid(call, zero, rank)?);
-    }
+    let to = output_dtype(call).unwrap_or(Ok(scale.dtype())).map_err(NodeError::from)?;
+    let views = laid(call, &x, [Some(&scale), zero.as_ref()])?;
     one(allowed.evaluate(&views, |build, args| {
         decoded(build, args[0], args[1], args.get(2).copied(), to)
     })?)
