@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { check, COMMAND, engine, eventually, open } from "./support.mjs";
-import { chain, HOSTILE, input, int64s, model, node, output, raw } from "./model.mjs";
+import { check, COMMAND, engine, eventually, NARROW, open, overflow, SITE, violations } from "./support.mjs";
+import { chain, HOSTILE, input, int64s, message, model, node, output, raw } from "./model.mjs";
 
 const shipped = (name) => fs.readFileSync(new URL(`../../crates/simulcast-onnx/models/${name}.onnx`, import.meta.url));
 const file = (name, buffer) => ({ name, mimeType: "application/octet-stream", buffer });
@@ -120,6 +120,38 @@ check("the annotated model and the reports are those of the command", async (pag
   const [, json] = await downloaded(page, "#get-json");
   assert.equal(JSON.parse(json).model.nodes, 6);
 });
+
+for (const [name, window] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: NARROW } })) {
+  check(`a report is filtered by words, codes and scopes: ${name}`, window, async (page) => {
+    const named = (op, inputs, to) => { const [, own] = node(op, inputs, [to]); return [1, Buffer.concat([own, message([3, to])])]; };
+    const graph = [input("x", ["N", 1]), input("y", ["N"]), input("row", [64])];
+    for (let at = 0; at < 40; at += 1) graph.push(named(at % 2 ? "Mul" : "Add", ["row", "y"], `/model.${at % 4}/cv${at}/own`));
+    const bytes = model([...graph, named("Sub", ["x", "y"], "/head/sub"), output("/head/sub")]);
+    await page.route(`${SITE}report.html`, (route) => route.fulfill({ contentType: "text/html", body: command(bytes, "onnx", "check", "m.onnx", "--html", "out") }));
+    await page.goto(`${SITE}report.html`);
+    assert.deepEqual(await violations(page), []);
+    assert.equal(await overflow(page), "");
+    const shown = () => page.locator("details.part:visible").count();
+    const before = await shown();
+    assert.ok(before < 41, "groups are folded");
+    await page.keyboard.press("/");
+    await page.keyboard.type("model.1 mul cv5");
+    await eventually(() => page.locator("#count").innerText(), "1 of 41");
+    assert.equal(await shown(), 1);
+    await page.keyboard.press("Escape");
+    await eventually(shown, before);
+    await page.click('button[data-code="SC102"]');
+    await eventually(() => page.locator("#count").innerText(), "1 of 41");
+    await page.click('button[data-code="SC102"]');
+    await page.fill("#filter", "nothing has this");
+    await eventually(() => page.locator("#count").innerText(), "0 of 41");
+    // A link leads to its part, whatever is hidden.
+    await page.locator(".first a").first().click();
+    const part = page.locator("details.part[open]", { hasText: "/head/sub" });
+    await eventually(() => part.locator("svg").isVisible(), true);
+    assert.deepEqual(await violations(page), []);
+  });
+}
 
 check("data in files beside the model are read where a shape depends on them", async (page) => {
   await open(page, "#/model");

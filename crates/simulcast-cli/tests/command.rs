@@ -535,7 +535,10 @@ fn a_page_shows_every_broadcast_of_a_model() {
     let output = simulcast(&["onnx", "check", &model("loss"), "--html", page.to_str().unwrap()]);
     assert!(output.status.success());
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<title>loss.onnx</title>") && page.contains("<h2>subtract (Sub)</h2>"));
+    assert!(
+        page.contains("<title>loss.onnx</title>")
+            && page.contains("<summary>subtract <span class=\"badge\">SC102</span>")
+    );
     assert_eq!(page.matches("<svg").count(), 1);
 }
 

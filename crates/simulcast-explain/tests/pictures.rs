@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use simulcast_core::{
     Dim, Dims, Limits, NamedAxes, Names, Plan, Rule, ShapeText, Symbol, resolve, resolve_dims,
 };
-use simulcast_explain::{Subject, fragment, page, svg};
+use simulcast_explain::{Section, Subject, fragment, page, report, svg};
 
 /// An element of a picture, with the classes of the groups around it.
 #[derive(Debug)]
@@ -309,9 +309,39 @@ fn a_page_holds_all_it_needs_and_lets_nothing_else_run() {
     assert!(page.contains("<pre>a &lt;plain&gt; text\nof two lines</pre>"));
     assert!(page.contains("aria-live=\"polite\"") && page.contains("default-src 'none'"));
     assert!(!page.contains("innerHTML") && !page.contains(" src=") && !page.contains(" href="));
-    let (_, script) = page.split_once("<script>").unwrap();
-    let (script, _) = script.split_once("</script>").unwrap();
-    // Browsers hash what they read, and they read every line end as one character.
-    let hash = STANDARD.encode(Sha256::digest(script.replace('\r', "")));
-    assert!(page.contains(&format!("script-src 'sha256-{hash}'")), "the hash is {hash}");
+    assert_eq!(scripts_with_their_hash(&page), 1);
+}
+
+/// How many scripts a page has; the hash of each is in its policy.
+fn scripts_with_their_hash(page: &str) -> usize {
+    let scripts = page.split("<script>").skip(1).map(|own| own.split("</script>").next().unwrap());
+    let check = |script: &str| {
+        // Browsers hash what they read, and they read every line end as one character.
+        let hash = STANDARD.encode(Sha256::digest(script.replace('\r', "")));
+        assert!(page.contains(&format!("'sha256-{hash}'")), "the hash is {hash}");
+    };
+    scripts.map(check).count()
+}
+
+#[test]
+fn a_report_leads_to_what_is_wrong_and_escapes_names() {
+    let plan = numpy(&[&[3, 1], &[4]]);
+    let part = |title: &str, error: Option<&str>| Section {
+        title: title.into(),
+        brief: "Add".into(),
+        scope: "scope <1>".into(),
+        error: error.map(|said| ("E1".into(), said.into())),
+        findings: Vec::new(),
+        text: "as <text>".into(),
+        subject: Some(Subject::Plan(&plan, &[])),
+    };
+    let mut parts: Vec<Section<'_>> = (0..20).map(|at| part(&format!("n{at}"), None)).collect();
+    parts.push(part("<img src=x>", Some("it & <b>")));
+    let page = report("a <title>", "what it is", "", &parts);
+    assert!(page.contains("<a href=\"#p20\">&lt;img src=x&gt;</a>: it &amp; &lt;b&gt;"), "{page}");
+    assert!(page.contains("<details class=\"group\" data-name=\"scope &lt;1&gt;\">"));
+    assert!(!page.contains("<img") && !page.contains("<b>"));
+    // Only what is wrong is open.
+    assert_eq!(page.matches(" open>").count(), 2);
+    assert_eq!(scripts_with_their_hash(&page), 2);
 }

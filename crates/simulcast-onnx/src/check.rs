@@ -242,7 +242,7 @@ impl Check {
         }
         let raised = self.findings.iter().filter(|finding| finding.raised);
         lines.extend(raised.map(|finding| format!("denied: {finding}")));
-        lines
+        lines.iter().map(|line| one_line(line)).collect()
     }
 
     /// How many findings the policy raises.
@@ -251,6 +251,11 @@ impl Check {
         let broadcasts: usize = self.broadcasts.iter().map(|checked| checked.raised).sum();
         broadcasts + self.findings.iter().filter(|finding| finding.raised).count()
     }
+}
+
+/// A text as one line: a name in it may have line breaks, and must not begin lines of its own.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], "?")
 }
 
 /// Checks every broadcast of a model, with sizes for some of its symbols.

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
-use simulcast_core::{Certainty, Names};
+use simulcast_core::{Certainty, Names, Outcome};
 use simulcast_explain::{
     Section, Subject, TextOptions, constraint_json, dims_json, human_bytes, terminal_safe, text,
     width as columns,
 };
 
-use crate::check::{Check, Checked};
+use crate::check::{Check, Checked, one_line};
+use crate::infer::NodeProblem;
 use crate::model::{Graph, Model, Producer, ValueId};
 
 /// The version of the JSON schema: it changes when a field changes its meaning or goes.
@@ -53,57 +54,58 @@ impl Check {
             out.push_str(&text(&checked.subject(), options));
         }
         for problem in &self.inference.problems {
-            let mut said = format!("\nnode {} ({})\n", problem.node, problem.op);
-            for operand in problem.operands.iter().take(LISTED) {
-                let _ = writeln!(said, "  {operand} is {}", operand.producer);
-            }
-            if let Some(more @ 1..) = problem.operands.len().checked_sub(LISTED) {
-                let _ = writeln!(said, "  and {more} more inputs");
-            }
-            let _ = writeln!(said, "  error    {}", problem.message);
+            let NodeProblem { node, op, .. } = problem;
+            let heading = one_line(&format!("node {node} ({op})"));
+            let said = format!("\n{heading}\n{}", problem_text(problem));
             out.push_str(&terminal_safe(&said));
         }
         let mut notes = String::new();
         for checked in &self.broadcasts {
             for finding in &checked.findings {
-                let _ = writeln!(
-                    notes,
-                    "  {}    {}: {}{}",
-                    finding.code,
-                    checked.broadcast.node,
-                    finding.message,
-                    chance(finding.certainty)
-                );
+                let said = format!("{}: {}", checked.broadcast.node, finding.message);
+                let (code, chance) = (finding.code, chance(finding.certainty));
+                let _ = writeln!(notes, "  {code}    {}{chance}", one_line(&said));
                 for fix in &finding.fixes {
-                    let _ =
-                        writeln!(notes, "  help     {}", fix.describe(&checked.broadcast.names));
+                    let fix = fix.describe(&checked.broadcast.names);
+                    let _ = writeln!(notes, "  help     {}", one_line(&fix));
                 }
             }
         }
         for finding in &self.findings {
-            let _ = writeln!(
-                notes,
-                "  {}    {}: {}{}",
-                finding.code,
-                finding.at,
-                finding.message,
-                chance(finding.certainty)
-            );
+            let said = format!("{}: {}", finding.at, finding.message);
+            let (code, chance) = (finding.code, chance(finding.certainty));
+            let _ = writeln!(notes, "  {code}    {}{chance}", one_line(&said));
         }
+        notes.push_str(&self.notes(model));
+        if !notes.is_empty() {
+            out.push('\n');
+            out.push_str(&terminal_safe(&notes));
+        }
+        out
+    }
+
+    /// What must hold for the symbols, and what is not known.
+    fn notes(&self, model: &Model) -> String {
+        let mut notes = String::new();
         for (constraint, nodes) in &self.inference.constraints {
             let more = match nodes.len() {
                 0 | 1 => String::new(),
                 count => format!(" and {} more", count - 1),
             };
             let first = nodes.first().map_or("", String::as_str);
-            let _ = writeln!(notes, "  needs    {constraint} ({first}{more})");
+            let said = one_line(&format!("{constraint} ({first}{more})"));
+            let _ = writeln!(notes, "  needs    {said}");
         }
         // Before IR 3 there was no place for it.
         if model.opsets.is_empty() && model.ir_version >= 3 {
             notes.push_str("  note     the model says no opset (opset_import is empty): it is read as opset 1\n");
         }
         for text in &self.inference.untaken {
-            let _ = writeln!(notes, "  note     a branch is not taken with these sizes: {text}");
+            let _ = writeln!(
+                notes,
+                "  note     a branch is not taken with these sizes: {}",
+                one_line(text)
+            );
         }
         for (op, count) in &self.inference.unknown {
             let _ = match count {
@@ -117,11 +119,7 @@ impl Check {
                 ),
             };
         }
-        if !notes.is_empty() {
-            out.push('\n');
-            out.push_str(&terminal_safe(&notes));
-        }
-        out
+        notes
     }
 
     fn summary(&self, model: &Model) -> String {
@@ -230,10 +228,7 @@ impl Check {
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "untaken": self.inference.untaken,
-            "findings": self.findings.iter().map(|finding| json!({
-                "code": finding.code.as_str(), "certainty": finding.certainty.name(), "at": finding.at,
-                "message": finding.message, "denied": finding.raised,
-            })).collect::<Vec<_>>(),
+            "findings": self.findings_json(),
             "constraints": self.inference.constraints.iter().map(|(constraint, nodes)| {
                 let mut value = constraint_json(constraint, &Names::default());
                 value["nodes"] = json!(nodes);
@@ -245,35 +240,97 @@ impl Check {
         })
     }
 
-    /// A self-contained page: the text, and a picture of every broadcast that repeats an operand or fails; errors
+    /// All findings: those of broadcasts, each with the number of its broadcast, then those that only a model can show.
+    fn findings_json(&self) -> Vec<Value> {
+        let of_broadcasts = self.broadcasts.iter().enumerate().flat_map(|(number, checked)| {
+            checked.findings.iter().enumerate().map(move |(at, finding)| {
+                json!({
+                    "code": finding.code.as_str(), "certainty": finding.certainty.name(),
+                    "at": checked.broadcast.node, "message": finding.message,
+                    "denied": at < checked.raised, "broadcast": number,
+                })
+            })
+        });
+        let of_model = self.findings.iter().map(|finding| {
+            json!({
+                "code": finding.code.as_str(), "certainty": finding.certainty.name(),
+                "at": finding.at, "message": finding.message,
+                "denied": finding.raised, "broadcast": null,
+            })
+        });
+        of_broadcasts.chain(of_model).collect()
+    }
+
+    /// A self-contained page: every broadcast that repeats an operand, fails or has a finding, with its picture; errors
     /// and findings first, the others folded by the part of the model that they are in.
     #[must_use]
     pub fn html(&self, model: &Model, title: &str) -> String {
-        let plain = TextOptions::default();
-        let is_first = |checked: &Checked| checked.is_error() || !checked.findings.is_empty();
-        let shown = self.broadcasts.iter().filter(|c| c.is_error() || !c.repeats.is_empty());
-        let mut shown: Vec<&Checked> = shown.collect();
-        shown.sort_by_key(|checked| (!checked.is_error(), !is_first(checked)));
+        let is_shown =
+            |own: &Checked| own.is_error() || !own.repeats.is_empty() || !own.findings.is_empty();
+        let shown: Vec<&Checked> = self.broadcasts.iter().filter(|own| is_shown(own)).collect();
         // Pictures have no room for what exporters call a value.
         let names: Vec<Names> =
             shown.iter().map(|checked| short(&checked.broadcast.names)).collect();
-        let few = shown.len() <= SHOWN;
-        let mut sections: Vec<Section<'_>> = Vec::with_capacity(shown.len());
-        for (checked, names) in shown.iter().zip(&names) {
-            sections.push(Section {
-                title: format!("{} ({})", checked.broadcast.node, checked.broadcast.op),
-                text: format!("{}{}", producers(checked), text(&checked.subject(), plain)),
-                subject: Subject::of(&checked.broadcast.outcome, names, &checked.findings),
-                scope: scope(&checked.broadcast.node),
-                open: few || is_first(checked),
-            });
+        let broadcasts = shown.iter().zip(&names).map(|(checked, names)| self.part(checked, names));
+        let problems = self.inference.problems.iter().map(|problem| Section {
+            title: problem.node.clone(),
+            brief: problem.op.clone(),
+            scope: scope(&problem.node, &problem.op),
+            error: Some(("error".into(), problem.message.clone())),
+            findings: Vec::new(),
+            text: problem_text(problem),
+            subject: None,
+        });
+        let mut sections: Vec<Section<'_>> = broadcasts.chain(problems).collect();
+        for finding in &self.findings {
+            let told = (finding.code.to_string(), finding.message.clone());
+            let at = shown.iter().position(|checked| checked.broadcast.node == finding.at);
+            match at.and_then(|at| sections.get_mut(at)) {
+                Some(own) => own.findings.push(told),
+                None => sections.push(Section {
+                    title: finding.at.clone(),
+                    brief: String::new(),
+                    scope: scope(&finding.at, ""),
+                    error: None,
+                    findings: vec![told],
+                    text: finding.to_string(),
+                    subject: None,
+                }),
+            }
         }
-        simulcast_explain::report(title, &self.text(model, plain), &sections)
+        simulcast_explain::report(title, &self.summary(model), &self.notes(model), &sections)
+    }
+
+    /// A broadcast as a part of the page.
+    fn part<'c>(&self, checked: &'c Checked, names: &'c Names) -> Section<'c> {
+        let Checked { broadcast, findings, .. } = checked;
+        let shapes: Vec<String> = (0..)
+            .zip(checked.shapes())
+            .map(|(operand, shape)| format!("{} {shape}", names.operand(operand)))
+            .collect();
+        let result = checked.result().map_or(String::new(), |result| format!(" -> {result}"));
+        let error = match &broadcast.outcome {
+            Outcome::Error(error) => Some((error.code().to_string(), error.to_string())),
+            _ => None,
+        };
+        let told = findings.iter().map(|finding| {
+            (finding.code.to_string(), format!("{}{}", finding.message, chance(finding.certainty)))
+        });
+        Section {
+            title: broadcast.node.clone(),
+            brief: format!("{} {}{result}", broadcast.op, shapes.join(", ")),
+            scope: scope(&broadcast.node, &broadcast.op),
+            error,
+            findings: told.collect(),
+            text: format!(
+                "{}{}",
+                producers(checked),
+                text(&checked.subject(), TextOptions::default())
+            ),
+            subject: Some(Subject::of(&broadcast.outcome, names, findings)),
+        }
     }
 }
-
-/// Up to this many broadcasts are shown with their pictures open.
-const SHOWN: usize = 8;
 
 /// The names of operands, cut in the middle.
 fn short(names: &Names) -> Names {
@@ -283,12 +340,15 @@ fn short(names: &Names) -> Names {
     }
 }
 
-/// The part of a model that a node is in: `model.22` of `/model.22/cv2/Add`.
-fn scope(node: &str) -> String {
+/// The part of a model that a node is in, as far as the first name with a number: `encoder/layer.3` of
+/// `/encoder/layer.3/attention/Add`; the first name where none has, and the operator where the node is in none.
+fn scope(node: &str, op: &str) -> String {
     let parts: Vec<&str> = node.split('/').filter(|part| !part.is_empty()).collect();
-    match parts.as_slice() {
-        [first, _, ..] => (*first).to_owned(),
-        _ => String::new(),
+    let around = parts.split_last().map_or(&[][..], |(_, around)| around);
+    let numbered = around.iter().position(|part| part.contains(|c: char| c.is_ascii_digit()));
+    match around[..numbered.map_or(around.len().min(1), |at| at + 1)].join("/") {
+        own if own.is_empty() => op.to_owned(),
+        own => own,
     }
 }
 
@@ -337,7 +397,21 @@ fn is_unread(graph: &Graph, id: ValueId, last: &[usize]) -> bool {
 
 /// The node, and where each operand comes from.
 fn heading(checked: &Checked) -> String {
-    format!("node {} ({})\n{}", checked.broadcast.node, checked.broadcast.op, producers(checked))
+    let heading = format!("node {} ({})", checked.broadcast.node, checked.broadcast.op);
+    format!("{}\n{}", one_line(&heading), producers(checked))
+}
+
+/// What a node that cannot work reads, and why it cannot.
+fn problem_text(problem: &NodeProblem) -> String {
+    let mut said = String::new();
+    for operand in problem.operands.iter().take(LISTED) {
+        let _ = writeln!(said, "  {}", one_line(&format!("{operand} is {}", operand.producer)));
+    }
+    if let Some(more @ 1..) = problem.operands.len().checked_sub(LISTED) {
+        let _ = writeln!(said, "  and {more} more inputs");
+    }
+    let _ = writeln!(said, "  error    {}", one_line(&problem.message));
+    said
 }
 
 fn producers(checked: &Checked) -> String {
@@ -345,7 +419,8 @@ fn producers(checked: &Checked) -> String {
     let broadcast = &checked.broadcast;
     for (operand, producer) in broadcast.producers.iter().enumerate() {
         if !producer.is_empty() {
-            let _ = writeln!(out, "  {} is {producer}", broadcast.names.operand(operand));
+            let said = format!("{} is {producer}", broadcast.names.operand(operand));
+            let _ = writeln!(out, "  {}", one_line(&said));
         }
     }
     out
@@ -453,6 +528,10 @@ impl Row {
         let start = self.text.len();
         // Texts in memory take everything.
         let _ = write(&mut self.text);
+        if self.text[start..].contains(['\n', '\r']) {
+            let line = one_line(&self.text[start..]);
+            self.text.replace_range(start.., &line);
+        }
         self.ends.push((self.text.len(), columns(&self.text[start..])));
     }
 

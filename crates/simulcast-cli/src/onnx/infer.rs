@@ -62,8 +62,10 @@ fn show(
         return output::put(format!("{answer}\n"));
     }
     let mut text = format!(
-        "{complete} results have every size, {symbolic} have sizes with names, of {unranked} the rank \
-         is not known\n{added} shapes added, {} replaced, {kept} kept as they were\n",
+        "{} every size, {symbolic} sizes with names, {unranked} no rank that is known\n{} added, {} \
+         replaced, {kept} kept as they were\n",
+        counted(*complete, "result has", "results have"),
+        counted(*added, "shape", "shapes"),
         replaced.len()
     );
     if args.report {
@@ -77,4 +79,8 @@ fn show(
     }
     let _ = writeln!(text, "written to {}", to.display());
     output::print(&terminal_safe(&text))
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -53,6 +53,11 @@ fn a_loss_over_pairs_is_found_before_any_size_is_known() {
     assert_eq!(codes(&check), ["SC102", "SC110"]);
     let said = check.text(&model, TextOptions::default());
     assert!(said.contains("loss (ReduceMean) reduces the result to one number"), "{said}");
+    let listed = &check.json(&model)["findings"];
+    let own = |at: usize| (listed[at]["code"].clone(), listed[at]["broadcast"].clone());
+    assert_eq!(own(0), ("SC102".into(), 0.into()));
+    assert_eq!(own(1), ("SC110".into(), serde_json::Value::Null));
+    assert_eq!(listed.as_array().map(Vec::len), Some(check.finding_count()));
     let (_, rows) = checked(&loss(&[1]));
     assert_eq!(codes(&rows), ["SC102"], "rows stay");
     let model = loss(&[0, 1]).load();
@@ -122,7 +127,35 @@ fn errors_name_the_node_the_inputs_and_who_made_them() {
     assert_eq!(json["broadcasts"][0]["error"]["code"], "E1");
     assert_eq!(json["values"][3]["shape"], serde_json::json!([2, 3, 5]));
     let page = check.html(&model, "m.onnx");
-    assert!(page.contains("<h2>y (Add)</h2>") && page.contains("<svg"));
+    assert!(page.contains("<span class=\"badge bad\">E1</span> <a href=\"#p0\">y</a>"), "{page}");
+    assert!(page.contains("<details class=\"part\" id=\"p0\" open>") && page.contains("<svg"));
+}
+
+#[test]
+fn a_report_folds_by_scope_and_shows_what_is_wrong_first() {
+    let named = |node: &str| {
+        Build::new(17).input("row", &[4_i64]).input("x", &[3_i64, 4]).node(
+            "Add",
+            &["x", "row"],
+            &[node],
+            &[],
+        )
+    };
+    let group = |node: &str| {
+        let (model, check) = checked(&named(node).bare_output(node));
+        let page = check.html(&model, "m.onnx");
+        let (_, name) = page.split_once("data-name=\"").unwrap();
+        name.split('"').next().unwrap().to_owned()
+    };
+    assert_eq!(group("/model.22/cv2/Add"), "model.22");
+    assert_eq!(group("/encoder/layer.3/attention/Add"), "encoder/layer.3");
+    assert_eq!(group("/encoder/embeddings/Add"), "encoder");
+    assert_eq!(group("Add_12"), "Add");
+    assert_eq!(group("a\"><b\u{202e}/c"), "a&quot;&gt;&lt;b");
+    let (model, check) = checked(&loss(&[0, 1]));
+    let page = check.html(&model, "m.onnx");
+    assert!(page.contains("data-name=\"Findings\" open>"), "{page}");
+    assert!(page.contains("<button type=\"button\" data-code=\"SC110\""), "{page}");
 }
 
 #[test]

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::build::{Build, graph_attribute, int, int64s, ints, message, node, value_info};
-use crate::{ExternalError, ExternalFiles, LoadError, Model, TensorError, WireError, check, infer};
+use crate::{
+    CheckPolicy, ExternalError, ExternalFiles, LoadError, Model, TensorError, WireError, check,
+    infer,
+};
 
 fn refused(build: &Build) -> LoadError {
     Model::from_bytes(&build.bytes()).unwrap_err()
@@ -418,4 +421,22 @@ fn names_that_are_no_text_are_refused() {
     let build = Build::new(17).field(1, &message(|node| node.bytes(4, [0xff, 0xfe])));
     let why = WireError::Text;
     assert_eq!(refused(&build), LoadError::Protobuf { part: "NodeProto", why });
+}
+
+#[test]
+fn names_with_line_breaks_begin_no_lines() {
+    let name = "x\nerror: all is well\n::warning::";
+    let build = Build::new(17).input(name, &[2_i64, 1]).input("b", &[2_i64]).input("c", &[5_i64]);
+    let build = build.node("Add", &[name, "b"], &["h\n::error::"], &[]);
+    let build = build.node("Add", &["h\n::error::", "c"], &["y"], &[]);
+    let build = build.node("Concat", &[name, "c"], &["z\n::error::"], &[int("axis", 0)]);
+    let model = build.bare_output("y").bare_output("z\n::error::").load();
+    let check = check(&model, &[], &CheckPolicy::default()).unwrap();
+    assert_eq!((check.errors(), check.finding_count() > 0), (2, true));
+    let text = check.text(&model, simulcast_explain::TextOptions::default());
+    let said = text.lines().map(str::to_owned).chain(check.failures());
+    for line in said {
+        let begins = ["error: all", "::"].iter().any(|own| line.trim_start().starts_with(own));
+        assert!(!begins && !line.contains('\n'), "{line}");
+    }
 }
