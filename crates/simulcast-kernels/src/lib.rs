@@ -10,6 +10,7 @@
 //! ops          one loop for each operation and element type           (feature `ops`)
 //! register_vm  chains of float operations in vector registers         (feature `ops`)
 //! reduce       loops of reductions along rows and across them
+//! product      products of matrices                               (feature `product`)
 //! ```
 //!
 //! Nothing here knows loop nests, threads or arrays: `simulcast` decides, this crate computes. It is published for
@@ -34,6 +35,8 @@ pub mod op;
 pub mod ops;
 pub mod pack;
 pub mod pod;
+#[cfg(feature = "product")]
+pub mod product;
 pub mod reduce;
 #[cfg(feature = "ops")]
 #[cfg_attr(
