@@ -49,6 +49,27 @@ fn beside_peers(options: &[&str]) -> Result<(), String> {
     Step::new("bench").run(run)
 }
 
+/// Models that run beside ONNX Runtime; the table goes to `bench/results/onnx.md`.
+pub(crate) fn onnx(options: &[&str]) -> Result<(), String> {
+    let step = Step::new("packages for the comparison of models");
+    let list = root().join("conformance/models/requirements.txt");
+    let python = match python::environment(&root().join("target/models/environment"), &list) {
+        Ok(python) => python,
+        Err(why) => return step.skipped(&why),
+    };
+    step.check(|| Ok("there".into()))?;
+    let what = ["build", "--release", "-p", "simulcast-bench", "--no-default-features"];
+    let mut build = cargo(what);
+    build.args(["--features", "onnx-run", "--bin", "onnx_run"]);
+    Step::new("the process that runs models").run(build)?;
+    let mut run = Command::new(python);
+    run.arg("bench/peers/onnx_run.py").arg("target/release/onnx_run").args(options);
+    if options.is_empty() {
+        run.args(["--page", "bench/results/onnx.md"]);
+    }
+    Step::new("bench").run(run.current_dir(root()))
+}
+
 /// This tree's engine beside that of another revision, measured in turns by the same benchmark compiled with each.
 fn against(revision: &str, options: &[&str]) -> Result<(), String> {
     let (old, new) = (Tree::of(revision)?, Tree::this());

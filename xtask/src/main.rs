@@ -89,7 +89,8 @@ cargo xtask COMMAND
   kernels           the functions that the engine compiles to, by module (--against REV: and before)
   bench compile     what a further closure costs a user's release build, in CPU seconds and bytes
   bench core        the core's benchmarks
-  bench gpu         the cases of bench/gpu.json on a GPU, beside PyTorch, CuPy and JAX";
+  bench gpu         the cases of bench/gpu.json on a GPU, beside PyTorch, CuPy and JAX
+  bench onnx        products of few rows, chains and a transformer as ONNX models, beside ONNX Runtime";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -128,6 +129,7 @@ fn main() -> ExitCode {
         ["bench", "compile"] => compile_cost::run(),
         ["api", options @ ..] => api::run(options),
         ["bench", "gpu", options @ ..] => gpu::bench(options),
+        ["bench", "onnx", options @ ..] => bench::onnx(options),
         ["layers"] => Step::new("architecture of the engine").check(layers::check),
         ["kernels", options @ ..] => kernels::run(options),
         ["bench", options @ ..] => bench::run(options),

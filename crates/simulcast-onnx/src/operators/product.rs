@@ -1,6 +1,8 @@
 //! Products of matrices: batch axes broadcast, inner axes must be equal.
 
 #[cfg(feature = "run")]
+mod floats;
+#[cfg(feature = "run")]
 pub(super) mod run;
 
 use simulcast_core::{Dim, Dims, Rule};

@@ -1,4 +1,5 @@
-//! Products of matrices: batch axes broadcast, `ndarray`'s products (by `matrixmultiply`) within.
+//! Products of matrices: batch axes broadcast; within, the loops of `simulcast-kernels` for real numbers, `ndarray`'s
+//! (by `matrixmultiply`) for complex ones.
 //!
 //! 16-bit floats are multiplied as `float32` and rounded once; integers wrap.
 
@@ -7,6 +8,7 @@ use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, Dimension, IxDyn};
 use simulcast::types::Literal;
 use simulcast::{AnyArray, AnyView, Complex, DType, Element, Op};
 use simulcast_core::{Rule, broadcast_shapes, resolve, tuple};
+use simulcast_kernels::product::Factor;
 
 use crate::run::code::{Results, one, reshaped};
 use crate::run::error::NodeError;
@@ -16,49 +18,8 @@ use crate::run::value::array;
 /// A product of two matrices into a third.
 type Multiply<T> = fn(&ArrayView2<'_, T>, &ArrayView2<'_, T>) -> Array2<T>;
 
-/// Up to this many rows the general product spends more time on packing B than on multiplying.
-const FEW_ROWS: usize = 2;
-
-/// Sums of products are kept in so many places, which fit a register each.
-const SUMS: usize = 16;
-
-/// A product of rows that are contiguous on the left with columns that are so on the right.
-fn dot<T: ndarray::LinalgScalar>(a: &[T], b: &[T]) -> T {
-    let mut sums = [T::zero(); SUMS];
-    let (a, rest_a) = a.as_chunks::<SUMS>();
-    let (b, rest_b) = b.as_chunks::<SUMS>();
-    for (a, b) in a.iter().zip(b) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum = *sum + *a * *b;
-        }
-    }
-    let rest = rest_a.iter().zip(rest_b).fold(T::zero(), |sum, (a, b)| sum + *a * *b);
-    sums.into_iter().fold(rest, |sum, own| sum + own)
-}
-
-/// A product of few rows with a transposed matrix, as `torch.nn.Linear` is exported; `None` where the memory does not
-/// lie so.
-fn few_rows<T: ndarray::LinalgScalar>(
-    a: &ArrayView2<'_, T>,
-    b: &ArrayView2<'_, T>,
-) -> Option<Array2<T>> {
-    if a.nrows() > FEW_ROWS {
-        return None;
-    }
-    let columns = b.t();
-    let mut out = Array2::zeros((a.nrows(), b.ncols()));
-    for (a, mut out) in a.rows().into_iter().zip(out.rows_mut()) {
-        for (b, out) in columns.rows().into_iter().zip(&mut out) {
-            *out = dot(a.to_slice()?, b.to_slice()?);
-        }
-    }
-    Some(out)
-}
-
-fn floats<T: ndarray::LinalgScalar>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>) -> Array2<T> {
-    if let Some(out) = few_rows(a, b) {
-        return out;
-    }
+/// Products of complex numbers, by `matrixmultiply`.
+fn complex<T: ndarray::LinalgScalar>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>) -> Array2<T> {
     let mut out = Array2::zeros((a.nrows(), b.ncols()));
     general_mat_mul(T::one(), a, b, T::zero(), &mut out);
     out
@@ -114,20 +75,69 @@ pub(crate) fn product(
         return cast(&product(&a.view(), &b.view(), allowed)?.view(), dtype);
     }
     match wide {
-        DType::F32 => batches::<f32>(a, b, allowed, floats),
-        DType::F64 => batches::<f64>(a, b, allowed, floats),
-        DType::C64 => batches::<Complex<f32>>(a, b, allowed, floats),
-        DType::C128 => batches::<Complex<f64>>(a, b, allowed, floats),
-        DType::I64 => batches::<i64>(a, b, allowed, wrapping_i64),
-        _ => batches::<u64>(a, b, allowed, wrapping_u64),
+        DType::F32 => batches(a, b, allowed, floats::<f32>),
+        DType::F64 => batches(a, b, allowed, floats::<f64>),
+        DType::C64 => batches(a, b, allowed, |pair, batch, sizes, _| {
+            one_by_one(complex::<Complex<f32>>, pair, batch, sizes)
+        }),
+        DType::C128 => batches(a, b, allowed, |pair, batch, sizes, _| {
+            one_by_one(complex::<Complex<f64>>, pair, batch, sizes)
+        }),
+        DType::I64 => batches(a, b, allowed, |pair, batch, sizes, _| {
+            one_by_one(wrapping_i64, pair, batch, sizes)
+        }),
+        _ => batches(a, b, allowed, |pair, batch, sizes, _| {
+            one_by_one(wrapping_u64, pair, batch, sizes)
+        }),
     }
+}
+
+/// The products of all matrices of a batch: of two operands, the sizes of the batch, and rows, inner size and columns.
+type All<T> = Result<Vec<T>, NodeError>;
+
+/// All of them by the loops of the engine.
+fn floats<T: Factor + Send + Sync>(
+    pair: [&ArrayViewD<'_, T>; 2],
+    batch: &[usize],
+    sizes: [usize; 3],
+    allowed: &Allowed,
+) -> All<T> {
+    super::floats::multiply(pair, batch, sizes, allowed.threads)
+}
+
+/// All of them, one after another.
+fn one_by_one<T: Element>(
+    multiply: Multiply<T>,
+    [x, y]: [&ArrayViewD<'_, T>; 2],
+    batch: &[usize],
+    [m, k, n]: [usize; 3],
+) -> All<T> {
+    let count: usize = batch.iter().product();
+    let to = |own: [usize; 2]| IxDyn(&[batch, &own].concat());
+    let (x, y) = (x.broadcast(to([m, k])), y.broadcast(to([k, n])));
+    let (Some(x), Some(y)) = (x, y) else { return Err("the batches do not stretch".into()) };
+    let mut all: Vec<T> = Vec::new();
+    all.try_reserve_exact(count.saturating_mul(m).saturating_mul(n))
+        .map_err(|error| error.to_string())?;
+    // Matrices without elements may be many.
+    let own = if m == 0 || n == 0 { 0 } else { count };
+    for index in ndarray::indices(IxDyn(batch)).into_iter().take(own) {
+        let mut pair = [x.view(), y.view()];
+        for (axis, at) in index.slice().iter().enumerate().rev() {
+            pair = pair.map(|view| view.index_axis_move(Axis(axis), *at));
+        }
+        let matrices = pair.map(ArrayViewD::into_dimensionality::<ndarray::Ix2>);
+        let [Ok(a), Ok(b)] = matrices else { return Err("no matrices".into()) };
+        all.extend(multiply(&a, &b));
+    }
+    Ok(all)
 }
 
 fn batches<T: Element>(
     a: &AnyView<'_>,
     b: &AnyView<'_>,
     allowed: &Allowed,
-    multiply: Multiply<T>,
+    multiply: impl Fn([&ArrayViewD<'_, T>; 2], &[usize], [usize; 3], &Allowed) -> All<T>,
 ) -> Result<AnyArray, NodeError>
 where
     AnyArray: From<ArrayD<T>>,
@@ -158,23 +168,7 @@ where
     let batch = broadcast_shapes(&[&left[..], &right])?;
     let mut shape = [&batch[..], &[m, n]].concat();
     allowed.room(&shape, T::DTYPE)?;
-    let count: usize = batch.iter().product();
-    let to = |own: [usize; 2]| IxDyn(&[&batch[..], &own].concat());
-    let (x, y) = (x.broadcast(to([m, k])), y.broadcast(to([k, n])));
-    let (Some(x), Some(y)) = (x, y) else { return Err("the batches do not stretch".into()) };
-    let mut all: Vec<T> = Vec::new();
-    all.try_reserve_exact(count.saturating_mul(m).saturating_mul(n)).map_err(|e| e.to_string())?;
-    // Matrices without elements may be many.
-    let own = if m == 0 || n == 0 { 0 } else { count };
-    for index in ndarray::indices(IxDyn(&batch)).into_iter().take(own) {
-        let mut pair = [x.view(), y.view()];
-        for (axis, at) in index.slice().iter().enumerate().rev() {
-            pair = pair.map(|view| view.index_axis_move(Axis(axis), *at));
-        }
-        let matrices = pair.map(ArrayViewD::into_dimensionality::<ndarray::Ix2>);
-        let [Ok(a), Ok(b)] = matrices else { return Err("no matrices".into()) };
-        all.extend(multiply(&a, &b));
-    }
+    let all = multiply([&x, &y], &batch, [m, k, n], allowed)?;
     let made = array(&shape, all)?;
     if column {
         shape.pop();
@@ -224,21 +218,25 @@ pub(crate) fn gemm<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
         }
     };
     let (alpha, beta) = (call.float("alpha", 1.0), call.float("beta", 1.0));
-    let mut views = vec![product.view()];
-    if let Some(c) = inputs.get(2) {
-        let rule = match call.opset < 7 && !call.flag("broadcast", false) {
-            true => Rule::Exact,
-            false => Rule::Unidirectional,
-        };
-        resolve(rule, &[product.shape(), c.shape()])?;
-        // As in BLAS, what counts for nothing is not read: it may be NaN.
-        if beta != 0.0 {
-            views.push(c.view());
+    let c = match inputs.get(2) {
+        Some(c) => {
+            let rule = match call.opset < 7 && !call.flag("broadcast", false) {
+                true => Rule::Exact,
+                false => Rule::Unidirectional,
+            };
+            resolve(rule, &[product.shape(), c.shape()])?;
+            // As in BLAS, what counts for nothing is not read: it may be NaN.
+            (beta != 0.0).then(|| c.view())
         }
+        None => None,
+    };
+    match (&c, dtype) {
+        (None, _) if alpha == 1.0 && wide == dtype => return one(product),
+        (Some(c), DType::F32) if alpha == 1.0 && beta == 1.0 => return added::<f32>(product, c),
+        (Some(c), DType::F64) if alpha == 1.0 && beta == 1.0 => return added::<f64>(product, c),
+        _ => {}
     }
-    if views.len() == 1 && alpha == 1.0 && wide == dtype {
-        return one(product);
-    }
+    let views: Vec<AnyView<'_>> = std::iter::once(product.view()).chain(c).collect();
     // Of integers, parts of whole numbers are added before they are dropped.
     let parts = dtype.is_integer() && (alpha.fract() != 0.0 || beta.fract() != 0.0);
     let wide = if parts { DType::F64 } else { wide };
@@ -265,6 +263,19 @@ pub(crate) fn gemm<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
         }
         build.cast(sum, dtype)
     })?)
+}
+
+/// A product and what is added to it, which lies on it: in its memory, since a program takes longer to make than a
+/// product of few rows.
+fn added<'a, T: Element + std::ops::AddAssign>(product: AnyArray, c: &AnyView<'_>) -> Results<'a>
+where
+    AnyArray: From<ArrayD<T>>,
+{
+    let mut product = product.into_typed::<T>().map_err(|_| "a product without its type")?;
+    let c = c.typed::<T>().ok_or("C is of another type")?;
+    let c = c.broadcast(product.raw_dim()).ok_or("C does not lie on the product")?;
+    product.zip_mut_with(&c, |sum, own| *sum += own.clone());
+    one(product)
 }
 
 /// An equation, as one program: axes of all letters, a product, and a sum over those that go.
