@@ -11,8 +11,10 @@ the names and expressions are held to the observed sizes too.
 
 import argparse
 import fnmatch
+import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -227,6 +229,48 @@ def judge(stem, model, mode, tool, truth, command):
     return answer
 
 
+def readers(path, command):
+    """Who refuses the annotated model of those who read the file as it is: onnx's checker, ONNX Runtime, Netron."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "annotated.onnx"
+        subprocess.run([command, "onnx", "infer", path, "-o", made, "--keep-going"], capture_output=True, check=True)
+        ways = {"onnx.checker": onnx.checker.check_model, "ONNX Runtime": opened, "Netron": by_netron}
+        return [name for name, read in ways.items() if trouble(read, str(path)) is None and trouble(read, str(made))]
+
+
+def trouble(read, path):
+    try:
+        read(path)
+    except Exception as error:  # whatever a reader says
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def opened(path):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def by_netron(path):
+    """Netron's own reader, in Node.js: what it reads of every value is what onnx reads. Nothing without Node.js."""
+    if shutil.which("node") is None:
+        return
+    home = Path(importlib.util.find_spec("netron").origin).parent
+    said = subprocess.run(["node", HERE / "netron_reads.mjs", home, path], capture_output=True, text=True, check=True)
+    read = json.loads(said.stdout)
+    graph = onnx.load(path, load_external_data=False).graph
+    own = {value.name: shape_of(value) for value in graph.value_info}
+    theirs = {name: shape for name, shape in read["shapes"]}
+    agrees = own.keys() == theirs.keys() and read["nodes"] == len(graph.node)
+    for name, shape in own.items():
+        other = theirs.get(name)
+        agrees = agrees and (shape is None) == (other is None) and len(shape or []) == len(other or [])
+        agrees = agrees and all(size is None or size == read for size, read in zip(shape or [], other or []))
+    if not agrees:
+        raise ValueError("Netron reads other shapes")
+
+
 def page(results, values):
     """The page, from what every tool says of every model."""
     lines = [
@@ -241,6 +285,9 @@ def page(results, values):
         "what ONNX Runtime computes. *Best* counts the models of which a tool knows at least as many complete shapes as",
         "every other one. For ours, sizes that are names or expressions were computed from the inputs' sizes too, and",
         "compared.",
+        "",
+        "Each model that was annotated with its shapes is read by onnx's checker, ONNX Runtime and Netron wherever they read the",
+        "file as it was.",
         "",
     ]
     for mode, title in MODES.items():
@@ -297,7 +344,7 @@ def main():
     parser.add_argument("--only", default="*", help="models whose names match")
     parser.add_argument("--ours", action="store_true", help="ask no other tool again")
     args = parser.parse_args()
-    results, values = {}, 0
+    results, values, refusals = {}, 0, 0
     answers = args.folder / "answers.json"
     before = json.loads(answers.read_text()) if answers.exists() else {}
     for path in fetch(args.folder):
@@ -318,6 +365,10 @@ def main():
             for key in ("failed", "wrong", "wrong names"):
                 if own.get(key):
                     print(f"    {key}: {str(own[key])[:300]}")
+        refused = readers(path, args.simulcast)
+        refusals += len(refused)
+        for reader in refused:
+            print(f"    the annotated model is refused by {reader}")
         results[path.stem] = result
         before[path.stem] = result
         answers.write_text(json.dumps(before))
@@ -326,11 +377,11 @@ def main():
                 for own in [result[mode]["simulcast"]] for key in ("wrong", "wrong names"))
     failed = sum("failed" in result[mode]["simulcast"] for result in results.values() for mode in MODES)
     best = sum(is_best(result, "simulcast") for result in fixed)
-    print(f"{len(results)} models: {wrong} wrong, {failed} failed, best or equal on {best}")
+    print(f"{len(results)} models: {wrong} wrong, {failed} failed, {refusals} refused once annotated, best or equal on {best}")
     if args.page:
         args.page.write_text(page(results, values))
-    if wrong or failed or best < 0.95 * len(results):
-        sys.exit("the goals are 0 wrong, 0 failed, and best on 95% of the models")
+    if wrong or failed or refusals or best < 0.95 * len(results):
+        sys.exit("the goals are 0 wrong, 0 failed, 0 refused, and best on 95% of the models")
 
 
 if __name__ == "__main__":
