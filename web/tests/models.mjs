@@ -124,8 +124,8 @@ check("the annotated model and the reports are those of the command", async (pag
 for (const [name, window] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: NARROW } })) {
   check(`a report is filtered by words, codes and scopes: ${name}`, window, async (page) => {
     const named = (op, inputs, to) => { const [, own] = node(op, inputs, [to]); return [1, Buffer.concat([own, message([3, to])])]; };
-    const graph = [input("x", ["N", 1]), input("y", ["N"]), input("row", [64])];
-    for (let at = 0; at < 40; at += 1) graph.push(named(at % 2 ? "Mul" : "Add", ["row", "y"], `/model.${at % 4}/cv${at}/own`));
+    const graph = [input("x", ["N", 1]), input("y", ["N"]), input("wide", ["N", 64]), input("row", [64])];
+    for (let at = 0; at < 40; at += 1) graph.push(named(at % 2 ? "Mul" : "Add", ["wide", "row"], `/model.${at % 4}/cv${at}/own`));
     const bytes = model([...graph, named("Sub", ["x", "y"], "/head/sub"), output("/head/sub")]);
     await page.route(`${SITE}report.html`, (route) => route.fulfill({ contentType: "text/html", body: command(bytes, "onnx", "check", "m.onnx", "--html", "out") }));
     await page.goto(`${SITE}report.html`);

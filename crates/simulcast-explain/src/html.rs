@@ -89,7 +89,8 @@ fn push_end(out: &mut String, scripts: &[(bool, &str)]) {
 fn push_figure(out: &mut String, subject: &Subject<'_>, cells: bool) {
     let picture = bare(subject);
     if !cells {
-        let _ = writeln!(out, "<figure>\n{picture}</figure>");
+        // In a narrow window it scrolls.
+        let _ = writeln!(out, "<figure tabindex=\"0\">\n{picture}</figure>");
         return;
     }
     let _ = writeln!(

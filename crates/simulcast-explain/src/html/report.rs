@@ -93,7 +93,7 @@ pub fn report(title: &str, text: &str, notes: &str, sections: &[Section<'_>]) ->
     }
     if !notes.is_empty() {
         let notes = escape(notes.trim_end(), true);
-        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<pre>{notes}</pre>\n</section>");
+        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<pre tabindex=\"0\">{notes}</pre>\n</section>");
     }
     push_end(&mut out, &[(cells, super::SCRIPT), (true, SCRIPT)]);
     out
@@ -193,7 +193,7 @@ fn push_part(out: &mut String, number: usize, own: &Section<'_>, is_open: bool) 
         let _ = write!(out, " {}", badge(own, code));
     }
     let _ = writeln!(out, " <code class=\"brief\">{brief}</code></summary>");
-    let _ = writeln!(out, "<pre>{}</pre>", escape(own.text.trim_end(), true));
+    let _ = writeln!(out, "<pre tabindex=\"0\">{}</pre>", escape(own.text.trim_end(), true));
     let Some(subject) = &own.subject else {
         out.push_str("</details>\n");
         return false;
