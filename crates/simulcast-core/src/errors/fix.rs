@@ -229,9 +229,9 @@ pub(crate) fn fixes<S: AsRef<[usize]>>(
     };
     let rank = |operand: &usize| shapes.get(*operand).map_or(0, |shape| shape.as_ref().len());
     operands.sort_by_key(rank);
-    if let Rule::Bidirectional { target } = rule {
+    if let (true, Some(target)) = (rule.kind().outgrows_target(), rule.parts().shape) {
         // Who names a target wants it, and not what lies beyond.
-        return search(rule, shapes, &operands, |plan| plan.shape() == target);
+        return search(rule, shapes, &operands, |plan| plan.shape() == *target);
     }
     // A fix that makes the operands grow is rarely what was meant, and a square outer never.
     let calm = search(rule, shapes, &operands, |plan| !plan.is_growing());
