@@ -439,7 +439,7 @@ fn converted(level: Level, value: &Value, to: DType) -> Data {
     if value.dtype == to {
         return value.data.clone();
     }
-    let level = if value.constant { Level::best() } else { level };
+    let level = if value.constant { Level::for_closures() } else { level };
     cast(level, &cast(level, &value.data, to), wide(to))
 }
 
@@ -489,7 +489,7 @@ fn interpreted(level: Level, all: &Written, operands: &[Stored]) -> Result<Data,
                 let types: Vec<OperandType> = args.iter().map(|&n| all.steps[n].2).collect();
                 let signature = signature(*op, &types, Promotion::Numpy).unwrap();
                 constant = args.iter().all(|&n| values[n].as_ref().is_none_or(|v| v.constant));
-                let level = if constant { Level::best() } else { level };
+                let level = if constant { Level::for_closures() } else { level };
                 let mut shown: Vec<Data> = Vec::new();
                 for (&n, to) in args.iter().zip(signature.args) {
                     if let Some(value) = &values[n] {

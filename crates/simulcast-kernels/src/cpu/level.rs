@@ -113,20 +113,6 @@ impl Level {
         })
     }
 
-    /// As [`for_closures`](Self::for_closures).
-    #[must_use]
-    #[inline]
-    pub fn best() -> Self {
-        Self::for_closures()
-    }
-
-    /// As [`for_programs`](Self::for_programs).
-    #[doc(hidden)]
-    #[must_use]
-    pub fn widest() -> Self {
-        Self::for_programs()
-    }
-
     /// The level that `SIMULCAST_LEVEL` names, if it is set and the machine has the level.
     fn named() -> Option<Self> {
         Self::of_name(&std::env::var("SIMULCAST_LEVEL").ok()?)

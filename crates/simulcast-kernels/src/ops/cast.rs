@@ -127,7 +127,7 @@ macro_rules! by_slices {
             // SAFETY: both have `len` elements; the result takes any bits, and is written alone.
             unsafe {
                 let out = std::slice::from_raw_parts_mut(out.cast::<$to>(), len);
-                $function(Level::best(), std::slice::from_raw_parts(ins[0].cast::<$from>(), len), out);
+                $function(Level::for_closures(), std::slice::from_raw_parts(ins[0].cast::<$from>(), len), out);
             }
         }
     )* };

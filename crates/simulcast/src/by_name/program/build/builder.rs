@@ -313,7 +313,7 @@ impl Builder {
     #[track_caller]
     pub fn finish(mut self, root: Node) -> Result<TypedProgram, ProgramError> {
         let root = self.strong(root)?;
-        TypedProgram::new(self.graph, self.operands, root, Level::widest())
+        TypedProgram::new(self.graph, self.operands, root, Level::for_programs())
     }
 
     /// The finished program of several results.
@@ -325,7 +325,7 @@ impl Builder {
     pub fn finish_all(mut self, roots: &[Node]) -> Result<JointProgram, ProgramError> {
         let strong: Result<Vec<Node>, TypeError> =
             roots.iter().map(|&root| self.strong(root)).collect();
-        JointProgram::new(self.graph, self.operands, strong?, Level::widest())
+        JointProgram::new(self.graph, self.operands, strong?, Level::for_programs())
     }
 
     /// A literal gets the type that it has alone.
@@ -407,7 +407,7 @@ impl Builder {
             *value = cast(self.graph.constant(arg)?, own, to)?;
         }
         let op = ops::swapped(op).inspect(|_| values.swap(0, 1)).unwrap_or(op);
-        let kernel = ops::kernels(op, wide, Level::best())?.cached;
+        let kernel = ops::kernels(op, wide, Level::for_closures())?.cached;
         let mut result = Bytes::default();
         let ins = std::array::from_fn(|n| (&raw const values[n]).cast());
         // SAFETY: one element of each operand's type, and room for one of any type.
@@ -430,7 +430,7 @@ fn cast(bytes: Bytes, from: DType, to: DType) -> Option<Bytes> {
     if from == to {
         return Some(bytes);
     }
-    let conversion = ops::cast(from, to, Level::best())?;
+    let conversion = ops::cast(from, to, Level::for_closures())?;
     let mut result = Bytes::default();
     let one = (&raw const bytes).cast();
     // SAFETY: one element of that type, and room for one of any type.
