@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use simulcast_core::{
-    Action, Certainty, Chosen, Constraint, Dim, Dims, Evidence, Finding, FindingCode, Names,
+    Action, Certainty, Chosen, Code, Constraint, Dim, Dims, Evidence, Finding, FindingCode, Names,
     Outcome, Plan, Policy, Term, Verdict,
 };
 use simulcast_explain::Subject;
@@ -49,16 +49,10 @@ impl ModelCode {
         }
     }
 
-    /// What the code stands for, in a few words.
+    /// What the code stands for, in a few words: its row in the list of all codes has them.
     #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Declared => "a declared shape is not the inferred one",
-            Self::ReducedGrowth => "both operands grow, and the result is reduced to one number",
-            Self::Coincidence => "a slope of the channels' length lies on other axes",
-            Self::ReusedName => "a name stands for two sizes of the inputs",
-            Self::Pinned => "a constant fixes a size of the inputs that has a name",
-        }
+    pub fn title(self) -> &'static str {
+        Code::find(self.as_str()).map_or("", |code| code.title)
     }
 
     /// The code of that text.
