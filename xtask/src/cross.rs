@@ -172,7 +172,71 @@ fn test(target: &Target) -> Result<(), String> {
         tests.args(["-p", name]);
     }
     step.run(tests)?;
+    if target.short == "aarch64" {
+        vectorised(target)?;
+    }
     same_answers(target)
+}
+
+/// The innermost loops of the kernels, as symbols name them, and the least share of each that has vector instructions.
+/// The rest is scalar on `AArch64` for good: products of 64-bit integers, divisions, copies by `memcpy`.
+const HOT_LOOPS: [(&str, f64); 4] = [
+    ("loops7chunked17h", 0.7),
+    ("loops5tiled17h", 1.0),
+    ("along_row9every_row17h", 0.9),
+    ("across_rows9every_row17h", 0.9),
+];
+
+/// The kernels' innermost loops are compiled to vector instructions: their assembly has NEON's registers.
+fn vectorised(target: &Target) -> Result<(), String> {
+    let step = Step::new(&format!("vector instructions on {}", target.name));
+    let words = ["rustc", "-p", "simulcast-kernels", "--features", "ops", "--release", "--lib"];
+    let folder = root().join("target/cross/assembly");
+    let mut build = cargo_for(target, &words);
+    build.env("CARGO_TARGET_DIR", &folder).args(["--", "--emit", "asm", "-C", "codegen-units=1"]);
+    output(build)?;
+    let path = folder.join(target.name).join("release/deps");
+    let files = fs::read_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let is_ours = |name: &str| name.starts_with("simulcast_kernels-") && name.ends_with(".s");
+    let ours = files.flatten().find(|file| file.file_name().to_str().is_some_and(is_ours));
+    let ours = ours.ok_or("cargo wrote no assembly of simulcast-kernels")?.path();
+    let text = fs::read_to_string(&ours).map_err(|error| format!("{}: {error}", ours.display()))?;
+    step.check(|| {
+        let counts = HOT_LOOPS.map(|(name, least)| (name, least, with_vectors(&text, name)));
+        let said = counts.map(|(name, _, (with, all))| format!("{name} {with} of {all}"));
+        let kept = |&(_, least, (with, all)): &(&str, f64, (usize, usize))| {
+            all > 0 && with as f64 >= least * all as f64
+        };
+        match counts.iter().all(kept) {
+            true => Ok(said.join(", ")),
+            false => Err(format!("loops lost their vector instructions: {}", said.join(", "))),
+        }
+    })
+}
+
+/// How many of the functions whose symbol has a part use a vector register, and how many there are.
+fn with_vectors(assembly: &str, part: &str) -> (usize, usize) {
+    let (mut with, mut all, mut open) = (0, 0, false);
+    for line in assembly.lines() {
+        let label = line.strip_suffix(':').filter(|label| label.starts_with("_ZN"));
+        match label {
+            Some(label) => {
+                open = label.contains(part);
+                all += usize::from(open);
+            }
+            None if open && is_vector(line) => {
+                with += 1;
+                open = false;
+            }
+            None => {}
+        }
+    }
+    (with, all)
+}
+
+/// Whether an instruction computes with several elements: `fadd v0.4s, v1.4s, v2.4s`.
+fn is_vector(line: &str) -> bool {
+    [".16b", ".8h", ".4s", ".2d"].iter().any(|lanes| line.contains(lanes))
 }
 
 /// The command prints on the target what it prints here: of shapes, files and models.
@@ -271,4 +335,16 @@ fn check() -> Result<(), String> {
         step.run(check)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_with_vector_instructions_are_counted() {
+        let text = "_ZN4loop7chunked17h1E:\n\tfadd\tv0.4s, v1.4s, v2.4s\n\tfadd\tv0.4s, v1.4s, v2.4s\n\
+                    _ZN4loop7chunked17h2E:\n\tfadd\ts0, s1, s2\n_ZN5other17h3E:\n\tfadd\tv0.2d, v1.2d, v2.2d\n";
+        assert_eq!(with_vectors(text, "7chunked17h"), (1, 2));
+    }
 }
