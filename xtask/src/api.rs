@@ -37,10 +37,8 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         let made = root().join(format!("target/doc/{}.json", name.replace('-', "_")));
         let json: Value = serde_json::from_str(&read(&made)?).map_err(|error| error.to_string())?;
         if json["format_version"] != FORMAT {
-            println!(
-                "   left out: rustdoc's JSON has format {}, {FORMAT} is read",
-                json["format_version"]
-            );
+            let format = &json["format_version"];
+            step.skipped(&format!("rustdoc's JSON has format {format}, {FORMAT} is read"))?;
             continue;
         }
         let api = Api::of(&json);

@@ -58,6 +58,8 @@ cargo xtask COMMAND
                     the command's archive for one target, in target/release-artifacts
   lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff and mypy; workflows
   msrv              build with the oldest Rust that Cargo.toml promises
+  deny              licences, sources and known defects of the dependencies (cargo-deny, installed under target)
+  semver REV        the crates' interfaces beside those of a revision (cargo-semver-checks, installed under target)
   cross [TARGET…]   tests on other processors and systems, under emulation: i686, aarch64, s390x, windows, wasm, check
   bare              the core where there is no operating system: built, and its example run under qemu
   codes             make the pages of errors and findings anew
@@ -109,6 +111,8 @@ fn main() -> ExitCode {
         ["release", options @ ..] => release::run(options),
         ["lint"] => lint(),
         ["msrv"] => msrv(),
+        ["deny"] => deny(),
+        ["semver", revision] => semver(revision),
         ["cross", targets @ ..] => cross::run(targets),
         ["bare"] => cross::bare(),
         ["codes"] => codes::write(),
@@ -163,6 +167,7 @@ fn test() -> Result<(), String> {
         "   NOT RUN: programs on a GPU (`cargo xtask test gpu`, `cargo xtask test gpu-kernels`)"
     );
     web::test()?;
+    println!("   NOT RUN: PyTorch under guard (`cargo xtask test torch`)");
     println!(
         "   NOT RUN: gradients beside those of PyTorch and JAX (`cargo xtask test gradients`)"
     );
@@ -226,6 +231,8 @@ fn lint() -> Result<(), String> {
     let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
     Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     api::run(&[])?;
+    let package = ["package", "--workspace", "--locked", "--allow-dirty", "--no-verify", "--quiet"];
+    Step::new("the crates as they would be uploaded").run(cargo(package))?;
     python::lint()?;
     python::workflows()
 }
@@ -240,6 +247,24 @@ fn msrv() -> Result<(), String> {
     }
     let mut build = run::command("cargo", [&format!("+{version}"), "check", "--workspace"]);
     step.run(build.env("CARGO_TARGET_DIR", run::root().join("target/msrv")))
+}
+
+/// Holds the dependencies to `deny.toml`, and to the advisories that are known.
+fn deny() -> Result<(), String> {
+    run::ensure_cargo_tool("cargo-deny")?;
+    let check = |what: &[&str]| run::command("cargo", [&["deny", "check"], what].concat());
+    Step::new("licences and sources of dependencies")
+        .run(check(&["licenses", "bans", "sources"]))?;
+    Step::new("advisories about dependencies").run(check(&["advisories"]))
+}
+
+/// Compares the interfaces of the crates that users add with those of a revision.
+fn semver(revision: &str) -> Result<(), String> {
+    run::ensure_cargo_tool("cargo-semver-checks")?;
+    let check = ["semver-checks", "--baseline-rev", revision];
+    let crates = ["-p", "simulcast-core", "-p", "simulcast"];
+    Step::new(&format!("interfaces beside {revision}"))
+        .run(run::command("cargo", [&check[..], &crates].concat()))
 }
 
 /// Runs each fuzz target for some seconds.

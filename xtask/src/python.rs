@@ -98,7 +98,7 @@ pub(crate) fn lint() -> Result<(), String> {
         Err(why) => return step.skipped(&why),
     };
     let python = python.to_string_lossy();
-    let folders = ["python", "bench", "conformance", "spec"];
+    let folders = ["python", "bench", "conformance", "crates", "spec"];
     step.run(command(&python, ["-m", "ruff", "check", "--quiet"]).args(folders))?;
     let mypy = |options: &[&str], folder: &str| {
         let mut files = python_files(&root().join(folder))?;
@@ -117,7 +117,12 @@ pub(crate) fn lint() -> Result<(), String> {
         "python/peers",
         "python/torch_runs",
         "bench/peers",
+        "conformance/models",
         "conformance/record",
+        "crates/simulcast-cli/tests",
+        "crates/simulcast-files/tests",
+        "crates/simulcast-onnx/models",
+        "python/tests/gpu",
         "spec/why3",
     ];
     rest.into_iter().try_for_each(|folder| mypy(&["--ignore-missing-imports"], folder))

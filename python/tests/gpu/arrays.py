@@ -21,7 +21,7 @@ def _try(name):
 
 
 torch, cupy, jax = _try("torch"), _try("cupy"), _try("jax")
-CHECKS = []
+CHECKS: list = []
 
 
 def check(*needs):
