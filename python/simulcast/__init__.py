@@ -298,3 +298,12 @@ __all__ = [
     "where",
     # End of operations.
 ]
+
+# Names are shown, pickled and searched for where users find them.
+for _name in __all__:
+    if str(getattr(globals()[_name], "__module__", "")).startswith("simulcast._"):
+        try:
+            globals()[_name].__module__ = "simulcast"
+        except AttributeError:  # of a function that is compiled
+            pass
+del _name
