@@ -41,6 +41,7 @@
 //!   are made of, which never allocate: `examples/bare.rs`. A target without an operating system needs
 //!   `default-features = false`, and `features = ["alloc"]` where it has an allocator.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -62,6 +63,10 @@
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/certification.md")]
+struct Certification;
 
 #[cfg(all(feature = "default", target_os = "none"))]
 compile_error!(

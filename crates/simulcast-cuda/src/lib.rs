@@ -44,6 +44,10 @@
 
 #![cfg_attr(not(test), warn(clippy::panic, clippy::expect_used))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod body;
 mod cache;
 mod device;

@@ -16,6 +16,7 @@
 //! Nothing here knows loop nests, threads or arrays: `simulcast` decides, this crate computes. It is published for
 //! `simulcast` alone; its functions may change in any version.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(
     missing_docs,
     reason = "the loops are internal; what `simulcast` re-exports is documented"

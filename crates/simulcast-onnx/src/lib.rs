@@ -49,6 +49,7 @@
 //!   lists the tests of the package onnx that ask for more. What there is no code for is named before
 //!   anything runs.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]

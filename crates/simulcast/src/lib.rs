@@ -48,6 +48,7 @@
 //! `SIMULCAST_NUM_THREADS` sets the number of threads of the `par_…` calls, up to 1,024, which stay awake for a
 //! fifth of a millisecond after each (the crate `simulcast-threads`); `SIMULCAST_LEVEL` sets the instruction set.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::panic, clippy::expect_used)]
 #![cfg_attr(not(feature = "program"), allow(dead_code, reason = "programs use the rest"))]
 
