@@ -85,8 +85,12 @@ class _Origin(NamedTuple):
     """Its shape before axes were added on its left."""
     added: Instruction | None
     """The instruction that added them."""
-    findings: tuple[PlacedFinding, ...] = ()
-    """The findings whose elements it holds."""
+    findings: tuple[tuple[PlacedFinding, int], ...] = ()
+    """The findings whose elements it holds, each with the number of axes on the left that `vmap` maps over."""
+    mapped: int = 0
+    """How many of the first axes of `shape` are axes that `vmap` maps over."""
+    batch: int = 0
+    """How many axes on the left of the array itself are such axes, as far as its broadcasts tell."""
 
 
 class _Reader:
@@ -115,8 +119,15 @@ class _Reader:
     ) -> None:
         pairs = zip(jaxpr.invars, inputs) if len(jaxpr.invars) == len(inputs) else ()
         results = self.read(jaxpr, {own: origin for own, origin in pairs if origin is not None}, caller)
-        if len(results) == len(equation.outvars):
-            known.update((own, made) for own, made in zip(equation.outvars, results) if made is not None)
+        if len(results) != len(equation.outvars):
+            return
+        for own, made in zip(equation.outvars, results):
+            if made is None:
+                continue
+            # Branches of a condition give the same result: what each of them found goes on.
+            before = known.get(own)
+            findings = () if before is None else tuple(old for old in before.findings if old not in made.findings)
+            known[own] = made._replace(findings=findings + made.findings)
 
     def _equation(
         self, equation: Any, inputs: list[_Origin | None], known: dict[Any, _Origin], instruction: Instruction | None
@@ -125,32 +136,34 @@ class _Reader:
         out = equation.outvars[0] if equation.outvars else None
         carried = tuple(finding for origin in inputs if origin is not None for finding in origin.findings)
         if name == "broadcast_in_dim":
-            origin = inputs[0]
-            if _adds_on_the_left(equation):
-                again = origin is not None and instruction is not None and origin.added == instruction
-                shape = origin.shape if again and origin is not None else _shape(equation.invars[0])
-                known[out] = _Origin(shape, instruction, carried)
+            made = _broadcast(equation, inputs[0], instruction)
+            if made is not None:
+                known[out] = made._replace(findings=carried)
             return
         before, after = max(prod(_shape(own)) for own in equation.invars), prod(_shape(out))
-        if name in _REDUCTIONS and after == 1 < before:
-            for finding in carried:
+        if name in _REDUCTIONS and after < before:
+            whole = [own for own in carried if after == 1 or 0 < own[1] == len(_shape(out))]
+            for finding, _ in whole:
                 self.findings.reduced(finding, _REDUCTIONS[name])
-            return
+            carried = tuple(own for own in carried if own not in whole)
         kept = carried if name in _REDUCTIONS or (name in _KEEPS and after == before) else ()
         if name in _MEETINGS and instruction is not None:
-            made = self._meet(name, equation, inputs, instruction)
-            kept = kept if made is None else (made, *kept)
+            met = self._meet(name, equation, inputs, instruction)
+            kept = kept if met is None else (met, *kept)
         if kept:
             known[out] = _Origin(_shape(out), None, kept)
 
     def _meet(
         self, name: str, equation: Any, inputs: list[_Origin | None], instruction: Instruction
-    ) -> PlacedFinding | None:
-        """Operands meet: with the shapes that the program gave them."""
+    ) -> tuple[PlacedFinding, int] | None:
+        """Operands meet: with the shapes that the program gave them, without the axes that `vmap` maps over."""
+        own = [origin if origin is not None and origin.added == instruction else None for origin in inputs]
+        batch = max((origin.batch for origin in own if origin is not None), default=0)
+        rank = len(_shape(equation.outvars[0])) - batch
         shapes = []
-        for variable, origin in zip(equation.invars, inputs):
-            own = origin is not None and origin.added == instruction
-            shapes.append(origin.shape if own and origin is not None else _shape(variable))
+        for variable, origin in zip(equation.invars, own):
+            shape = _shape(variable) if origin is None else origin.shape[origin.mapped :]
+            shapes.append(shape[max(len(shape) - rank, 0) :] if batch else shape)
         if name == "select_n":
             # The case of `False` comes first.
             shapes = [shapes[0], *reversed(shapes[1:])]
@@ -169,7 +182,8 @@ class _Reader:
         spans = tuple(_places.span_in(own, file) for own in nodes)
         deliberate = any(map(_places.makes_ones, nodes))
         site = Site(operation.place, names, spans, deliberate, "")
-        return self.findings.seen(judged, _MEETINGS[name], site, tuple(shapes))
+        finding = self.findings.seen(judged, _MEETINGS[name], site, tuple(shapes))
+        return None if finding is None else (finding, batch)
 
     def _instruction(self, equation: Any, caller: Instruction | None) -> Instruction | None:
         """The instruction of the program that made an equation; `None` where it is passed over."""
@@ -202,7 +216,21 @@ def _shape(variable: Any) -> Shape:
     return tuple(size if isinstance(size, int) else 0 for size in shape)
 
 
-def _adds_on_the_left(equation: Any) -> bool:
-    """Whether a broadcast keeps the operand's axes at the right end, as NumPy's rule does."""
+def _broadcast(equation: Any, origin: _Origin | None, instruction: Instruction | None) -> _Origin | None:
+    """Where the result of `broadcast_in_dim` comes from; `None` where the program itself says where its axes go.
+
+    NumPy's rule adds axes on the left. Under `vmap`, an axis that is mapped over stays the first one, and the others are
+    added behind it; what is not mapped gets its axes in a second broadcast of the same instruction.
+    """
     own, result = len(_shape(equation.invars[0])), len(_shape(equation.outvars[0]))
-    return tuple(equation.params["broadcast_dimensions"]) == tuple(range(result - own, result))
+    axes = [int(axis) for axis in equation.params["broadcast_dimensions"]]
+    again = origin is not None and instruction is not None and origin.added == instruction
+    before = origin if again and origin is not None else _Origin(_shape(equation.invars[0]), None)
+    right = list(range(result - own, result))
+    if axes == right:
+        batch = before.batch + result - own if again else 0
+        return _Origin(before.shape, instruction, (), before.mapped, batch)
+    mapped = next(place for place, axis in enumerate([*axes, result]) if axis != place)
+    if mapped == 0 or axes[mapped:] != right[mapped:]:
+        return None
+    return _Origin(before.shape, instruction, (), mapped, max(mapped, before.batch))

@@ -81,3 +81,40 @@ def test_policies_and_shapes_without_arrays():
     with pytest.raises(ValueError, match="there is no"):
         check(square, *given, policy="loud")
     assert "test_jax.py" in check(square, *given).report("github")
+
+
+MANY, TARGETS = jnp.ones((4, 8, 1)), jnp.ones((4, 8))
+
+
+@pytest.mark.parametrize(
+    "step, operands",
+    [
+        (jax.vmap(square), (MANY, TARGETS)),
+        (jax.vmap(square, in_axes=(0, None)), (MANY, TARGET)),
+        (jax.vmap(square, in_axes=(None, 0)), (PRED, TARGETS)),
+        (jax.vmap(square, in_axes=-1), (jnp.ones((8, 1, 4)), jnp.ones((8, 4)))),
+        (jax.vmap(jax.vmap(square)), (MANY[None], TARGETS[None])),
+        (jax.jit(jax.vmap(jax.jit(square))), (MANY, TARGETS)),
+        (jax.vmap(jax.grad(square)), (MANY, TARGETS)),
+        (jax.vmap(lambda p, t: jnp.where(p > t, p, t).sum()), (MANY, TARGETS)),
+        (lambda p, t: jax.lax.scan(lambda c, x: (c + square(*x), 0.0), 0.0, (p, t)), (MANY, TARGETS)),
+        (lambda p, t: jax.lax.cond(True, lambda p, t: (p - t) ** 2, lambda p, t: jnp.zeros((8, 8)), p, t).mean(), (PRED, TARGET)),
+        (lambda p, t: jax.lax.cond(True, lambda p, t: jnp.zeros((8, 8)), lambda p, t: (p - t) ** 2, p, t).mean(), (PRED, TARGET)),
+    ],
+)
+def test_within_transforms_shapes_are_those_of_the_program(step, operands):
+    (own,) = check(step, *operands).confirmed
+    assert own.shapes == [((8, 1), (8,))]
+
+
+@pytest.mark.parametrize(
+    "step, operands",
+    [
+        (jax.vmap(lambda p, t: ((p[:, 0] - t) ** 2).mean()), (MANY, TARGETS)),
+        (jax.vmap(lambda p: ((p - TARGET) ** 2).mean()), (TARGET,)),
+        (jax.vmap(lambda p: (p[0] - TARGET).sum()), (PRED,)),
+        (lambda x: jax.vmap(lambda p: jax.vmap(lambda q: (p - q) ** 2)(x))(x).sum(), (TARGET,)),
+    ],
+)
+def test_axes_that_vmap_maps_over_meet_nothing(step, operands):
+    assert not check(step, *operands).findings
