@@ -701,3 +701,32 @@ def test_the_option_of_pytest(tmp_path):
         [*words, "--simulcast-torch", "--simulcast-policy=SC102=raise"], capture_output=True, text=True, cwd=tmp_path
     )
     assert ran.returncode == 1 and "BroadcastError" in ran.stdout
+
+
+def test_gradients_that_would_be_lost_are_refused():
+    evaluate = simulcast.torch.evaluate
+    z, y = torch.ones(3, dtype=torch.complex64, requires_grad=True), torch.ones(3, requires_grad=True)
+    for text in ("sum(abs(z) * y)", "z * y", "real(z)"):
+        with pytest.raises(TypeError, match=r"`z` is complex and requires a gradient.* z\.detach\(\).*z\.real"):
+            evaluate(text, **{"z": z, **({"y": y} if "y" in text else {})})
+    with pytest.raises(TypeError, match=r"the result is complex, and `y` requires a gradient.*y\.detach\(\)"):
+        evaluate("z * y", z=z.detach(), y=y)
+    with torch.no_grad():
+        assert evaluate("z * y", z=z, y=y).dtype == torch.complex64
+    # What is asked for has a gradient.
+    evaluate("sum(abs(z) * y)", z=2 * z.detach(), y=y).backward()
+    assert y.grad.tolist() == [2.0] * 3
+
+
+@pytest.mark.filterwarnings("ignore")  # quantized tensors are deprecated
+def test_tensors_that_evaluate_cannot_read_are_named():
+    evaluate = simulcast.torch.evaluate
+    for transform in (torch.vmap, torch.func.grad, torch.func.jacrev):
+        with pytest.raises(TypeError, match=r"`x` is traced by torch\.func.*torch\.autograd\.grad"):
+            transform(lambda x: evaluate("sum(x * x)", x=x))(torch.ones(3))
+    with pytest.raises(TypeError, match=r"`x` is torch\.float8_e4m3fn.*\.float\(\)"):
+        evaluate("x * x", x=torch.ones(3).to(torch.float8_e4m3fn))
+    with pytest.raises(TypeError, match=r"`x` is quantized.*\.dequantize\(\)"):
+        evaluate("x * x", x=torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8))
+    with pytest.raises(TypeError, match=r"`x` is torch\.sparse_coo.*\.to_dense\(\)"):
+        evaluate("x * x", x=torch.ones(3).to_sparse())

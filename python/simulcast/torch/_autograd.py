@@ -28,7 +28,7 @@ def evaluate(
 
     Operands are tensors in the CPU's memory, arrays and numbers; results are tensors. Neither is copied. Types are NumPy's,
     not PyTorch's: float64 with float32 is float64 whatever their ranks are. Gradients are those of `simulcast.grad`; tensors
-    of integers, booleans and complex numbers have none.
+    of integers and booleans have none, and a complex one that requires a gradient is an error.
 
     >>> import simulcast.torch, torch
     >>> m = torch.zeros(2, requires_grad=True)
@@ -50,8 +50,29 @@ def evaluate(
             raise TypeError(f"the expression has no operand `{name}`, it has {', '.join(names)}")
     given = {**{name: local_dict[name] for name in names if name in local_dict}, **operands} if local_dict else operands
     tensors = {name: own for name, own in given.items() if isinstance(own, torch.Tensor)}
+    _refuse(tensors)
     rest = {name: own for name, own in given.items() if name not in tensors}
     return _run(program, tensors, rest, {"rule": rule, "threads": threads})
+
+
+def _refuse(tensors: Mapping[str, torch.Tensor]) -> None:
+    """Refuses tensors whose gradients would be lost."""
+    for name, own in tensors.items():
+        if _is_transformed(own):
+            raise TypeError(
+                f"`{name}` is traced by torch.func (vmap, grad, jacrev, ...), which evaluate does not go with: it computes of "
+                "tensors in memory. Use backward() or torch.autograd.grad for gradients, and an axis more for vmap"
+            )
+        if own.is_complex() and own.requires_grad and torch.is_grad_enabled():
+            raise TypeError(
+                f"`{name}` is complex and requires a gradient; expressions have gradients of real operands alone: pass "
+                f"{name}.detach(), or its real and imaginary parts as two operands ({name}.real and {name}.imag)"
+            )
+
+
+def _is_transformed(own: torch.Tensor) -> bool:
+    known = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
+    return known is not None and bool(known(own))
 
 
 def _run(program: _Program, tensors: Mapping[str, torch.Tensor], rest: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
@@ -71,15 +92,20 @@ def _array(name: str, own: torch.Tensor) -> np.ndarray[Any, Any]:
     """The tensor's memory as an array."""
     if own.device.type != "cpu":
         raise TypeError(f"`{name}` is on {own.device}: expressions are computed of tensors in the CPU's memory; call .cpu()")
-    if own.layout != torch.strided or own.is_quantized:
-        raise TypeError(f"`{name}` is {own.layout}, and not a dense tensor")
+    if own.is_quantized:
+        raise TypeError(f"`{name}` is quantized ({own.dtype}): call .dequantize()")
+    if own.layout != torch.strided:
+        raise TypeError(f"`{name}` is {own.layout}, and not a dense tensor: call .to_dense()")
     own = own.detach().resolve_conj().resolve_neg()
     if own.dtype == torch.bfloat16:
         import ml_dtypes
 
         halves: np.ndarray[Any, Any] = own.view(torch.int16).numpy()
         return halves.view(ml_dtypes.bfloat16)
-    array: np.ndarray[Any, Any] = own.numpy()
+    try:
+        array: np.ndarray[Any, Any] = own.numpy()
+    except TypeError:
+        raise TypeError(f"`{name}` is {own.dtype}, which NumPy does not have: call .float(), or another type's method") from None
     return array
 
 
@@ -105,6 +131,13 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
         ctx.program, ctx.names, ctx.rest, ctx.options = program, names, rest, options
         ctx.set_materialize_grads(False)
         made = results if isinstance(results, tuple) else (results,)
+        for own in made:
+            if own.is_complex():
+                asking = next(name for name, given in zip(names, tensors) if given.requires_grad)
+                raise TypeError(
+                    f"the result is complex, and `{asking}` requires a gradient; expressions have gradients of real results "
+                    f"alone: pass {asking}.detach(), or take `real(...)`, `imag(...)` or `abs(...)` in the expression"
+                )
         ctx.like = [(own.shape, own.dtype) for own in made]
         ctx.mark_non_differentiable(*(own for own in made if not own.is_floating_point()))
         return results
