@@ -486,3 +486,34 @@ def test_sizes_that_are_not_known_are_said_as_they_are():
 def test_dask_arrays_are_no_arrays_to_guard():
     with pytest.raises(TypeError, match="in memory"):
         simulcast.guard(dask.array.ones(3))
+
+
+def test_comments_that_do_not_say_what_they_ignore_are_told(tmp_path):
+    from simulcast import _suppress
+
+    def ignored(comment):
+        file = tmp_path / f"{abs(hash(comment))}.py"
+        file.write_text(f"a - b  # simulcast: {comment}\n")
+        return _suppress.ignored(str(file), 1)
+
+    for wrong, what, codes in [
+        ("ignore[SC999]", "there is no finding SC999", set()),
+        ("ignore[SC102, squares]", "there is no finding SQUARES", {"SC102"}),
+        ("ignore[SC102", "the bracket is not closed", {"SC102"}),
+        ("ignore[]", "there is no code", set()),
+    ]:
+        with pytest.warns(UserWarning, match=what):
+            assert ignored(wrong) == codes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ignored("ignore[sc102 SC103]  # as in [1]") == {"SC102", "SC103"}
+        assert ignored("ignore") == ignored("ignore[all]") == ignored("ignore: they are meant") == {"all"}
+
+
+def test_allow_takes_codes_that_there_are():
+    for wrong in [("SC999",), ("SC102", "SC10"), ()]:
+        with pytest.raises(ValueError, match="SC102"):
+            simulcast.allow(*wrong)
+    for wrong in [5, None, ["SC102"]]:
+        with pytest.raises(TypeError, match="codes of findings as text"):
+            simulcast.allow(wrong)
