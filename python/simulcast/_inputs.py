@@ -48,11 +48,26 @@ def prepare(operands: Sequence[Any]) -> list[NDArray[Any]] | None:
     if labelled and len(operands) > 1:
         kind = type(labelled[0]).__name__
         raise TypeError(f"arrays meet by position here, which would drop the labels of a {kind}: pass x.to_numpy()")
+    for x in operands:
+        refuse_labels("an array by itself", x)
     operands = [unlabelled(x) for x in operands]
     dask = dask_array()
     if dask is not None and any(isinstance(x, dask.Array) for x in operands):
         return None
     return [plain(x) for x in operands]
+
+
+def refuse_labels(what: str, x: Any) -> None:
+    """Refuses an array whose labels would be lost; an index of pandas has values alone."""
+    if is_labelled(x) and not isinstance(x, getattr(sys.modules.get("pandas"), "Index", ())):
+        raise TypeError(f"{what} goes by position, and would drop the labels of a {type(x).__name__}: {way_out(x)}")
+
+
+def way_out(x: Any) -> str:
+    """How to leave the labels of something behind."""
+    if type(x).__name__ == "Dataset":
+        return "pass x[name].to_numpy() of a variable"
+    return "pass x.to_numpy(), or x.data where it is lazy" if type(x).__module__.startswith("xarray") else "pass x.to_numpy()"
 
 
 def unlabelled(x: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _policy, _simulcast
-from ._inputs import is_labelled
+from ._inputs import is_labelled, way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ def vjp(name: str, operands: Sequence[Any], grad: Any, rule: Any) -> Any:
     """Gradients are arrays by position."""
     for own in (*operands, grad):
         if is_labelled(own):
-            raise TypeError(f"vjp goes by position, and would drop the labels of a {type(own).__name__}: {_way_out(own)}")
+            raise TypeError(f"vjp goes by position, and would drop the labels of a {type(own).__name__}: {way_out(own)}")
     return _lazy({}).vjp(name, operands, grad, rule)
 
 
@@ -65,7 +65,7 @@ def evaluate(expression: Any, operands: dict[str, Any], **settings: Any) -> Any:
         if kind not in _BY_ELEMENT:
             raise TypeError(
                 f"the expression moves or reduces axes, which the labels of a {type(labelled[0]).__name__} do not follow: "
-                f"{_way_out(labelled[0])}"
+                f"{way_out(labelled[0])}"
             )
 
     def evaluated(*arrays: Any) -> Any:
@@ -88,11 +88,6 @@ def _by_position(name: str, settings: dict[str, Any]) -> None:
             f"{name} under rule {settings['rule']} lays axes by position, and would drop labels: pass x.to_numpy() of "
             "what has labels"
         )
-
-
-def _way_out(x: Any) -> str:
-    """How to leave the labels of something behind."""
-    return "pass x.to_numpy(), or x.data where it is lazy" if type(x).__module__.startswith("xarray") else "pass x.to_numpy()"
 
 
 def _aligned(name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:

@@ -523,8 +523,9 @@ def guard(x: ArrayLike) -> NDArray[Any]:
     are no ufuncs do not. Where the result of a suspicious broadcast is reduced to one number, as a loss is, that
     confirms it.
     """
-    from ._inputs import dask_array, plain
+    from ._inputs import dask_array, plain, refuse_labels
 
+    refuse_labels("guard", x)
     dask = dask_array()
     if dask is not None and isinstance(x, dask.Array):
         raise TypeError("guard is for arrays in memory; functions of simulcast ask the policy of Dask's arrays too")

