@@ -36,7 +36,7 @@ pub fn answer(question: &Question) -> Answer {
                     assert_eq!(symbolic.map(|plan| plan.shape().clone()), Ok(dims.clone()));
                     let mut policy = Policy::default();
                     policy.strictness = question.strictness.unwrap_or_default();
-                    match policy.judge(&plan).raised.is_empty() {
+                    match policy.judge(&plan).denied.is_empty() {
                         true => Answer::Shape(dims),
                         false => Answer::Refused,
                     }

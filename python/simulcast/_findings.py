@@ -143,7 +143,7 @@ class PlacedFinding:
             "snippet": place.snippet,
             "operands": list(self.names),
             "fixes": edits,
-            "denied": self._action() == "raise",
+            "denied": self._action() == "deny",
         }
 
     def _action(self) -> str:
@@ -261,7 +261,7 @@ class Findings:
         action = "allow" if finding.certainty is None else finding._action()
         if action == "allow" or (action == "warn" and finding._told) or not self._is_new(finding):
             return
-        if action == "raise":
+        if action == "deny":
             raise _error(finding, shapes)
         finding._told = True
         _warn(finding)
@@ -280,9 +280,9 @@ def _judge(policy: Policy, shapes: Shapes) -> Judged | None:
     shape = tuple(size for size in result if isinstance(size, int))
     confirmed: str = policy.actions[finding.code]
     possible: str = policy.possible_actions[finding.code]
-    if refused is not None and confirmed != "raise":
+    if refused is not None and confirmed != "deny":
         # A strictness refuses whatever the actions are.
-        confirmed = possible = "raise"
+        confirmed = possible = "deny"
     return Judged(finding.code, tuple(finding.axes), shape, finding.message, confirmed, possible)
 
 

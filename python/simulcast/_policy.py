@@ -144,7 +144,7 @@ def using(policy: str | Policy) -> _Setting[Policy]:
     """Within a block or a function, `policy` holds: a `Policy`, or its text.
 
     >>> import simulcast
-    >>> with simulcast.using("SC104=raise"):
+    >>> with simulcast.using("SC104=deny"):
     ...     simulcast.broadcast_arrays([1, 2, 3], [[1, 2, 3]] * 3)
     Traceback (most recent call last):
     simulcast.BroadcastError: SC104: ...
@@ -157,7 +157,7 @@ def strict(strictness: str = "same-rank", **actions: object) -> _Setting[Policy]
     """Within a block or a function, only sizes of 1 that are written out stretch, and scalars.
 
     `strictness` can be `"exact"` (nothing repeats) or `"scalar-only"` too; `actions` are further settings of
-    a `Policy`, such as `SC101="raise"`.
+    a `Policy`, such as `SC101="deny"`.
 
     >>> import simulcast
     >>> with simulcast.strict():
@@ -213,7 +213,7 @@ def check(
     >>> import simulcast
     >>> simulcast.check((32, 1), (1, 8), policy="same-rank")
     (32, 8)
-    >>> simulcast.check((32, 1), (32,), policy="SC102=raise", names=["pred", "target"])
+    >>> simulcast.check((32, 1), (32,), policy="SC102=deny", names=["pred", "target"])
     Traceback (most recent call last):
     simulcast.BroadcastError: SC102: a column meets a row of the same length: pred repeats ...
     """

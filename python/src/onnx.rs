@@ -275,7 +275,7 @@ impl OnnxCheck {
         let py = model.py();
         let model = load(model)?;
         let mut policy = CheckPolicy::default();
-        for (words, action) in [(allow, Action::Allow), (deny, Action::Raise)] {
+        for (words, action) in [(allow, Action::Allow), (deny, Action::Deny)] {
             for word in words {
                 policy = policy.with(&word, action).map_err(PyValueError::new_err)?;
             }

@@ -152,7 +152,7 @@ pub(crate) fn observe_view(
 ///
 /// The text names a strictness (`exact`, `scalar-only`, `same-rank`, `numpy`), actions (`SC104=warn`) and
 /// limits (`growth=8`, `bytes=1000000`), separated by commas; keywords say the same. `strict` is
-/// short for `same-rank,SC102=raise`. An action can be for one certainty: `SC102:confirmed=raise`. Without
+/// short for `same-rank,SC102=deny`. An action can be for one certainty: `SC102:confirmed=deny`. Without
 /// anything, SC102 is warned of once it is confirmed, and all else allowed.
 ///
 /// >>> import simulcast
@@ -191,7 +191,7 @@ impl Policy {
         let Some(verdict) = outcome.judge_with(&self.0, names, evidence) else {
             return Err(PyValueError::new_err("a policy needs shapes whose ranks are known"));
         };
-        let mut refused = verdict.raised.iter().filter(|own| !ignored.contains(&own.code));
+        let mut refused = verdict.denied.iter().filter(|own| !ignored.contains(&own.code));
         let refused = refused.next();
         let raised = refused.map(|finding| {
             let shapes = outcome.shapes();

@@ -43,7 +43,7 @@ def test_lightning(right, tmp_path):
     if right:
         return
     assert callback.watch.confirmed[0].place.file == __file__
-    trainer = lightning.Trainer(callbacks=[simulcast.torch.LightningCallback("SC102=raise")], **options)
+    trainer = lightning.Trainer(callbacks=[simulcast.torch.LightningCallback("SC102=deny")], **options)
     with pytest.raises(simulcast.BroadcastError):
         trainer.fit(Net(), torch.utils.data.DataLoader(data, batch_size=4))
     assert depth() == 0

@@ -167,7 +167,7 @@ impl Parts<'_> {
                     let plan = plan.with_names(names);
                     let verdict = Policy::for_explanations().judge(&plan);
                     let findings: Vec<_> =
-                        verdict.raised.into_iter().chain(verdict.warned).collect();
+                        verdict.denied.into_iter().chain(verdict.warned).collect();
                     shown(&Subject::Plan(&plan, &findings))
                 }
                 Err(error) => shown(&Subject::Error(&error.with_names(names))),

@@ -105,8 +105,8 @@ fn edited(
 /// The findings in the order in which the command shows them.
 fn findings(outcome: &Outcome, names: &Names, policy: &Policy) -> Vec<Finding> {
     let verdict = outcome.judge(policy, names);
-    let Verdict { raised, warned, .. } = verdict.unwrap_or_default();
-    raised.into_iter().chain(warned).collect()
+    let Verdict { denied, warned, .. } = verdict.unwrap_or_default();
+    denied.into_iter().chain(warned).collect()
 }
 
 /// The explanation as the command prints it, as text and as JSON; the table, and the picture where there is one cell by

@@ -72,10 +72,10 @@ fn pasted(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// What a verdict denies, as text, and every finding that is shown.
-fn judged(Verdict { raised, warned, .. }: Verdict) -> (Option<String>, Vec<Finding>) {
-    let said: Vec<String> = raised.iter().map(|finding| format!("denied: {finding}")).collect();
+fn judged(Verdict { denied, warned, .. }: Verdict) -> (Option<String>, Vec<Finding>) {
+    let said: Vec<String> = denied.iter().map(|finding| format!("denied: {finding}")).collect();
     let refused = (!said.is_empty()).then(|| said.join("\n"));
-    (refused, raised.into_iter().chain(warned).collect())
+    (refused, denied.into_iter().chain(warned).collect())
 }
 
 /// Writes the files that were asked for, and the text unless one of them took its place.
@@ -108,12 +108,12 @@ fn policy(args: &ExplainArgs) -> Result<Policy, Failure> {
     let mut policy = Policy::for_explanations().with_strictness(args.strictness);
     policy.limits =
         Limits { growth: args.max_growth, bytes: args.max_bytes, element: args.element_size };
-    for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
+    for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Deny)] {
         for word in words {
             let chosen = chosen(word)?;
             if let Some(code) = chosen.code
                 && policy.is_fixed_by_strictness(code)
-                && action != Action::Raise
+                && action != Action::Deny
             {
                 return Err(Failure::Usage(format!(
                     "what the strictness forbids is denied: {code} cannot be allowed at strictness {}",

@@ -79,18 +79,18 @@ const VARIED: Evidence =
 fn what_is_only_possible_waits_for_evidence() {
     let square = plan(&[&[8, 1], &[8]]);
     let alone = Policy::default().judge(&square);
-    assert!(alone.raised.is_empty() && alone.warned.is_empty());
+    assert!(alone.denied.is_empty() && alone.warned.is_empty());
     assert_eq!(alone.unconfirmed[0].certainty, Certainty::Possible);
     let varied = Policy::default().judge_with(&square, VARIED);
     assert_eq!(varied.warned[0].certainty, Certainty::Confirmed);
     assert!(varied.unconfirmed.is_empty());
     // Strict refuses what is possible, and nothing that was written out.
-    let strict: Policy = "SC102=raise".parse().unwrap();
-    assert_eq!(strict.judge(&square).raised[0].certainty, Certainty::Possible);
+    let strict: Policy = "SC102=deny".parse().unwrap();
+    assert_eq!(strict.judge(&square).denied[0].certainty, Certainty::Possible);
     let deliberate = Evidence { deliberate: true, ..Evidence::default() };
     assert_eq!(strict.judge_with(&square, deliberate), Default::default());
     // What warns already and would be refused is unconfirmed too.
-    let both: Policy = "SC102:possible=warn,SC102:confirmed=raise".parse().unwrap();
+    let both: Policy = "SC102:possible=warn,SC102:confirmed=deny".parse().unwrap();
     let verdict = both.judge(&square);
     assert_eq!((verdict.warned.len(), verdict.unconfirmed.len()), (1, 1));
 }
@@ -187,13 +187,13 @@ fn messages_say_who_and_where() {
 // [E_BROADCAST_ANY_FUNC_2120]
 #[test]
 fn raising_sc107_is_the_documents_e1_for_size_0() {
-    let strict = Policy::all(Action::Allow).with(FindingCode::Emptied, Action::Raise);
+    let strict = Policy::all(Action::Allow).with(FindingCode::Emptied, Action::Deny);
     let shapes = all_shapes(3, 2);
     for a in &shapes {
         for b in &shapes {
             let refused = match resolve(Rule::Numpy, &[a, b]) {
                 Err(_) => true,
-                Ok(plan) => !strict.judge(&plan).raised.is_empty(),
+                Ok(plan) => !strict.judge(&plan).denied.is_empty(),
             };
             assert_eq!(refused, by_maximum(a, b).is_none(), "{a:?} with {b:?}");
         }
@@ -203,33 +203,33 @@ fn raising_sc107_is_the_documents_e1_for_size_0() {
 // [E_BROADCAST_ANY_FUNC_2130]
 #[test]
 fn levels_say_how_much_is_accepted_at_all() {
-    let raised = |strictness, shapes: &[&[usize]]| -> Vec<&str> {
+    let denied = |strictness, shapes: &[&[usize]]| -> Vec<&str> {
         let verdict = Policy::all(Action::Allow).with_strictness(strictness).judge(&plan(shapes));
-        verdict.raised.iter().map(|finding| finding.code.as_str()).collect()
+        verdict.denied.iter().map(|finding| finding.code.as_str()).collect()
     };
     let none = [""; 0];
     let same: &[&[usize]] = &[&[2, 3], &[2, 3]];
     let scalar: &[&[usize]] = &[&[2, 3], &[]];
     let ones: &[&[usize]] = &[&[2, 3], &[1, 3]];
     let padded: &[&[usize]] = &[&[2, 3], &[3]];
-    assert_eq!(raised(Strictness::Exact, same), none);
-    assert_eq!(raised(Strictness::Exact, scalar), ["SC100"]);
-    assert_eq!(raised(Strictness::ScalarOnly, scalar), none);
-    assert_eq!(raised(Strictness::ScalarOnly, ones), ["SC100"]);
-    assert_eq!(raised(Strictness::SameRank, ones), none);
-    assert_eq!(raised(Strictness::SameRank, scalar), none);
-    assert_eq!(raised(Strictness::SameRank, padded), ["SC103"]);
+    assert_eq!(denied(Strictness::Exact, same), none);
+    assert_eq!(denied(Strictness::Exact, scalar), ["SC100"]);
+    assert_eq!(denied(Strictness::ScalarOnly, scalar), none);
+    assert_eq!(denied(Strictness::ScalarOnly, ones), ["SC100"]);
+    assert_eq!(denied(Strictness::SameRank, ones), none);
+    assert_eq!(denied(Strictness::SameRank, scalar), none);
+    assert_eq!(denied(Strictness::SameRank, padded), ["SC103"]);
     let given = resolve(Rule::Pdpd { axis: Some(1) }, &[&[2, 3, 4][..], &[3]]).unwrap();
     let verdict = Policy::all(Action::Allow).with_strictness(Strictness::SameRank).judge(&given);
-    assert_eq!(verdict.raised[0].code, FindingCode::RankPromotion, "wherever it was laid");
+    assert_eq!(verdict.denied[0].code, FindingCode::RankPromotion, "wherever it was laid");
     let many: Vec<Vec<usize>> =
         indices(&[2; 6]).iter().map(|i| i.iter().map(|k| 1 + 2 * k).collect()).collect();
     let many = [many, vec![vec![3]]].concat();
     let last = resolve(Rule::Numpy, &many).unwrap();
     let verdict = Policy::all(Action::Allow).with_strictness(Strictness::SameRank).judge(&last);
-    assert_eq!(verdict.raised[0].operands, [64], "every operand is looked at");
-    assert_eq!(raised(Strictness::Numpy, padded), none);
-    assert_eq!(raised(Strictness::Exact, &[]), none);
+    assert_eq!(verdict.denied[0].operands, [64], "every operand is looked at");
+    assert_eq!(denied(Strictness::Numpy, padded), none);
+    assert_eq!(denied(Strictness::Exact, &[]), none);
     for name in ["exact", "scalar-only", "same-rank", "numpy"] {
         assert_eq!(name.parse::<Strictness>().map(Strictness::name), Ok(name));
     }
@@ -239,30 +239,29 @@ fn levels_say_how_much_is_accepted_at_all() {
 // [E_BROADCAST_ANY_FUNC_2130]
 #[test]
 fn actions_are_one_a_code() {
-    let policy = Policy::all(Action::Warn).with(FindingCode::Growth, Action::Raise);
+    let policy = Policy::all(Action::Warn).with(FindingCode::Growth, Action::Deny);
     let verdict = policy.judge(&plan(&[&[8, 1, 6, 1], &[7, 1, 5]]));
     let of = |found: &[Finding]| found.iter().map(|f| f.code.as_str()).collect::<Vec<_>>();
-    assert_eq!(of(&verdict.raised), ["SC105"]);
+    assert_eq!(of(&verdict.denied), ["SC105"]);
     assert_eq!(of(&verdict.warned), ["SC101", "SC103"]);
-    assert_eq!(policy.action(FindingCode::Growth, Certainty::Possible), Action::Raise);
-    // What the strictness forbids is raised, whatever was asked for: that makes no difference between policies.
+    assert_eq!(policy.action(FindingCode::Growth, Certainty::Possible), Action::Deny);
+    // What the strictness forbids is denied, whatever was asked for: that makes no difference between policies.
     assert!(policy.is_fixed_by_strictness(FindingCode::Repeat));
     assert_eq!(policy.clone().with(FindingCode::Repeat, Action::Warn), policy);
     let ranks = Policy::default().with_strictness(Strictness::SameRank);
     assert_eq!(ranks.clone().with(FindingCode::RankPromotion, Action::Warn), ranks);
     assert_ne!(ranks, Policy::default());
     assert_ne!(policy.clone().with(FindingCode::Growth, Action::Warn), policy);
-    let mut by_bytes = Policy::all(Action::Raise);
+    let mut by_bytes = Policy::all(Action::Deny);
     by_bytes.limits = Limits { growth: f64::INFINITY, bytes: Some(100), element: 4 };
-    assert_eq!(of(&by_bytes.judge(&plan(&[&[26]])).raised), ["SC105"]);
-    assert_eq!(of(&by_bytes.judge(&plan(&[&[25]])).raised), [""; 0]);
-    assert_eq!(of(&by_bytes.judge(&plan(&[&[usize::MAX]])).raised), ["SC105"]);
-    for (name, action) in
-        [("allow", Action::Allow), ("warn", Action::Warn), ("raise", Action::Raise)]
+    assert_eq!(of(&by_bytes.judge(&plan(&[&[26]])).denied), ["SC105"]);
+    assert_eq!(of(&by_bytes.judge(&plan(&[&[25]])).denied), [""; 0]);
+    assert_eq!(of(&by_bytes.judge(&plan(&[&[usize::MAX]])).denied), ["SC105"]);
+    for (name, action) in [("allow", Action::Allow), ("warn", Action::Warn), ("deny", Action::Deny)]
     {
         assert_eq!((name.parse(), action.name()), (Ok(action), name));
     }
-    assert!("deny".parse::<Action>().is_err());
+    assert!("raise".parse::<Action>().is_err());
     for &code in FindingCode::ALL {
         assert_eq!(code.as_str().parse(), Ok(code));
         assert_eq!(code.to_string(), code.as_str());
@@ -300,7 +299,7 @@ fn symbols_are_judged_without_numbers() {
         .with_strictness(Strictness::Exact)
         .judge_symbolic(&plan, &names, Evidence::default())
         .unwrap();
-    assert_eq!(exact.raised[0].message, "pred (n, 1) is repeated to (n, n)");
+    assert_eq!(exact.denied[0].message, "pred (n, 1) is repeated to (n, n)");
     let unranked = resolve_dims(Rule::Numpy, &[Dims::Unranked, shapes[1].clone()]).unwrap();
     assert_eq!(Policy::default().judge_symbolic(&unranked, &names, Evidence::default()), None);
 }

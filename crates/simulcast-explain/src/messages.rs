@@ -217,7 +217,7 @@ impl Message {
         };
         let outcome = request.resolve();
         let verdict = outcome.judge(&self.policy(), &request.names).unwrap_or_default();
-        let findings: Vec<_> = verdict.raised.into_iter().chain(verdict.warned).collect();
+        let findings: Vec<_> = verdict.denied.into_iter().chain(verdict.warned).collect();
         format!("{out}{}", text(&Subject::of(&outcome, &request.names, &findings), options))
     }
 
@@ -227,7 +227,7 @@ impl Message {
         let explanation = self.request().map(|request| {
             let outcome = request.resolve();
             let verdict = outcome.judge(&self.policy(), &request.names).unwrap_or_default();
-            let findings: Vec<_> = verdict.raised.into_iter().chain(verdict.warned).collect();
+            let findings: Vec<_> = verdict.denied.into_iter().chain(verdict.warned).collect();
             json(&Subject::of(&outcome, &request.names, &findings))
         });
         serde_json::json!({

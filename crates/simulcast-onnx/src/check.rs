@@ -274,7 +274,7 @@ pub fn check(
     let mut add = |code: ModelCode, certainty: Certainty, at: &str, message: String| {
         let action = policy.model[code as usize][certainty as usize];
         if action > Action::Allow {
-            let (at, raised) = (at.to_owned(), action == Action::Raise);
+            let (at, raised) = (at.to_owned(), action == Action::Deny);
             findings.push(ModelFinding { code, certainty, at, message, raised });
         }
     };
@@ -323,7 +323,7 @@ fn checked(broadcast: Broadcast, policy: &CheckPolicy, flow: &Flow<'_>, reduced:
         },
         Outcome::Error(_) => Default::default(),
     };
-    let Verdict { mut raised, warned, .. } = verdict;
+    let Verdict { denied: mut raised, warned, .. } = verdict;
     let count = raised.len();
     raised.extend(warned);
     Checked { broadcast, findings: raised, raised: count, repeats }

@@ -25,9 +25,9 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         usage="python -m simulcast.torch [OPTIONS] (SCRIPT | -m MODULE) [ARGUMENTS]",
         description="Runs a PyTorch script under guard: accidental broadcasts are found where they happen, and errors "
         "of shapes are explained. All threads are watched.",
-        epilog="The exit code is the script's. With --policy SC102=raise, a confirmed finding is an exception in it.",
+        epilog="The exit code is the script's. With --policy SC102=deny, a confirmed finding is an exception in it.",
     )
-    parser.add_argument("--policy", metavar="POLICY", help="what is warned of or raised: 'SC102=raise'; by default "
+    parser.add_argument("--policy", metavar="POLICY", help="what is warned of or raised: 'SC102=deny'; by default "
                         "SIMULCAST_POLICY, or SC102=warn")
     parser.add_argument("--steps", type=int, metavar="N", help="watch the first N steps of an optimizer, and the first "
                         "batch of another size (this thread alone); by default all of the run")

@@ -33,7 +33,7 @@ def dry_run(
         loss.backward()
         torch.optim.SGD(model.parameters(), 0.1).step()
 
-    simulcast.torch.dry_run(step, sizes=(3, 5), policy="SC102=raise")
+    simulcast.torch.dry_run(step, sizes=(3, 5), policy="SC102=deny")
     ```
 
     Tensors that the step makes are made on the meta device. What it is given (tensors, modules, optimizers, in lists,

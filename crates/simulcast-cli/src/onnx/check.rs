@@ -64,7 +64,7 @@ pub(super) fn run(args: &OnnxCheckArgs) -> Result<(), Failure> {
 
 fn policy(args: &OnnxCheckArgs) -> Result<CheckPolicy, Failure> {
     let mut policy = CheckPolicy::default();
-    for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Raise)] {
+    for (words, action) in [(&args.allow, Action::Allow), (&args.deny, Action::Deny)] {
         for word in words {
             policy = policy.with(word, action).map_err(Failure::Usage)?;
         }

@@ -18,8 +18,8 @@ use crate::{
 /// ```
 /// use simulcast_core::Action;
 ///
-/// assert_eq!("raise".parse(), Ok(Action::Raise));
-/// assert!(Action::Raise > Action::Warn);
+/// assert_eq!("deny".parse(), Ok(Action::Deny));
+/// assert!(Action::Deny > Action::Warn);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
@@ -28,22 +28,22 @@ pub enum Action {
     /// Say so, and go on.
     Warn,
     /// Refuse.
-    Raise,
+    Deny,
 }
 
 impl Action {
-    /// `allow`, `warn` or `raise`.
+    /// `allow`, `warn` or `deny`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Warn => "warn",
-            Self::Raise => "raise",
+            Self::Deny => "deny",
         }
     }
 
     /// Every action, the mildest first.
-    pub const ALL: &'static [Self] = &[Self::Allow, Self::Warn, Self::Raise];
+    pub const ALL: &'static [Self] = &[Self::Allow, Self::Warn, Self::Deny];
 }
 
 impl fmt::Display for Action {
@@ -70,7 +70,7 @@ impl FromStr for Action {
 /// let mut policy = Policy::default();
 /// policy.strictness = Strictness::SameRank;
 /// let plan = resolve(Rule::Numpy, &[&[2, 3][..], &[3]])?;
-/// assert!(!policy.judge(&plan).raised.is_empty()); // a rank is padded
+/// assert!(!policy.judge(&plan).denied.is_empty()); // a rank is padded
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -159,10 +159,10 @@ impl core::error::Error for PolicyError {}
 /// assert!(Policy::default().judge(&plan).warned.is_empty()); // 32 may meet 32 by chance
 /// let again = Evidence { varied: true, ..Evidence::default() };
 /// assert_eq!(Policy::default().judge_with(&plan, again).warned.len(), 1);
-/// let strict = Policy::default().with(FindingCode::SquareOuter, Action::Raise);
-/// assert!(!strict.judge(&plan).raised.is_empty());
-/// assert_eq!(strict.to_string(), "numpy,SC102=raise");
-/// assert_eq!("SC102=raise".parse(), Ok(strict));
+/// let strict = Policy::default().with(FindingCode::SquareOuter, Action::Deny);
+/// assert!(!strict.judge(&plan).denied.is_empty());
+/// assert_eq!(strict.to_string(), "numpy,SC102=deny");
+/// assert_eq!("SC102=deny".parse(), Ok(strict));
 /// # Ok::<(), simulcast_core::BroadcastError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -204,14 +204,14 @@ impl Default for Policy {
 ///
 /// let plan = resolve(Rule::Numpy, &[&[32, 1][..], &[32]])?;
 /// let verdict = Policy::default().judge(&plan);
-/// assert_eq!((verdict.raised.len(), verdict.warned.len()), (0, 0)); // 32 may meet 32 by chance
+/// assert_eq!((verdict.denied.len(), verdict.warned.len()), (0, 0)); // 32 may meet 32 by chance
 /// assert_eq!(verdict.unconfirmed.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Findings that refuse the broadcast.
-    pub raised: Vec<Finding>,
+    pub denied: Vec<Finding>,
     /// Findings to tell of.
     pub warned: Vec<Finding>,
     /// Findings that are only possible, and that the policy would act on, or act on more strictly, were they
@@ -301,7 +301,7 @@ impl Policy {
         )
     }
 
-    /// The action for a code at a certainty. What the strictness forbids is always raised.
+    /// The action for a code at a certainty. What the strictness forbids is always denied.
     #[must_use]
     pub fn action(&self, code: FindingCode, certainty: Certainty) -> Action {
         self.actions_of(code).get(certainty as usize).copied().unwrap_or(Action::Allow)
@@ -311,7 +311,7 @@ impl Policy {
     fn actions_of(&self, code: FindingCode) -> [Action; Certainty::ALL.len()] {
         let own = self.actions.get(code as usize).copied();
         match self.is_fixed_by_strictness(code) {
-            true => [Action::Raise; Certainty::ALL.len()],
+            true => [Action::Deny; Certainty::ALL.len()],
             false => own.unwrap_or([Action::Allow; Certainty::ALL.len()]),
         }
     }
@@ -352,7 +352,7 @@ impl Policy {
             match action {
                 Action::Allow => {}
                 Action::Warn => verdict.warned.push(finding),
-                Action::Raise => verdict.raised.push(finding),
+                Action::Deny => verdict.denied.push(finding),
             }
         }
         verdict
@@ -387,8 +387,8 @@ impl Policy {
             symbol: evidence.symbol | plan.carries(finding),
             ..evidence
         });
-        let Verdict { raised, warned, unconfirmed } = &mut verdict;
-        for found in [raised, warned, unconfirmed] {
+        let Verdict { denied, warned, unconfirmed } = &mut verdict;
+        for found in [denied, warned, unconfirmed] {
             found.retain(|finding| finding.code != FindingCode::Growth);
             for finding in found {
                 // What stands for a symbol is no size of the operand's.
@@ -476,8 +476,8 @@ impl FromStr for Policy {
     type Err = PolicyError;
 
     /// Reads what is shown: words with commas between them, each a strictness (`strict` too, which is short
-    /// for `same-rank,SC102=raise`), an action for a code or for `all` of them, or a limit. A code may have a
-    /// certainty after it, as in `SC102:confirmed=raise`; without one the action is for both.
+    /// for `same-rank,SC102=deny`), an action for a code or for `all` of them, or a limit. A code may have a
+    /// certainty after it, as in `SC102:confirmed=deny`; without one the action is for both.
     fn from_str(text: &str) -> Result<Self, PolicyError> {
         Self::from_words(text.split(',').map(str::trim).filter(|word| !word.is_empty()))
     }
@@ -488,7 +488,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// A [`PolicyError`] for a word that says nothing, and for an action other than `raise` for what the
+    /// A [`PolicyError`] for a word that says nothing, and for an action other than `deny` for what the
     /// strictness forbids.
     pub fn from_words<W: AsRef<str>>(
         words: impl IntoIterator<Item = W>,
@@ -499,10 +499,10 @@ impl Policy {
         }
         for (code, action) in chosen {
             match (policy.is_fixed_by_strictness(code), action) {
-                (false, _) | (true, Action::Raise) => {}
+                (false, _) | (true, Action::Deny) => {}
                 (true, _) => {
                     return Err(PolicyError(format!(
-                        "what the strictness forbids is raised: there is no action to choose for {code} at strictness {}",
+                        "what the strictness forbids is denied: there is no action to choose for {code} at strictness {}",
                         policy.strictness
                     )));
                 }
@@ -518,7 +518,7 @@ impl Policy {
         else {
             if word == "strict" {
                 self.strictness = Strictness::SameRank;
-                *self = self.clone().with(FindingCode::SquareOuter, Action::Raise);
+                *self = self.clone().with(FindingCode::SquareOuter, Action::Deny);
                 return Ok(None);
             }
             self.strictness =
@@ -617,12 +617,12 @@ mod tests {
         for text in [
             "numpy",
             "exact",
-            "scalar-only,SC103=raise",
-            "same-rank,SC102=raise,SC104=warn,growth=8,bytes=1000000",
+            "scalar-only,SC103=deny",
+            "same-rank,SC102=deny,SC104=warn,growth=8,bytes=1000000",
             "numpy,SC102=warn",
-            "numpy,SC101:confirmed=warn,SC102:confirmed=raise",
-            "numpy,SC102:possible=warn,SC102:confirmed=raise",
-            "numpy,SC101=raise,SC102=allow,growth=1.5",
+            "numpy,SC101:confirmed=warn,SC102:confirmed=deny",
+            "numpy,SC102:possible=warn,SC102:confirmed=deny",
+            "numpy,SC101=deny,SC102=allow,growth=1.5",
         ] {
             let policy: Policy = text.parse().unwrap();
             assert_eq!(policy.to_string(), text);
@@ -630,9 +630,9 @@ mod tests {
         assert_eq!("".parse(), Ok(Policy::default()));
         let strict: Policy = " strict , SC102 = warn ".parse().unwrap();
         assert_eq!(strict.to_string(), "same-rank,SC102=warn");
-        let confirmed: Policy = "all=raise,all:possible=allow".parse().unwrap();
+        let confirmed: Policy = "all=deny,all:possible=allow".parse().unwrap();
         for &code in FindingCode::ALL {
-            assert_eq!(confirmed.action(code, Certainty::Confirmed), Action::Raise);
+            assert_eq!(confirmed.action(code, Certainty::Confirmed), Action::Deny);
         }
         assert_eq!("SC102 : confirmed = warn".parse(), Ok(Policy::default()));
         assert_eq!("all=warn".parse(), Ok(Policy::all(Action::Warn)));
@@ -646,15 +646,15 @@ mod tests {
                 "there is no strictness \"loose\"; there are exact, scalar-only, same-rank, numpy, strict",
             ),
             ("SC999=warn", "there is no finding \"SC999\"; there are SC100, SC101"),
-            ("SC102=deny", "there is no action \"deny\"; there are allow, warn, raise"),
+            ("SC102=raise", "there is no action \"raise\"; there are allow, warn, deny"),
             ("SC102:sure=warn", "there is no certainty \"sure\"; there are possible, confirmed"),
             ("growth=0", "growth is a factor above 0, not \"0\""),
             ("bytes=x", "bytes is a number, not \"x\""),
             (
                 "same-rank,SC103=warn",
-                "what the strictness forbids is raised: there is no action to choose for SC103",
+                "what the strictness forbids is denied: there is no action to choose for SC103",
             ),
-            ("SC100=allow", "what the strictness forbids is raised"),
+            ("SC100=allow", "what the strictness forbids is denied"),
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.starts_with(said), "{error}");

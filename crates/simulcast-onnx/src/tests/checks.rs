@@ -61,11 +61,11 @@ fn a_loss_over_pairs_is_found_before_any_size_is_known() {
     let (_, rows) = checked(&loss(&[1]));
     assert_eq!(codes(&rows), ["SC102"], "rows stay");
     let model = loss(&[0, 1]).load();
-    let denied = CheckPolicy::default().with("SC110", Action::Raise).unwrap();
+    let denied = CheckPolicy::default().with("SC110", Action::Deny).unwrap();
     assert_eq!(check_with(&model, &denied).raised(), 1);
     let allowed = CheckPolicy::default().with("all", Action::Allow).unwrap();
     assert_eq!(codes(&check_with(&model, &allowed)), [""; 0]);
-    assert!(CheckPolicy::default().with("SC999", Action::Raise).unwrap_err().contains("SC112"));
+    assert!(CheckPolicy::default().with("SC999", Action::Deny).unwrap_err().contains("SC112"));
 }
 
 fn check_with(model: &Model, policy: &CheckPolicy) -> Check {
