@@ -232,7 +232,7 @@ def _expression_block(*blocks, expression, names, settings, words):
 _DEPTH = 40
 """Calls within calls that a part of an expression has at most."""
 
-_ELEMENTWISE = {"value", "name", "apply", "compare", "if", "clip", "cast"}
+_ELEMENTWISE = {"value", "name", "apply", "compare", "if", "clip", "round", "cast"}
 
 
 def evaluate(expression, operands, *, casting, dtype, rule):
@@ -361,6 +361,9 @@ def _step(kind, what, args, operands, rule):
     if kind == "clip":
         return function("minimum", function("maximum", args[0], args[1]), args[2])
     [x] = args
+    if kind == "round":
+        made = _simulcast.Expression(f"round(a, {what})")(a=x)
+        return made.item() if _is_number(x) else made
     if kind == "cast":
         return x.astype(what) if hasattr(x, "astype") else what.type(x)
     x = operand(x)

@@ -21,7 +21,7 @@ from ._inputs import is_labelled, way_out
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_BY_ELEMENT = {"value", "name", "apply", "compare", "if", "clip", "cast"}
+_BY_ELEMENT = {"value", "name", "apply", "compare", "if", "clip", "round", "cast"}
 
 
 def apply(name: str, operands: Sequence[Any], **settings: Any) -> Any:

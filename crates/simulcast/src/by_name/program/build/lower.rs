@@ -10,7 +10,7 @@ use crate::by_name::program::front::builtins::nearest;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
 use crate::by_name::program::front::expr::{Expr, ExprKind, constant};
 use crate::by_name::types::{Literal, OperandType, Promotion, TypeError, literal_as};
-use simulcast_kernels::dtype::{DType, Scalar};
+use simulcast_kernels::dtype::{Complex, DType, Scalar};
 use simulcast_kernels::op::Op;
 
 impl Expr {
@@ -140,6 +140,7 @@ fn one(
             }
         }
         (ExprKind::Clip(..), &[of, low, high]) => clipped(of, low, high, builder),
+        (ExprKind::Round(_, decimals), &[of]) => rounded(of, *decimals, builder),
         (ExprKind::Cast(dtype, _), &[of]) => builder.cast(of, *dtype),
         (ExprKind::Index(_, pattern), &[of]) => Ok(builder.insert_axes(of, pattern)),
         (ExprKind::Transpose(_, axes), &[of]) => Ok(builder.transpose(of, axes.as_deref())),
@@ -166,6 +167,69 @@ fn clipped(of: Node, low: Node, high: Node, builder: &mut Builder) -> Result<Nod
     };
     let (low, high) = (Some(low).filter(|_| binds(low, -1)), Some(high).filter(|_| binds(high, 1)));
     compose::clip(builder, of, low, high)
+}
+
+/// A value rounded to decimals by NumPy's steps; each part of a complex number by itself.
+fn rounded(of: Node, decimals: isize, builder: &mut Builder) -> Result<Node, TypeError> {
+    let dtype = match builder.type_of(of) {
+        OperandType::Array(dtype) => dtype,
+        OperandType::Literal(Literal::Int(_)) => DType::I64,
+        OperandType::Literal(Literal::Complex(_)) => DType::C128,
+        OperandType::Literal(_) => DType::F64,
+    };
+    if !dtype.is_complex() {
+        return rounded_real(of, dtype, decimals, builder);
+    }
+    // What each part is off by; the difference is exact, since a number and what it is rounded to are near, or one is 0.
+    let part = if dtype == DType::C64 { DType::F32 } else { DType::F64 };
+    let mut made = of;
+    for (op, unit) in [(Op::Real, None), (Op::Imag, Some(Complex::new(0.0, 1.0)))] {
+        let own = builder.apply(op, &[of])?;
+        let near = rounded_real(own, part, decimals, builder)?;
+        let off = builder.apply(Op::Subtract, &[own, near])?;
+        let finite = builder.apply(Op::Isfinite, &[off])?;
+        let zero = builder.literal(Literal::Float(0.0));
+        let off = builder.apply(Op::Where, &[finite, off, zero])?;
+        let mut off = builder.cast(off, dtype)?;
+        if let Some(unit) = unit {
+            let unit = builder.literal(Literal::Complex(unit));
+            off = builder.apply(Op::Multiply, &[off, unit])?;
+        }
+        made = builder.apply(Op::Subtract, &[made, off])?;
+    }
+    Ok(made)
+}
+
+/// A real number scaled by a power of ten, rounded to integers, scaled back. Before the decimal point integers go through
+/// float64.
+fn rounded_real(
+    of: Node,
+    dtype: DType,
+    decimals: isize,
+    builder: &mut Builder,
+) -> Result<Node, TypeError> {
+    let is_integer = dtype.is_integer();
+    let (there, back) = match decimals > 0 {
+        true if is_integer => return Ok(of),
+        true => (Op::Multiply, Op::Divide),
+        false => (Op::Divide, Op::Multiply),
+    };
+    let scale = builder.literal(Literal::Float(power_of_ten(decimals.unsigned_abs())));
+    let mut scaled = builder.apply(there, &[of, scale])?;
+    if matches!(dtype, DType::F16 | DType::Bf16) {
+        // It is computed in 32 bits, and NumPy's functions round after each step.
+        let wide = builder.cast(scaled, DType::F32)?;
+        scaled = builder.cast(wide, dtype)?;
+    }
+    let whole = builder.apply(Op::Round, &[scaled])?;
+    let made = builder.apply(back, &[whole, scale])?;
+    if is_integer { builder.cast(made, dtype) } else { Ok(made) }
+}
+
+/// A power of ten, by the multiplications of NumPy's `round`.
+fn power_of_ten(exponent: usize) -> f64 {
+    // Any more and it stays infinite.
+    (0..exponent.min(400)).fold(1.0, |power, _| power * 10.0)
 }
 
 /// Every two neighbours compared, and all of them true.

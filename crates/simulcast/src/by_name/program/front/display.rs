@@ -70,6 +70,9 @@ fn parts(kind: &ExprKind) -> (u8, Vec<Part<'_>>) {
             (0, vec![yes, text(" if "), condition, text(" else "), Node(*no, 0)])
         }
         ExprKind::Clip(of, low, high) => called("clip", &[*of, *low, *high]),
+        ExprKind::Round(of, decimals) => {
+            (ATOM, vec![text("round("), Node(*of, 0), text(format!(", {decimals})"))])
+        }
         ExprKind::Cast(dtype, of) => called(dtype.name(), &[*of]),
         ExprKind::Index(of, pattern) => {
             let part = |part: &AxisPattern| match part {

@@ -81,6 +81,8 @@ pub enum ExprKind {
     If(ExprId, ExprId, ExprId),
     /// `clip(x, low, high)`, which is `minimum(maximum(x, low), high)`.
     Clip(ExprId, ExprId, ExprId),
+    /// `round(x, 2)`: to that many decimals, or before the point where they are negative. Without any it is an operation.
+    Round(ExprId, isize),
     /// The operand as another type.
     Cast(DType, ExprId),
     /// `a[:, None]`
@@ -112,6 +114,7 @@ impl ExprKind {
             }
             Self::If(a, b, c) | Self::Clip(a, b, c) => vec![*a, *b, *c],
             Self::Cast(_, of)
+            | Self::Round(of, _)
             | Self::Index(of, _)
             | Self::Transpose(of, _)
             | Self::Reduce { of, .. } => vec![*of],
@@ -135,6 +138,7 @@ impl ExprKind {
                 }
             }
             Self::Cast(_, of)
+            | Self::Round(of, _)
             | Self::Index(of, _)
             | Self::Transpose(of, _)
             | Self::Reduce { of, .. } => *of = to(*of),

@@ -12,6 +12,12 @@ use crate::by_name::types::Literal;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 
+/// The name of the rounding that takes decimals: `rint`, which is the same without any, takes none in NumPy either.
+const ROUND: &str = "round";
+
+/// What is wanted where an axis has to stand.
+const AXIS: &str = "an axis, such as `-1`";
+
 impl Parser {
     /// What stands between square brackets, after the opening one.
     pub(super) fn index(&mut self) -> Parsed<Vec<AxisPattern>> {
@@ -62,6 +68,7 @@ impl Parser {
             }
             (Some(Function::Transpose), true) => self.transposed(of, start, head),
             (Some(Function::Clip), true) => self.clipped(of, start, head),
+            (Some(Function::Op(Op::Round)), true) if name == ROUND => self.rounded(of, start, head),
             (Some(Function::Op(op)), true) if op.arity() == 1 => {
                 self.want(")", "`)`")?;
                 Ok(self.push(ExprKind::Apply(op, vec![of]), start, head))
@@ -98,6 +105,10 @@ impl Parser {
         }
         let first = self.argument(name)?;
         match function {
+            Function::Op(Op::Round) if name == ROUND => {
+                self.separated()?;
+                self.rounded(first, start, head)
+            }
             Function::Op(op) => {
                 let args = self.more(name, first)?;
                 let count = args.len();
@@ -259,6 +270,22 @@ impl Parser {
         Ok(self.push(kind, start, head))
     }
 
+    /// The decimals of `round`, up to the closing bracket: none, or an integer, which may have its name.
+    fn rounded(&mut self, of: ExprId, start: usize, head: Range<usize>) -> Parsed {
+        let mut decimals = 0;
+        if !self.is(")") {
+            self.keyword(ROUND, ["decimals"; 2], [false; 2])?;
+            decimals = self.integer("a number of decimals, such as `2`")?;
+            self.take(",");
+        }
+        self.want(")", "`)`")?;
+        let kind = match decimals {
+            0 => ExprKind::Apply(Op::Round, vec![of]),
+            decimals => ExprKind::Round(of, decimals),
+        };
+        Ok(self.push(kind, start, head))
+    }
+
     /// What stands between the operand of a reduction and the closing bracket.
     fn reduced(
         &mut self,
@@ -309,7 +336,7 @@ impl Parser {
         }
         let Some(closing) = [("(", ")"), ("[", "]")].into_iter().find(|(open, _)| self.is(open))
         else {
-            return Ok(Some(vec![self.integer()?]));
+            return Ok(Some(vec![self.integer(AXIS)?]));
         };
         self.advance();
         let axes = self.integers(closing.1)?;
@@ -321,7 +348,7 @@ impl Parser {
     fn integers(&mut self, closing: &str) -> Parsed<Vec<isize>> {
         let mut all = Vec::new();
         while !self.is(closing) {
-            all.push(self.integer()?);
+            all.push(self.integer(AXIS)?);
             if !self.take(",") {
                 break;
             }
@@ -329,7 +356,7 @@ impl Parser {
         Ok(all)
     }
 
-    fn integer(&mut self) -> Parsed<isize> {
+    fn integer(&mut self, wanted: &'static str) -> Parsed<isize> {
         let start = self.at;
         let negative = self.take("-");
         if let Token::Number(Literal::Int(value)) = *self.token()
@@ -338,7 +365,7 @@ impl Parser {
             self.advance();
             return Ok(value);
         }
-        let error = self.unexpected("an axis, such as `-1`");
+        let error = self.unexpected(wanted);
         self.at = start;
         Err(error)
     }
