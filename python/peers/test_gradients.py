@@ -26,6 +26,24 @@ def reduced(of, function, axis, keepdims):
     return function(of) if whole else function(of, dim=axis, keepdim=keepdims)
 
 
+def test_clip_at_its_bounds_is_what_jax_has():
+    x, low, high = np.array([-1.0, 0.0, 0.5, 1.0, 2.0]), np.array([0.0, 0, 0, 0.5, 3]), np.array([1.0, 1, 0.5, 1, 2])
+    grad = np.array([1.0, 2, 4, 8, 16])
+
+    def of_torch(function):
+        own = [torch.tensor(array, requires_grad=True) for array in (x, low, high)]
+        return [slope.numpy() for slope in torch.autograd.grad(function(*own), own, torch.tensor(grad))]
+
+    ours = simulcast.vjp("clip", (x, low, high), grad)
+    program = simulcast.grad("clip(x, low, high)", ["x", "low", "high"], gradient="g")(x=x, low=low, high=high, g=grad)
+    theirs = jax.vjp(jnp.clip, x, low, high)[1](jnp.asarray(grad))
+    composed = of_torch(lambda x, low, high: torch.minimum(torch.maximum(x, low), high))
+    for own, other, jaxs, torchs in zip(ours, program, theirs, composed):
+        assert own.tolist() == other.tolist() == jaxs.tolist() == torchs.tolist()
+    # torch.clamp has a convention of its own: at a bound, all of it goes to what is clipped.
+    assert ours[0][1] == 1 and of_torch(torch.clamp)[0][1] == 2
+
+
 def bounded(of, low, high):
     """What `clip` is in an expression."""
     return torch.minimum(torch.maximum(tensor(of), tensor(low)), tensor(high))

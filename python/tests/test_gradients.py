@@ -76,6 +76,8 @@ def test_conventions_are_as_stated():
     assert gradient("min(x)", x=ties).tolist() == [0, 0, 0, 1]
     assert gradient("sum(maximum(x, 2))", x=ties).tolist() == [0, 0.5, 0.5, 0]
     assert gradient("sum(clip(x, 0.5, 2))", x=ties).tolist() == [1, 0.5, 0.5, 0]
+    for_x, for_low, for_high = simulcast.vjp("clip", (np.array(ties), np.array(0.5), np.array(2.0)), np.ones(4))
+    assert for_x.tolist() == [1, 0.5, 0.5, 0] and (for_low, for_high) == (1, 1)
     assert gradient("sum(abs(x))", x=[-1.0, 0.0, 2.0]).tolist() == [-1, 0, 1]
     assert gradient("prod(x)", x=[3.0, 0.0, 2.0]).tolist() == [0, 6, 0]
     assert gradient("prod(x)", x=[0.0, 0.0, 2.0]).tolist() == [0, 0, 0]

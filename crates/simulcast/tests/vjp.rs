@@ -3,8 +3,9 @@
 mod common;
 
 use common::indices;
-use ndarray::{Array2, ArrayD, Axis, ShapeBuilder, array};
+use ndarray::{Array1, Array2, ArrayD, Axis, ShapeBuilder, array};
 use simulcast::gradient::{Laying, vjp_by, vjp_clip, vjp_clip_by, vjp_prelu};
+use simulcast::program::Expr;
 use simulcast::types::Promotion;
 use simulcast::{
     AnyArray, AnyView, Apply as _, DType, NamedAxes, Op, ProgramError, ProgramErrorKind, Rule,
@@ -203,6 +204,35 @@ fn choices_pass_the_gradient_to_what_was_chosen() -> Outcome {
     assert!(found.remove(1).is_none());
     let run = |views: &[AnyView<'_>]| dynamic::clip(&views[0], None, Some(&views[1]));
     check("clip above", &run, &found, &[x, hi], &grad);
+    Ok(())
+}
+
+// [E_BROADCAST_ANY_FUNC_3110]
+#[test]
+fn clip_shares_its_gradient_as_its_expression_does() -> Outcome {
+    let x = array![-1.0, 0.0, 0.5, 1.0, 2.0, f64::NAN];
+    let (low, high, grad) = (AnyArray::scalar(0.0), AnyArray::scalar(1.0), Array1::<f64>::ones(6));
+    let (x, grad) = (AnyView::from(&x), AnyView::from(&grad));
+    // As JAX 0.10 has it of `jnp.clip`, but for NaN, which all three reach.
+    let expected =
+        [array![0.0, 0.5, 1.0, 0.5, 0.0, 1.0].into(), AnyArray::scalar(2.5), AnyArray::scalar(2.5)];
+    let (lo, hi) = (low.view(), high.view());
+    let found = vjp_clip(&x, Some(&lo), Some(&hi), &grad)?;
+    assert_eq!(found.into_iter().flatten().collect::<Vec<_>>(), expected);
+    let operands: [(&str, DType); 3] = ["x", "low", "high"].map(|name| (name, DType::F64));
+    let whole = Expr::parse("sum(clip(x, low, high))")?.compile(&operands, Promotion::Numpy)?;
+    let gradients = whole.gradient(&["x", "low", "high"])?.run(&[x.clone(), lo.clone(), hi])?;
+    assert_eq!(gradients, expected);
+    // Bounds that are equal, and those that have crossed.
+    let (same, below) = (AnyArray::scalar(0.5), AnyArray::scalar(-3.0));
+    let of_x =
+        |lo: &AnyView<'_>, hi: &AnyView<'_>| -> Result<Vec<f64>, Box<dyn std::error::Error>> {
+            let found = vjp_clip(&x, Some(lo), Some(hi), &grad)?;
+            let of_x = found[0].as_ref().and_then(AnyArray::typed::<f64>).ok_or("no gradient")?;
+            Ok(of_x.iter().copied().take(5).collect())
+        };
+    assert_eq!(of_x(&same.view(), &same.view())?, [0.0, 0.0, 0.25, 0.0, 0.0]);
+    assert_eq!(of_x(&lo, &below.view())?, [0.0; 5]);
     Ok(())
 }
 

@@ -18,7 +18,7 @@
 //!
 //! | where | gradient |
 //! |---|---|
-//! | `maximum`, `minimum` of equal numbers | half to each |
+//! | `maximum`, `minimum` of equal numbers; `clip` at a bound | half to each |
 //! | `absolute` at 0, `relu` at 0 | 0 |
 //! | `floor`, `sign` and other steps | 0 |
 //! | `power` to 0, `power` of 0 as the exponent changes | 0 |
@@ -163,8 +163,9 @@ pub fn vjp_prelu(
     })
 }
 
-/// The gradients of `x` and of the bounds of [`dynamic::clip`](crate::by_name::dynamic::clip): whichever
-/// is the result gets it, `x` where it is equal to a bound. `None` for a bound that is not there.
+/// The gradients of `x` and of the bounds of [`dynamic::clip`](crate::by_name::dynamic::clip), which is
+/// `minimum(maximum(x, lo), hi)`: whichever is the result gets it, and equal ones share it. `None` for a bound that is not
+/// there.
 ///
 /// ```
 /// use ndarray::array;
@@ -218,29 +219,19 @@ pub fn vjp_clip_by<'r>(
         let x = args[0];
         let low = lo.and(args.get(1).copied());
         let high = hi.and(args.last().copied());
-        let is_low = lo.is_some() && at == 1;
-        // Each comparison is strict and of this direction, so that NaN passes the gradient to x.
-        let under = low.map(|low| x.less(low));
-        let over = high.map(|high| x.greater(high));
-        let crossed = low.zip(high).map(|(low, high)| low.greater(high));
-        let mut slope = match (at, under, over) {
-            (0, ..) => [under, over]
-                .into_iter()
-                .flatten()
-                .fold(grad, |slope, outside| choose(outside, 0.0, slope)),
-            (_, Some(under), _) if is_low => choose(under, grad, 0.0),
-            (_, _, Some(over)) => choose(over, grad, 0.0),
-            // Never: a bound that has a gradient is there.
-            _ => return Slope::Nothing,
+        let raised = low.map_or(x, |low| x.maximum(low));
+        let of_raised = match high {
+            Some(high) if low.is_none() || at == 2 => {
+                let place = usize::from(at > 0);
+                return slope(Op::Minimum, &[raised, high], grad, place);
+            }
+            Some(high) => slope(Op::Minimum, &[raised, high], grad, 0),
+            None => grad.into(),
         };
-        if let Some(crossed) = crossed {
-            // `hi` is the result.
-            slope = match at == 0 || is_low {
-                true => choose(crossed, 0.0, slope),
-                false => choose(crossed, grad, slope),
-            };
+        match (low, of_raised) {
+            (Some(low), Slope::Of(grad)) => slope(Op::Maximum, &[x, low], grad, at),
+            (_, of_raised) => of_raised,
         }
-        Slope::Of(slope)
     })?;
     if lo.is_none() {
         made.insert(1, None);
