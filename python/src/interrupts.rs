@@ -110,25 +110,26 @@ mod signals {
     static TAKES_INFO: AtomicUsize = AtomicUsize::new(0);
 
     pub(super) fn count() -> usize {
-        COUNT.load(Ordering::Relaxed)
+        COUNT.load(Ordering::Acquire)
     }
 
     extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        COUNT.fetch_add(1, Ordering::Relaxed);
         let behind = BEHIND.load(Ordering::Acquire);
-        if behind == SIG_DFL || behind == SIG_IGN {
-            return;
-        }
-        // SAFETY: it is the handler that `sigaction` named, with the arguments that its flags say.
-        unsafe {
-            if TAKES_INFO.load(Ordering::Acquire) != 0 {
-                let behind: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = transmute(behind);
-                behind(signal, info, context);
-            } else {
-                let behind: extern "C" fn(c_int) = transmute(behind);
-                behind(signal);
+        if behind != SIG_DFL && behind != SIG_IGN {
+            // SAFETY: it is the handler that `sigaction` named, with the arguments that its flags say.
+            unsafe {
+                if TAKES_INFO.load(Ordering::Acquire) != 0 {
+                    let behind: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
+                        transmute(behind);
+                    behind(signal, info, context);
+                } else {
+                    let behind: extern "C" fn(c_int) = transmute(behind);
+                    behind(signal);
+                }
             }
         }
+        // Counted once Python has noted it, since any thread may be here: a call that sees the count asks Python once.
+        COUNT.fetch_add(1, Ordering::Release);
     }
 
     /// Puts our handler before the one that is there, unless that is ours. `signal.signal` puts Python's back, and the
