@@ -145,6 +145,10 @@ pub const PARTS_PER_THREAD: usize = 16;
 /// 200 ns each, complex powers) take 50 ms, and a part of additions still takes 100 times as long as to begin one.
 pub const UNINTERRUPTED_OPERATIONS: usize = 1 << 18;
 
+/// Operations between two questions whether to stop, within a part: of programs and reductions, whose operations may be any.
+/// Those of the slowest functions take 3 ms, and a question takes as long as an addition of some ten numbers.
+pub const UNASKED_OPERATIONS: usize = 1 << 14;
+
 /// The elements of such a part, at least: several tiles of a program, so that long expressions run as they do otherwise.
 pub const UNINTERRUPTED_ELEMENTS: usize = 1 << 13;
 

@@ -36,6 +36,8 @@ use crate::array::output::reserve;
 use crate::exec::parallelism;
 use crate::reduce::sums::Sums;
 use simulcast_kernels::cpu::level::Level;
+use simulcast_kernels::tuning::UNINTERRUPTED_OPERATIONS;
+use simulcast_threads::checkpoint;
 
 /// The gradient summed to a shape that broadcasts to its own under [`Rule::Numpy`].
 ///
@@ -335,7 +337,11 @@ fn summed<A: Operand<Elem: Addend>, D: Dimension>(
     let len = own.iter().product();
     let mut sums = Vec::new();
     reserve(&mut sums, len)?;
-    sums.resize(len, A::Elem::narrow(A::Elem::ZERO));
+    // In pieces, so that the call can be stopped: a page is cleared when it is first written.
+    while sums.len() < len {
+        checkpoint();
+        sums.resize(len.min(sums.len() + UNINTERRUPTED_OPERATIONS), A::Elem::narrow(A::Elem::ZERO));
+    }
     if elements > 0 {
         let limit = if parallelism::parts(elements, limit) > 1 { limit } else { Some(1) };
         let (from, to) = (grad.pointer().cast(), sums.as_mut_ptr().cast());

@@ -19,8 +19,9 @@ use simulcast_kernels::ops::Kernels;
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::tuning::{
     CACHE_LINE_BYTES, CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS, REGISTER_BYTES,
-    STRIDED_PIECE_ELEMENTS,
+    STRIDED_PIECE_ELEMENTS, UNASKED_OPERATIONS,
 };
+use simulcast_threads::checkpoint;
 
 /// An inner loop that interprets code.
 pub(crate) struct Interpreter<'c> {
@@ -222,6 +223,8 @@ struct Bindings {
     slots: Vec<Slot>,
     /// Where the result is, if no instruction writes it: a leaf, or a place; and whether it repeats.
     whole: Option<(From, *const u8, bool)>,
+    /// Operations since it was asked whether to stop.
+    unasked: usize,
     /// All that a chain needs instead.
     chain: fuse::ChainBindings,
 }
@@ -240,6 +243,7 @@ impl Bindings {
             active: Vec::new(),
             slots: Vec::new(),
             whole: None,
+            unasked: 0,
             chain: fuse::ChainBindings::new(),
         }
     }
@@ -389,6 +393,16 @@ fn first_of(code: &Code, leaves: usize) -> Option<usize> {
     args.position(|from| matches!(from, From::Leaf(leaf) if leaves >> leaf & 1 == 1))
 }
 
+/// Counts operations that come next; now and then, unwinds where the call is to stop.
+#[inline]
+pub(super) fn count(unasked: &mut usize, operations: usize) {
+    *unasked += operations;
+    if *unasked > UNASKED_OPERATIONS {
+        *unasked = 0;
+        checkpoint();
+    }
+}
+
 /// Code over a run: `repeated_leaves` says which leaves repeat.
 ///
 /// # Safety
@@ -423,16 +437,34 @@ unsafe fn execute(
     }
     let mut pointers = [std::ptr::null(); 3];
     if let Some((kernels, repeated)) = lone(code, ins, repeated_leaves, &mut pointers) {
-        prefetch::prefetch_operands(ask, ins, &code.sizes, 0..len);
-        // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
-        return unsafe { kernels.run(nontemporal, out, &pointers, repeated, len) };
+        let (mut out, mut done) = (out, 0);
+        loop {
+            let part = (len - done).min(UNASKED_OPERATIONS);
+            count(&mut bindings.unasked, part);
+            prefetch::prefetch_operands(ask, ins, &code.sizes, done..done + part);
+            // SAFETY: the caller keeps the invariant, and the pattern says what repeats; the pointers move within the run.
+            unsafe { kernels.run(nontemporal, out, &pointers, repeated, part) };
+            done += part;
+            if done >= len {
+                return;
+            }
+            out = out.wrapping_add(part * code.dtype.size());
+            let own = code.instructions.first().map(|one| one.args.iter());
+            for (k, from) in own.into_iter().flatten().enumerate() {
+                if let From::Leaf(leaf) = from
+                    && repeated >> k & 1 == 0
+                {
+                    pointers[k] = pointers[k].wrapping_add(part * code.sizes[leaf]);
+                }
+            }
+        }
     }
     if !bindings.ready
         || (bindings.repeated_leaves, bindings.nontemporal) != (repeated_leaves, nontemporal)
     {
         bindings.bind(code, repeated_leaves, nontemporal);
     }
-    let Bindings { once, once_slots, active, slots, .. } = bindings;
+    let Bindings { once, once_slots, active, slots, unasked, .. } = bindings;
     for slot in &*once_slots {
         once[slot.instruction].ins[slot.arg] = ins[slot.leaf];
     }
@@ -457,6 +489,7 @@ unsafe fn execute(
     let (mut done, each) = (0, if ask == 0 { 0 } else { tile.div_ceil(active.len().max(1)) });
     while done < len {
         let part = tile.min(len - done);
+        count(unasked, part * active.len());
         let mut asked = 0;
         for one in &mut *active {
             if asked < part && ask != 0 {

@@ -4,6 +4,7 @@
 //! where they are repeated; a piece has no more elements than there is room for.
 
 use crate::by_name::program::build::bytecode::{From, Several};
+use crate::by_name::program::run::interpreter::count;
 use simulcast_kernels::cpu::aligned_buf::{CacheLine, cache_lines};
 use simulcast_kernels::moves;
 use simulcast_kernels::ops::Kernel;
@@ -43,6 +44,8 @@ pub(super) struct Machine {
     slots: Vec<Slot>,
     held: Vec<Held>,
     sizes: Vec<usize>,
+    /// Operations since it was asked whether to stop.
+    unasked: usize,
     /// What the pointers point to.
     _registers: Vec<CacheLine>,
     _scalars: Vec<[u64; 2]>,
@@ -139,6 +142,7 @@ impl Machine {
             slots,
             held,
             sizes,
+            unasked: 0,
             _registers: registers,
             _scalars: scalars,
         }
@@ -163,6 +167,7 @@ impl Machine {
     /// The invariant of this module.
     #[inline]
     pub(super) unsafe fn run(&mut self, ins: &[*const u8], len: usize) {
+        count(&mut self.unasked, len * self.each.len());
         for slot in &self.once_slots {
             self.once[slot.active].ins[slot.arg] = ins[slot.leaf];
         }
