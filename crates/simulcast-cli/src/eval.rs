@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use simulcast::program::{
-    Builder, Diagnostic, Expr, ExprKind, Hoisting, ProgramStrategy, Run, row_axis,
+    Builder, Diagnostic, Expr, ExprKind, Hoisting, ProgramStrategy, Run, SyntaxError, row_axis,
 };
 use simulcast::types::Promotion;
 use simulcast::{AnyArray, AnyView, DType, ProgramError, ProgramErrorKind, TypedProgram};
@@ -38,9 +38,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let mut clock = Clock::start();
     let rule = rule(&args.rule)?;
     let text = args.expression.as_str();
-    let expr =
-        Expr::parse(text).map_err(|error| refused(args, &Diagnostic::of_text(text, error), 2))?;
     let memory = args.max_bytes.unwrap_or_else(available);
+    let expr = Expr::parse(text).map_err(|error| misread(args, error, memory))?;
     if let Some(path) = &args.output {
         check_output(path)?;
     }
@@ -184,6 +183,18 @@ fn refused(args: &EvalArgs, diagnostic: &Diagnostic, code: u8) -> Failure {
         let _ = output::put(format!("{answer}\n"));
     }
     Failure::Shown(diagnostic.to_string(), code)
+}
+
+/// An error in a text that is no expression. What is suggested for `@` is checked with the operands.
+fn misread(args: &EvalArgs, error: SyntaxError, memory: u64) -> Failure {
+    let text = args.expression.as_str();
+    let shapes = match text.get(error.span.clone()) {
+        Some("@") => inputs::shapes(&args.inputs, memory),
+        _ => Vec::new(),
+    };
+    let shape_of =
+        |name: &str| shapes.iter().find(|(own, _)| own == name).map(|(_, shape)| &shape[..]);
+    refused(args, &Diagnostic::of_text_with(text, error, shape_of), 2)
 }
 
 /// The bytes of an array; as many as can be said where there are more.

@@ -2,40 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead as _, Write as _};
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+use common::folder;
+
 fn simulcast(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_simulcast")).args(args).output().unwrap()
+    common::simulcast(args).output().unwrap()
 }
 
-/// The whole transcript of a call.
 fn transcript(args: &[&str]) -> String {
-    let Output { status, stdout, stderr } = simulcast(args);
-    let quoted: Vec<String> = args
-        .iter()
-        .map(|a| if a.contains(' ') { format!("'{a}'") } else { (*a).to_string() })
-        .collect();
-    format!(
-        "$ simulcast {}\n{}{}[exit code {}]\n",
-        quoted.join(" "),
-        String::from_utf8(stdout).unwrap(),
-        String::from_utf8(stderr)
-            .unwrap()
-            .lines()
-            .map(|line| format!("! {line}\n"))
-            .collect::<String>(),
-        status.code().unwrap()
-    )
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    common::transcript(args, simulcast(args))
 }
 
 /// The command that answers line by line, waiting for requests.

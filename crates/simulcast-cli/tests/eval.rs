@@ -2,20 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod common;
+
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use common::folder;
 use serde_json::Value;
 use simulcast_files::{ReadLimits, Store};
 
 fn simulcast(args: &[&str]) -> Output {
+    let mut command = common::simulcast(args);
     // Files are named as on the command line of the examples.
-    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulcast-files/tests/data");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_simulcast"));
-    command.current_dir(data).args(args);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../simulcast-files/tests/data"));
     // What is explained names the level, which is that of the machine.
     if args.contains(&"--explain") {
         command.env("SIMULCAST_LEVEL", "baseline");
@@ -23,33 +24,8 @@ fn simulcast(args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The whole transcript of a call.
 fn transcript(args: &[&str]) -> String {
-    let Output { status, stdout, stderr } = simulcast(args);
-    let plain = |c: char| c.is_alphanumeric() || "=._:-,".contains(c);
-    let quoted: Vec<String> = args
-        .iter()
-        .map(|a| match a.chars().all(plain) {
-            true => (*a).to_string(),
-            false if a.contains('\'') => format!("\"{a}\""),
-            false => format!("'{a}'"),
-        })
-        .collect();
-    let said = String::from_utf8(stderr).unwrap();
-    format!(
-        "$ simulcast {}\n{}{}[exit code {}]\n",
-        quoted.join(" "),
-        String::from_utf8(stdout).unwrap(),
-        said.lines().map(|line| format!("! {line}\n")).collect::<String>(),
-        status.code().unwrap()
-    )
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    common::transcript(args, simulcast(args))
 }
 
 // [E_BROADCAST_ANY_FUNC_2270]
@@ -443,4 +419,30 @@ fn a_device_that_is_not_there_is_an_error() {
     assert_eq!(status.code(), Some(2));
     assert!(String::from_utf8(stderr).unwrap().contains("cpu, cuda or cuda:1"));
     assert!(simulcast(&["eval", "a + 1", "a=(2,3)", "--device", "cpu"]).status.success());
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn a_matrix_product_is_suggested_where_the_shapes_allow_it() {
+    let calls: [&[&str]; 5] = [
+        &["eval", "1 + a @ b", "a=(3,4)", "b=(4,)"],
+        &["eval", "a @ b", "a=[1, 2]", "b=ones(2, 5)"],
+        // Shapes that are never made: a gigabyte each.
+        &["eval", "a @ b", "a=(20000,10000)", "b=(10000,20000)", "--json"],
+        &["eval", "a @ b", "a=(3,4)", "b=(3,4)"],
+        &["eval", "a @ b", "a=(3,4)", "b=missing.npy"],
+    ];
+    insta::assert_snapshot!(calls.map(transcript).join("\n"));
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
+fn values_are_rounded_to_decimals() {
+    let calls: [&[&str]; 4] = [
+        &["eval", "round(x, 2) + x.round(decimals=-1)", "x=[1.245, 2.675, -17.5]"],
+        &["eval", "round(n, 2) + round(n, -2)", "n=[149, 150, 250, 350]"],
+        &["eval", "round(x, 1.5)", "x=[1.245]"],
+        &["eval", "rint(x, 2)", "x=[1.245]"],
+    ];
+    insta::assert_snapshot!(calls.map(transcript).join("\n"));
 }

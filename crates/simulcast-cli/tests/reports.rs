@@ -2,15 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
+
+use common::{called_in, folder};
 
 /// A call in the folder of the example models, so that paths are short.
 fn check(args: &[&str]) -> Output {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulcast-onnx/models");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_simulcast"));
-    command.current_dir(folder).args(["onnx", "check"]).args(args).output().unwrap()
+    called_in("simulcast-onnx/models", &[&["onnx", "check"], args].concat())
 }
 
 fn stdout(output: &Output) -> &str {
@@ -19,13 +20,6 @@ fn stdout(output: &Output) -> &str {
 
 fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 // [E_BROADCAST_ANY_FUNC_2290]

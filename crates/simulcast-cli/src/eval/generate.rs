@@ -314,7 +314,7 @@ fn number(word: &Word) -> Option<(Number, DType)> {
 }
 
 /// The sizes in a call: `3, 4`, or `(3, 4)`.
-fn shape(sizes: &[Word]) -> Result<Vec<usize>, String> {
+pub(super) fn shape(sizes: &[Word]) -> Result<Vec<usize>, String> {
     let sizes = match sizes {
         [Word::Tuple(sizes) | Word::List(sizes)] => sizes,
         sizes => sizes,

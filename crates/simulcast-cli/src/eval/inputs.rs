@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use simulcast::{AnyArray, AnyView};
 use simulcast_files::{FileError, ReadLimits, Store};
 
-use super::generate::Source;
+use super::generate::{Source, shape};
 use super::word::Word;
 use crate::Failure;
 use crate::file_word::FileWord;
@@ -94,6 +94,22 @@ impl Inputs {
         }
         Ok(views)
     }
+}
+
+/// The shapes of the operands that can be read, by name; of those that are given by a shape, without values.
+pub(crate) fn shapes(words: &[String], memory: u64) -> Vec<(String, Vec<usize>)> {
+    let known = |word: &String| {
+        let (name, text) = split(word, false).ok()?;
+        let own = match (FileWord::new(text), Word::parse(text)) {
+            (None, Ok(Word::Tuple(sizes))) => shape(&sizes).ok()?,
+            _ => {
+                let one = Inputs::new(std::slice::from_ref(word), 0, memory, false).ok()?;
+                one.views().ok()?.first()?.1.shape().to_vec()
+            }
+        };
+        Some((name.to_owned(), own))
+    };
+    words.iter().filter_map(known).collect()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
