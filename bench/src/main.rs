@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use floor::Pages;
 use peers::{Answer, Peer};
-use report::{Line, Row, time};
+use report::{Line, Row, size, time};
 use simulcast_bench::case::Case;
 use simulcast_bench::measure::{Measured, cores, measure, median};
 use simulcast_bench::{engines, program, worker};
@@ -179,8 +179,8 @@ fn measure_all(
 ) -> Result<(), String> {
     let mut peers = options.peers.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
     println!(
-        "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10}",
-        "case", "engine", "best", "median", "of floor", "ns/element"
+        "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10} {:>9} {:>7}",
+        "case", "engine", "best", "median", "of floor", "ns/element", "must move", "GB/s"
     );
     let mut lines: Vec<Line> = Vec::new();
     for case in cases.iter().filter(wanted) {
@@ -359,13 +359,15 @@ fn measured(case: &Case, options: &Options, peers: &mut [Peer]) -> Result<Vec<Li
 fn show(case: &Case, line: &Line) {
     let share = |share: f64| format!("{:.0}%", share * 100.0);
     println!(
-        "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10.3}",
+        "{:<14} {:<16} {:>11} {:>11} {:>8} {:>10.3} {:>9} {:>7.2}",
         case.name,
         line.engine,
         time(line.best),
         time(line.median),
         line.share().map_or("-".into(), share),
         line.median * 1e9 / case.elements() as f64,
+        size(line.bytes),
+        line.bytes as f64 / line.median / 1e9,
     );
 }
 

@@ -113,7 +113,16 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
-/// The table: our share of the floor, the best peer, and how many times faster than it we are, in
+/// A number of bytes as people read it.
+pub(crate) fn size(bytes: usize) -> String {
+    match bytes as f64 {
+        b if b < 1e3 => format!("{bytes} B"),
+        b if b < 1e6 => format!("{:.1} kB", b / 1e3),
+        b => format!("{:.1} MB", b / 1e6),
+    }
+}
+
+/// The table: what must move, our share of the floor, the best peer, and how many times faster than it we are, in
 /// Rust and from Python.
 pub(crate) fn table(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
@@ -121,8 +130,8 @@ pub(crate) fn table(rows: &[Row], machine: &str) -> String {
          as the machine moves it; shares of it are taken round by round, and the median is shown. Arrays of Python lie in\n\
          huge pages, those of Rust do not: each side has its floor. The cores are those that all threads had, by how fast\n\
          they divide side by side.\n\n\
-         | case | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it | cores | strategy of the program |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+         | case | must move | floor | ours | of it | best peer | ours against it | by hand, one thread | from Python: floor | ours | of it | best peer | ours against it | cores | strategy of the program |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let [rust, python] = [RUST, PYTHON].map(|side| cells(row, side));
@@ -131,7 +140,11 @@ pub(crate) fn table(rows: &[Row], machine: &str) -> String {
         let cores = cores.map_or("-".into(), |cores| format!("{cores:.1}"));
         let strategy = row.lines.iter().find_map(|line| line.strategy.as_deref()).unwrap_or("-");
         let (case, strategy) = (&row.case, strategy.replace('|', "\\|"));
-        let _ = writeln!(text, "| {case} | {rust} | {by_hand} | {python} | {cores} | {strategy} |");
+        let moved = row.lines.first().map_or("-".into(), |line| size(line.bytes));
+        let _ = writeln!(
+            text,
+            "| {case} | {moved} | {rust} | {by_hand} | {python} | {cores} | {strategy} |"
+        );
     }
     text
 }
@@ -305,7 +318,7 @@ mod tests {
     #[test]
     fn the_table_takes_the_best_of_ours_and_of_the_peers() {
         let text = table(&[row()], "this machine");
-        let expected = "| row | 1.00 ms | program 2.00 ms | 50% | candle 3.00 ms | 1.50x | 5.00 ms \
+        let expected = "| row | 1 B | 1.00 ms | program 2.00 ms | 50% | candle 3.00 ms | 1.50x | 5.00 ms \
                         | 700.0 us | simulcast-python 3.50 ms | 20% | numpy 7.00 ms | 2.00x | 2.0 | contiguous |\n";
         assert!(text.ends_with(expected), "{text}");
     }
