@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--simulcast-policy",
         dest="simulcast_policy",
         metavar="POLICY",
-        help="run tests under a policy of simulcast: strict, exact, scalar-only, 'same-rank,SC101=raise'",
+        help="run tests under a policy of simulcast: strict, exact, scalar-only, 'same-rank,SC101=deny'",
     )
     group.addoption(
         "--simulcast-torch",
@@ -136,7 +136,8 @@ def _summarize(terminalreporter: pytest.TerminalReporter, config: pytest.Config)
     """The report of everything that was found, and the baseline of it."""
     from simulcast import _baseline, _report
 
-    found = _report.merged(config.stash[_FOUND])
+    # In the order of their lines, whichever way they were found.
+    found = sorted(_report.merged(config.stash[_FOUND]), key=_place)
     known = config.getoption("simulcast_write_baseline")
     if known:
         _baseline.write(known, found)
@@ -151,6 +152,10 @@ def _summarize(terminalreporter: pytest.TerminalReporter, config: pytest.Config)
     else:
         terminalreporter.section("simulcast")
         terminalreporter.write(text)
+
+
+def _place(finding: _FindingDict) -> tuple[str, int, int]:
+    return finding["file"], finding.get("line") or 0, finding.get("column") or 0
 
 
 def _configure_policy(config: pytest.Config) -> None:

@@ -4,11 +4,14 @@ import copy
 import itertools
 import json
 import pickle
+import re
 import subprocess
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -21,6 +24,7 @@ from torch.overrides import TorchFunctionMode, get_overridable_functions, resolv
 
 import simulcast
 import simulcast.torch
+from simulcast._report import FORMATS
 from simulcast.torch import Watch, _functions, dry_run, guard, install, uninstall
 
 pytestmark = [
@@ -110,12 +114,12 @@ def test_an_axis_that_the_expression_writes_lowers_the_level():
 
 
 def test_raise_refuses_before_anything_is_computed_and_keeps_the_data():
-    with guard("SC102=raise"), pytest.raises(simulcast.BroadcastError) as caught:
+    with guard("SC102=deny"), pytest.raises(simulcast.BroadcastError) as caught:
         F.mse_loss(COLUMN, ROW)
     error = pickle.loads(pickle.dumps(caught.value))
     assert (error.code, error.shapes, error.names) == ("SC102", ((4, 1), (4,)), ("COLUMN", "ROW"))
     assert error.suggestions[0].expression == "ROW.unsqueeze(1)"
-    with guard("SC102=raise"), pytest.raises(simulcast.BroadcastError):
+    with guard("SC102=deny"), pytest.raises(simulcast.BroadcastError):
         loss(COLUMN, ROW)
 
 
@@ -123,7 +127,7 @@ def test_the_policy_that_holds_is_asked():
     with simulcast.using("all=allow"), guard() as watch:
         loss(COLUMN, ROW)
     assert not [own for own in watch.findings if own._told]
-    with simulcast.using("SC102=raise"), guard(), pytest.raises(simulcast.BroadcastError):
+    with simulcast.using("SC102=deny"), guard(), pytest.raises(simulcast.BroadcastError):
         loss(COLUMN, ROW)
     with guard("SC101=warn") as watch:
         torch.ones(4, 1) * torch.ones(3)
@@ -161,7 +165,7 @@ def test_a_line_a_block_and_a_file_can_be_passed_over(tmp_path):
         loss(COLUMN, ROW)
     watch.write_baseline(tmp_path / "known.json")
     known = Watch(baseline=tmp_path / "known.json")
-    with guard("SC102=raise", watch=known):
+    with guard("SC102=deny", watch=known):
         loss(COLUMN, ROW)
         with pytest.raises(simulcast.BroadcastError):
             (ROW - COLUMN).mean()
@@ -344,6 +348,48 @@ def test_the_guard_steps_aside_while_torch_compile_traces(backend, fullgraph):
     torch._dynamo.reset()
 
 
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_a_guard_within_a_compiled_function_does_nothing(fullgraph):
+    import torch._dynamo
+
+    shared = guard("SC102=deny")
+
+    def block(a, b):
+        with guard("SC102=deny", steps=2) as watch:
+            made = loss(a, b)
+        return made + len(watch.findings)
+
+    @shared
+    def decorated(a, b):
+        return loss(a, b)
+
+    depth = torch.overrides._len_torch_function_stack()
+    for function in (block, decorated):
+        torch._dynamo.reset()
+        assert torch.compile(function, backend="eager", fullgraph=fullgraph)(COLUMN, ROW) == loss(COLUMN, ROW)
+        assert torch.overrides._len_torch_function_stack() == depth
+        # Uncompiled, the same guard is one.
+        with pytest.raises(simulcast.BroadcastError):
+            function(COLUMN, ROW)
+    torch._dynamo.reset()
+
+
+def test_what_reaches_all_threads_is_not_compiled():
+    import torch._dynamo
+
+    def whole(a, b):
+        install()
+        try:
+            return loss(a, b)
+        finally:
+            uninstall()
+
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="call it outside of the function that is compiled"):
+        torch.compile(whole, backend="eager", fullgraph=True)(COLUMN, ROW)
+    torch._dynamo.reset()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_traced_graphs_are_those_without_a_guard():
     plain = str(torch.jit.trace(loss, (COLUMN, ROW)).code)
@@ -400,6 +446,47 @@ def test_threads():
         uninstall()
     work()
     assert [own.times for own in watch.confirmed] == [3]
+
+
+def test_threads_that_call_modules_are_reached_by_an_installed_guard():
+    class Critic(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 1)
+
+        def forward(self, x, target):
+            return ((self.layer(x) - target) ** 2).mean()
+
+    critic, replicas, sizes = Critic(), [], [(4, 3), (5, 3)]
+    replicas = [critic, Critic()]
+    inputs = [(torch.ones(size), torch.ones(size[0])) for size in sizes]
+    expected = [replica(*own) for replica, own in zip(replicas, inputs)]
+
+    def called(place):
+        results[place] = replicas[place](*inputs[place])
+
+    def loaded():
+        yield from torch.utils.data.DataLoader(list(range(4)), batch_size=2, collate_fn=torch.tensor)
+
+    watch, results = install(), {}
+    try:
+        # As `torch.nn.parallel.parallel_apply` calls its replicas: a thread for each.
+        threads = [threading.Thread(target=called, args=(place,)) for place in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with ThreadPoolExecutor(2) as pool:
+            pooled = list(pool.map(lambda pair: pair[0](*pair[1]), zip(replicas, inputs)))
+        # Without devices DataParallel calls its module here.
+        alone = torch.nn.DataParallel(critic)(*inputs[0])
+        assert [own.tolist() for own in loaded()] == [[0, 1], [2, 3]]
+    finally:
+        assert uninstall() is watch
+    [found] = watch.confirmed
+    assert found.times == 5 and found.code == "SC102" and found.names == ("self.layer(x)", "target")
+    assert [results[0], results[1]] == expected == pooled and alone == expected[0]
+    assert torch.overrides._len_torch_function_stack() == 0
 
 
 @pytest.mark.parametrize("in_another", [False, True])
@@ -571,7 +658,7 @@ def test_a_dry_run_needs_no_values():
     watch = dry_run(lambda n: torch.ones(n, 1) * torch.ones(n), sizes=(3, 5))
     assert [own.certainty for own in watch.findings] == ["confirmed"]
     with pytest.raises(simulcast.BroadcastError):
-        dry_run(step, net, optimizer, torch.ones(5, 3), {"target": torch.ones(5)}, policy="SC102=raise")
+        dry_run(step, net, optimizer, torch.ones(5, 3), {"target": torch.ones(5)}, policy="SC102=deny")
 
 
 # Functions that give (4, 4) of (4, 1) and (4,), and mean it.
@@ -648,7 +735,7 @@ def test_the_command_runs_a_script_under_guard(tmp_path):
     assert ran.stdout == "0.0 ['-x'] __main__\n" and "train.py:3" in ran.stderr
     ran = run(["--format", "json", "--output", "out.json"], WRONG, tmp_path)
     assert json.loads((tmp_path / "out.json").read_text())["findings"][0]["code"] == "SC102"
-    ran = run(["--policy", "SC102=raise"], WRONG, tmp_path)
+    ran = run(["--policy", "SC102=deny"], WRONG, tmp_path)
     assert ran.returncode == 1 and "BroadcastError: SC102" in ran.stderr and "simulcast/torch/__main__" not in ran.stderr
     ran = run([], "import torch\ntorch.ones(3, 1) + torch.ones(1, 3)\n", tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
@@ -683,7 +770,7 @@ def test_the_command_compiles_a_script_as_python_does(tmp_path):
 
 def test_the_command_has_a_baseline(tmp_path):
     assert run(["--baseline", "known.json", "--write-baseline"], WRONG, tmp_path).returncode == 0
-    assert run(["--baseline", "known.json", "--policy", "SC102=raise"], WRONG, tmp_path).returncode == 0
+    assert run(["--baseline", "known.json", "--policy", "SC102=deny"], WRONG, tmp_path).returncode == 0
 
 
 def test_the_option_of_pytest(tmp_path):
@@ -698,7 +785,7 @@ def test_the_option_of_pytest(tmp_path):
     ran = subprocess.run([*words, "--simulcast-torch"], capture_output=True, text=True, cwd=tmp_path)
     assert ran.returncode == 0 and "1 confirmed" in ran.stdout and "test_it.py:5" in ran.stdout, ran.stdout
     ran = subprocess.run(
-        [*words, "--simulcast-torch", "--simulcast-policy=SC102=raise"], capture_output=True, text=True, cwd=tmp_path
+        [*words, "--simulcast-torch", "--simulcast-policy=SC102=deny"], capture_output=True, text=True, cwd=tmp_path
     )
     assert ran.returncode == 1 and "BroadcastError" in ran.stdout
 
@@ -730,3 +817,50 @@ def test_tensors_that_evaluate_cannot_read_are_named():
         evaluate("x * x", x=torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8))
     with pytest.raises(TypeError, match=r"`x` is torch\.sparse_coo.*\.to_dense\(\)"):
         evaluate("x * x", x=torch.ones(3).to_sparse())
+
+
+def lines_of(report):
+    return [int(line) for line in re.findall(r"test_it\.py:(\d+):\d+: SC102 confirmed", report)]
+
+
+LINES = {
+    "text": lines_of,
+    "concise": lines_of,
+    "github": lambda report: [int(line) for line in re.findall(r"SC102 confirmed,file=test_it\.py,line=(\d+)", report)],
+    "gitlab": lambda report: [own["location"]["lines"]["begin"] for own in json.loads(report)],
+    "sarif": lambda report: [
+        own["locations"][0]["physicalLocation"]["region"]["startLine"] for own in json.loads(report)["runs"][0]["results"]
+    ],
+    "junit": lambda report: [int(own.get("name", "").split(":")[1]) for own in ElementTree.fromstring(report).iter("testcase") if len(own)],
+    "json": lambda report: [own["start"]["line"] for own in json.loads(report)["findings"]],
+}
+
+
+@pytest.mark.parametrize("format", LINES)
+def test_the_option_of_pytest_is_joined_with_a_format(format, tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import numpy as np, pytest, simulcast, torch\n"
+        "@pytest.mark.parametrize('n', [3, 4])\n"
+        "def test_it(n):\n"
+        "    pred, target = torch.ones(n, 1), torch.ones(n)\n"
+        "    pred * target\n"
+        "    simulcast.subtract(np.ones((n, 1)), np.ones(n))\n"
+        "    (pred - target).mean()\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-W", "ignore", "--simulcast-torch"]
+
+    def run(*more):
+        ran = subprocess.run([*words, *more], capture_output=True, text=True, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    assert set(LINES) == set(FORMATS)
+    shown = run(f"--simulcast-format={format}")
+    run(f"--simulcast-format={format}", "--simulcast-output=found", "--simulcast-write-baseline=known.json")
+    report = (tmp_path / "found").read_text()
+    # PyTorch's and Simulcast's own, in the order of their lines, once each.
+    assert LINES[format](report) == [5, 6, 7]
+    assert "target" in report and "unsqueeze" in report
+    assert report.strip() in shown
+    run(f"--simulcast-format={format}", "--simulcast-output=found", "--simulcast-baseline=known.json")
+    assert LINES[format]((tmp_path / "found").read_text()) == []

@@ -23,10 +23,31 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 
-def _untraced(function: _Function) -> _Function:
-    """A function at which `torch.compile` breaks its graph, and does not look inside (`torch.compiler.disable`)."""
-    function._torchdynamo_disable = True  # type: ignore[attr-defined]
-    return function
+def _untraced(reason: str) -> Callable[[_Function], _Function]:
+    """A function at which `torch.compile` breaks its graph (`torch.compiler.disable`), or where it must not, says why."""
+
+    def mark(function: _Function) -> _Function:
+        function._torchdynamo_disable = True  # type: ignore[attr-defined]
+        function._torchdynamo_disable_msg = reason  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _is_traced() -> bool:
+    """Whether `torch.compile` reads what runs here, which it does with every function that it can."""
+    try:
+        from torch.compiler import is_compiling  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return False
+    return bool(is_compiling())
+
+
+class _Unwatched:
+    """What a guard gives within a function that is compiled."""
+
+    findings: tuple[()] = ()
+    confirmed: tuple[()] = ()
 
 
 class guard:  # noqa: N801
@@ -41,17 +62,16 @@ class guard:  # noqa: N801
     does it), or its result is reduced to one number. It is warned of at the user's line, or raised, as the policy says.
 
     - `policy`: a `Policy` or its text; without it, the one that holds (`simulcast.using`, `SIMULCAST_POLICY`), by
-      default `SC102=warn`. `"SC102=raise"` raises.
+      default `SC102=warn`. `"SC102=deny"` raises.
     - `steps`: after so many steps of an optimizer, the guard leaves, and comes back for one step when a batch of
       another size arrives. Without it, it stays.
     - `exclude`: patterns of files whose broadcasts are passed over: `"transformers/*"`.
     - `watch`: a `Watch` that several guards share.
 
     A block gives the `Watch`, whose `findings` lists what was found. A guard belongs to its thread; `install` reaches
-    all threads. It steps aside while `torch.compile` traces.
+    all threads. It steps aside while `torch.compile` traces; within a function that is compiled it does nothing at all.
     """
 
-    @_untraced
     def __init__(
         self,
         policy: str | Policy | None = None,
@@ -60,6 +80,9 @@ class guard:  # noqa: N801
         exclude: Iterable[str] = (),
         watch: Watch | None = None,
     ) -> None:
+        if _is_traced():
+            self.watch = cast("Watch", _Unwatched())
+            return
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
             raise ValueError(f"steps is a number of steps from 1 on, not {steps!r}")
         self._policy = None if policy is None else _read(policy)
@@ -67,8 +90,9 @@ class guard:  # noqa: N801
         self.watch = Watch(exclude) if watch is None else watch
         self._entered = _Entered()
 
-    @_untraced
     def __enter__(self) -> Watch:
+        if _is_traced():
+            return self.watch
         with ExitStack() as stack:
             if self._policy is not None:
                 stack.enter_context(_policy.using(self._policy))
@@ -80,8 +104,9 @@ class guard:  # noqa: N801
             self._entered.stacks.append(stack.pop_all())
         return self.watch
 
-    @_untraced
     def __exit__(self, *exception: object) -> None:
+        if _is_traced():
+            return
         if not self._entered.stacks:
             raise RuntimeError("a guard is left that was not entered")
         self._entered.stacks.pop().close()
@@ -96,6 +121,8 @@ class guard:  # noqa: N801
 
         @functools.wraps(function)
         def guarded(*args: Any, **options: Any) -> Any:
+            if _is_traced():
+                return function(*args, **options)
             with self:
                 return function(*args, **options)
 
@@ -259,6 +286,7 @@ class _Installed:
 _installed = _Installed()
 
 
+@_untraced("simulcast.torch.install() reaches all threads: call it outside of the function that is compiled")
 def install(
     policy: str | Policy | None = None, *, exclude: Iterable[str] = (), watch: Watch | None = None
 ) -> Watch:
@@ -295,6 +323,7 @@ def install(
         return own
 
 
+@_untraced("simulcast.torch.uninstall() ends the guard of all threads: call it outside of the function that is compiled")
 def uninstall() -> Watch:
     """Ends what `install` began, in all threads, and gives back what was seen."""
     with _installed.lock:
