@@ -1,83 +1,16 @@
 """Types: the stubs are what the module has, and a program that uses all kinds of calls passes a strict check."""
 
+import ast
+import importlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import simulcast
 
-PROGRAM = """
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-import simulcast
-
-x = np.ones((2, 3))
-shape: tuple[int | None, ...] = simulcast.broadcast_shapes((2, 1), 3, rule="numpy")
-view = simulcast.broadcast_to(x, (4, 2, 3), rule=simulcast.Rule("numpy"))
-first, second = simulcast.broadcast_arrays(x, [1.0])
-total = simulcast.add(x, 2.0, out=np.empty((2, 3)), casting="same_kind", dtype="f8", threads=1)
-simulcast.add(x, 1, out=(x,))
-simulcast.broadcast_to(x, (np.int64(4), 2, 3))
-simulcast.broadcast_shapes(np.int64(3), np.array([2, 3]))
-value = simulcast.evaluate("x * k", x=x, k=2, local_dict={"x": x}, fast_math=True)
-expression: simulcast.Expression = simulcast.compile("x + 1", fast_math=False)
-names: tuple[str, ...] = expression.operands
-again = expression(x=x, out=None)
-both: tuple[NDArray[Any], ...] = simulcast.evaluate(["x + k", "sum(x)"], x=x, k=2, out=[None, np.empty(())])
-joint: simulcast.JointExpression = simulcast.compile(["x", "x + 1"])
-loss = simulcast.value_and_grad("mean(x * w)", wrt=["w"], fast_math=True)
-slope: simulcast.JointExpression = expression.grad("x", gradient="g").grad(["g"], gradient="h")
-values = simulcast.grad(["sum(x)", "sum(x * w)"], "w")(x=x, w=1.0, out=None, threads=1)
-visited: list[tuple[int, ...]] = loss.passes(x=x, w=1.0)
-gradients = simulcast.vjp(simulcast.clip, (x, None, 1.0), x, rule=simulcast.pdpd(axis=0))
-sums = simulcast.sum_to(x, (3,))
-totals: NDArray[Any] = simulcast.add(simulcast.exp(x), x) + simulcast.where(x > 0, x, 1)
-mean = simulcast.mean(x, axis=(0, 1), keepdims=True, where=x > 0, dtype="f8", rule="numpy")
-before: int = simulcast.set_num_threads(simulcast.get_num_threads())
-released: int = simulcast.release_memory()
-text: str = simulcast.explain(x, "N,3", names=["a", "b"]).svg()
-
-@simulcast.strict()
-def checked(k: int) -> int:
-    return k
-
-with simulcast.strict("exact", SC101="raise") as policy, simulcast.record() as broadcasts, simulcast.using("numpy"):
-    simulcast.check((2, 1), (2, 1), policy=policy, names=["pred", "target"])
-    number: int = checked(1)
-    lines: list[int] = [broadcast.line for broadcast in broadcasts]
-try:
-    simulcast.guard(x) + x
-except simulcast.BroadcastError as error:
-    axis: int | None = error.axis
-    fixes: tuple[simulcast.Fix, ...] = error.suggestions
-    expressions: list[str] = [fix.expression for fix in fixes]
-rule: simulcast.Rule = simulcast.rules.pdpd(axis=1)
-kind: str = rule.kind
-target: tuple[int, ...] | None = simulcast.rules.to((2, 3)).target
-strictness: str = simulcast.Policy("strict").strictness
-actions: dict[str, str] = {code: action for code, action in simulcast.Policy().actions.items()}
-"""
-
-MODELS = """
-import numpy as np
-from simulcast import onnx
-
-session = onnx.Session("model.onnx", threads=2, limit=1 << 30)
-names: tuple[str, ...] = session.inputs + session.outputs
-fused: tuple[int, ...] = session.fused
-for name, result in session.run({"x": np.ones(3, np.float32)}, out={"y": np.empty(3)}).items():
-    size: int = result.size
-found = onnx.check("model.onnx", sizes={"N": 3}, allow="SC103", deny=["SC110"])
-ok: bool = found.ok
-errors: tuple[str, ...] = found.errors
-page: str = found.html("model")
-nodes = found.to_dict()["schema"]
-upgraded: bytes = onnx.upgrade(b"")
-wrong: type[ValueError] = onnx.ModelError
-missing: type[NotImplementedError] = onnx.UnsupportedError
-"""
+HERE = Path(__file__).parent
+TYPED = [HERE / "typed" / name for name in ("program.py", "models.py", "names.py")]
 
 WRONG = [
     "simulcast.broadcast_shapes('2,3')",
@@ -112,15 +45,24 @@ def test_stubs_are_what_the_module_has(tmp_path):
 
 
 def test_a_program_passes_a_strict_check_and_mistakes_do_not(tmp_path):
-    (tmp_path / "right.py").write_text(PROGRAM)
-    (tmp_path / "models.py").write_text(MODELS)
+    for path in TYPED:
+        shutil.copy(path, tmp_path)
+    (tmp_path / "mypy.ini").write_text("[mypy]\nignore_missing_imports = true\n")
     (tmp_path / "wrong.py").write_text("import simulcast\n" + "\n".join(WRONG) + "\n")
-    done = run("mypy", "--strict", "--no-incremental", "right.py", "models.py", "wrong.py", cwd=tmp_path)
+    done = run("mypy", "--strict", "--no-incremental", "program.py", "models.py", "names.py", "wrong.py", cwd=tmp_path)
     errors = [line.split(":") for line in done.stdout.splitlines() if ": error:" in line]
     assert {name for name, *_ in errors} == {"wrong.py"}, done.stdout + done.stderr
     assert {int(line) for _, line, *_ in errors} == set(range(2, 2 + len(WRONG))), done.stdout
 
 
 def test_the_program_runs():
-    exec(PROGRAM, {})
+    exec(TYPED[0].read_text(), {})
     assert (Path(simulcast.__file__).parent / "py.typed").exists()
+
+
+def test_the_names_are_all_that_are_public():
+    tree = ast.parse(TYPED[2].read_text())
+    [names] = [node.value for node in tree.body if isinstance(node, ast.Assign)]
+    for module, used in zip(names.keys, names.values):
+        public = importlib.import_module(module.value).__all__
+        assert sorted(own.attr for own in used.elts) == sorted(public), module.value

@@ -56,7 +56,7 @@ cargo xtask COMMAND
   release --dry-run every artefact of a release that this machine can make, each tried in an empty environment
   release --archive TARGET
                     the command's archive for one target, in target/release-artifacts
-  lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff and mypy; workflows
+  lint              the engine's architecture, formatting, clippy and documentation, warnings denied; ruff, mypy and pyright; workflows
   msrv              build with the oldest Rust that Cargo.toml promises
   deny              licences, sources and known defects of the dependencies (cargo-deny, installed under target)
   semver REV        the crates' interfaces beside those of a revision (cargo-semver-checks, installed under target)
