@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
-use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind, nearest};
+use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind};
 use simulcast::types::{Casting, Literal, OperandType, Promotion};
 use simulcast::{DType, ProgramError};
 use simulcast_core::Evidence;
@@ -16,10 +16,11 @@ use crate::cuda;
 use crate::dense;
 use crate::dtypes;
 use crate::errors::diagnosed;
-use crate::fastcall::{OPTIONS, call, is_option};
+use crate::fastcall::call;
 use crate::functions::{Options, check_powers, text_dtypes};
+use crate::given::{Given, Name, is_option, names_of, normal, read};
 use crate::joint::{self, JointExpression};
-use crate::operands::{Operand, about, views};
+use crate::operands::{Operand, views};
 use crate::policies;
 use crate::programs::{self, KEPT, Programs, Source};
 use crate::results::Target;
@@ -40,7 +41,7 @@ use crate::rules::Rule;
 pub(crate) struct Expression {
     expr: Expr,
     /// Every name in it, once, those of constants too.
-    names: Vec<Name>,
+    pub(crate) names: Vec<Name>,
     /// Whether one of them is that of an option, which comes first.
     is_shadowed: bool,
     programs: Programs,
@@ -53,19 +54,6 @@ pub(crate) struct Expression {
 
 /// A part of an expression: one of its nodes, and those that are operands in it, with their names.
 type Part = (usize, Vec<(usize, String)>);
-
-/// A name, and the same as Python's dictionaries find it fastest.
-pub(crate) struct Name {
-    pub(crate) text: String,
-    pub(crate) key: Py<PyString>,
-}
-
-impl Name {
-    pub(crate) fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let key = PyString::intern(py, &normal(py, text)?).unbind();
-        Ok(Self { text: text.to_owned(), key })
-    }
-}
 
 #[pymethods]
 impl Expression {
@@ -138,8 +126,7 @@ impl Expression {
         operands: &Bound<'py, PyDict>,
         rule: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut objects = this.get().nothing();
-        this.get().fill(&mut objects, Some(operands.as_any()))?;
+        let objects = Given::operands(&this.get().names, None, Some(operands.as_any()))?;
         Call::of(this, &objects, rule)?.run(None, Casting::SameKind, Wanted::Shape)
     }
 
@@ -160,12 +147,7 @@ impl Expression {
         local_dict: Option<&Bound<'py, PyAny>>,
         operands: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let own = this.get();
-        let mut objects = own.nothing();
-        for (name, object) in operands.into_iter().flatten() {
-            own.put(&mut objects, name.cast::<PyString>()?, object)?;
-        }
-        own.fill(&mut objects, local_dict)?;
+        let objects = Given::operands(&this.get().names, operands, local_dict)?;
         Call::of(this, &objects, rule)?.run(None, Casting::SameKind, Wanted::Strategy)
     }
 
@@ -216,6 +198,7 @@ impl Expression {
                 }
                 ExprKind::If(..) => ("if", py.None().into_bound(py)),
                 ExprKind::Clip(..) => ("clip", py.None().into_bound(py)),
+                ExprKind::Round(_, decimals) => ("round", decimals.into_pyobject(py)?.into_any()),
                 ExprKind::Cast(dtype, _) => ("cast", dtypes::object(py, *dtype)?),
                 ExprKind::Index(_, pattern) => {
                     // Names that Python knows, whatever the variants are called.
@@ -259,25 +242,10 @@ impl Expression {
                 part.ok_or_else(|| PyValueError::new_err("the expression has no such part"))?
             }
         };
-        let mut names: Vec<Name> = Vec::new();
-        for node in expr.nodes() {
-            if let ExprKind::Name(name) = &node.kind
-                && names.iter().all(|own| own.text != *name)
-            {
-                names.push(Name::new(py, name)?);
-            }
-        }
+        let names = names_of(py, std::slice::from_ref(&expr))?;
         let is_shadowed = names.iter().any(|name| is_option(&name.text));
         Ok(Self { expr, names, is_shadowed, programs: Programs::default(), fast_math, part })
     }
-}
-
-/// A name as Python gives it to a function: of letters that mean the same, one.
-pub(crate) fn normal(py: Python<'_>, name: &str) -> PyResult<String> {
-    if name.is_ascii() {
-        return Ok(name.to_owned());
-    }
-    py.import("unicodedata")?.getattr("normalize")?.call1(("NFKC", name))?.extract()
 }
 
 /// A literal as a number of Python's.
@@ -366,22 +334,6 @@ pub(crate) fn compiled<'py>(
     Ok(made)
 }
 
-/// What each name of an expression stands for, where it is given.
-pub(crate) type Objects<'py> = Vec<Option<Bound<'py, PyAny>>>;
-
-/// What stands for each name, where something does; `None` where one is a Dask array, or has labels.
-pub(crate) fn read<'py>(
-    names: &[Name],
-    objects: &[Option<Bound<'py, PyAny>>],
-) -> PyResult<Option<Vec<Option<Operand<'py>>>>> {
-    let read = |(name, object): (&Name, &Option<Bound<'py, PyAny>>)| {
-        let Some(object) = object else { return Ok(Some(None)) };
-        let named = |error| about(object.py(), &format!("operand `{}`", name.text), &error);
-        Ok(Operand::read(object).map_err(named)?.map(Some))
-    };
-    names.iter().zip(objects).map(read).collect()
-}
-
 /// The value of an expression for some operands.
 pub(crate) fn value<'py>(
     expression: &Bound<'py, Expression>,
@@ -439,101 +391,6 @@ impl Expression {
         }
         dense::evaluate(py, &self.programs, &objects[..given], Options::default())
     }
-
-    /// Nothing for any of its names.
-    pub(crate) fn nothing<'py>(&self) -> Objects<'py> {
-        vec![None; self.names.len()]
-    }
-
-    /// An operand for one of its names.
-    #[inline]
-    pub(crate) fn put<'py>(
-        &self,
-        objects: &mut Objects<'py>,
-        key: &Bound<'py, PyString>,
-        object: Bound<'py, PyAny>,
-    ) -> PyResult<()> {
-        put(&self.names, objects, key, object)
-    }
-
-    /// Operands from `local_dict`, for names that have none yet.
-    #[inline]
-    pub(crate) fn fill<'py>(
-        &self,
-        objects: &mut Objects<'py>,
-        local_dict: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<()> {
-        fill(&self.names, objects, local_dict)
-    }
-}
-
-/// An operand for one of some names.
-#[inline]
-pub(crate) fn put<'py>(
-    names: &[Name],
-    objects: &mut Objects<'py>,
-    key: &Bound<'py, PyString>,
-    object: Bound<'py, PyAny>,
-) -> PyResult<()> {
-    // Names in a program are the same objects, most of the time.
-    let mut place = names.iter().position(|name| name.key.is(key));
-    if place.is_none() {
-        let text = key.to_str()?;
-        let normal = |name: &Name| name.key.bind(key.py()).to_str().is_ok_and(|own| own == text);
-        place = names.iter().position(|name| name.text == text || normal(name));
-    }
-    let Some(place) = place else {
-        return Err(unknown(names, key.to_str()?));
-    };
-    let own = &names[place];
-    if !own.text.is_ascii() {
-        // One name may be written with several letters that mean the same.
-        for (name, other) in names.iter().zip(&mut *objects) {
-            if name.key.is(&own.key) {
-                *other = Some(object.clone());
-            }
-        }
-    }
-    objects[place] = Some(object);
-    Ok(())
-}
-
-/// The error for a name that is none of an expression's operands.
-#[cold]
-fn unknown(names: &[Name], given: &str) -> PyErr {
-    let is_operand = |name: &&str| !matches!(*name, "pi" | "e" | "nan" | "inf");
-    let operands: Vec<&str> =
-        names.iter().map(|name| name.text.as_str()).filter(is_operand).collect();
-    let known = operands.iter().copied();
-    let help = match nearest(given, known.chain(OPTIONS).chain(["fast_math"])) {
-        Some(name) if operands.contains(&name) => format!("; did you mean `{name}`?"),
-        Some(name) => format!("; did you mean the option `{name}`?"),
-        None if operands.is_empty() => String::from("; it has no operands"),
-        None => format!("; its operands are {}", operands.join(", ")),
-    };
-    PyTypeError::new_err(format!("the expression has no operand `{given}`{help}"))
-}
-
-/// Operands from `local_dict`, for names that have none yet.
-#[inline]
-pub(crate) fn fill<'py>(
-    names: &[Name],
-    objects: &mut Objects<'py>,
-    local_dict: Option<&Bound<'py, PyAny>>,
-) -> PyResult<()> {
-    let Some(local) = local_dict.filter(|local| !local.is_none()) else { return Ok(()) };
-    for (name, object) in names.iter().zip(&mut *objects) {
-        if object.is_none() && local.contains(&name.key)? {
-            *object = Some(local.get_item(&name.key)?);
-        }
-    }
-    // As it is written, and not as Python reads it.
-    for (place, name) in names.iter().enumerate() {
-        if objects[place].is_none() && !name.text.is_ascii() && local.contains(&name.text)? {
-            put(names, objects, name.key.bind(local.py()), local.get_item(&name.text)?)?;
-        }
-    }
-    Ok(())
 }
 
 /// An expression with its operands.

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyTupleMethods};
 
 use crate::expressions::{Expression, compiled, explained, value};
-use crate::functions::Options;
+use crate::given::{Given, extracted};
 use crate::joint;
 
 const DOC: &CStr = c"evaluate(expr, /, *, out=None, casting='same_kind', dtype=None, rule='numpy', threads=None, local_dict=None, fast_math=False, **operands)
@@ -149,62 +149,12 @@ fn read<'py>(
     }
 }
 
-/// What an expression takes besides its operands.
-pub(crate) const OPTIONS: [&str; 6] = ["out", "casting", "dtype", "rule", "threads", "local_dict"];
-
-/// Whether a name is that of an option, which comes before an operand of that name.
-pub(crate) fn is_option(name: &str) -> bool {
-    OPTIONS.contains(&name) || name == "fast_math"
-}
-
 /// The value of an expression for what is given by name: options, and its operands.
 pub(crate) fn call<'py>(
     expression: &Bound<'py, Expression>,
     given: impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let own = expression.get();
-    let (mut objects, mut options) = (own.nothing(), [const { None }; OPTIONS.len()]);
-    for (key, object) in given {
-        let key = key.cast_into::<PyString>()?;
-        let text = key.to_str()?;
-        match OPTIONS.iter().position(|option| *option == text) {
-            Some(option) => options[option] = Some(object).filter(|given| !given.is_none()),
-            None => own.put(&mut objects, &key, object)?,
-        }
-    }
-    let [.., local_dict] = &options;
-    own.fill(&mut objects, local_dict.as_ref())?;
-    with_options(&options, |options| value(expression, options, &objects))
-}
-
-/// What [`OPTIONS`] say, all but the last one.
-#[inline]
-pub(crate) fn with_options<'py, T>(
-    [out, casting, dtype, rule, threads, _]: &[Option<Bound<'py, PyAny>>; OPTIONS.len()],
-    then: impl FnOnce(Options<'_, 'py>) -> PyResult<T>,
-) -> PyResult<T> {
-    let casting: Option<String> = extracted(casting.as_ref(), "casting")?;
-    then(Options {
-        out: out.as_ref(),
-        casting: casting.as_deref(),
-        dtype: dtype.as_ref(),
-        rule: rule.as_ref(),
-        threads: extracted(threads.as_ref(), "threads")?,
-    })
-}
-
-/// An option as what it has to be.
-#[inline]
-fn extracted<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(
-    given: Option<&Bound<'py, PyAny>>,
-    name: &str,
-) -> PyResult<Option<T>> {
-    let Some(given) = given else { return Ok(None) };
-    given.extract().map(Some).map_err(|error: PyErr| {
-        let py = given.py();
-        match error.is_instance_of::<PyTypeError>(py) {
-            true => PyTypeError::new_err(format!("argument '{name}': {}", error.value(py))),
-            false => error,
-        }
-    })
+    let given = Given::read(&own.names, given)?;
+    given.with_options(|options| value(expression, options, &given.objects))
 }

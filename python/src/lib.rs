@@ -21,6 +21,7 @@
 //! | [`functions`], [`dense`] | how they are called, and the short way for small arrays |
 //! | [`composites`] | `clip`, `round`, `vjp` |
 //! | [`expressions`], [`fastcall`], [`programs`] | `compile`, `evaluate`, and what they keep |
+//! | [`given`] | the operands and options that a call gives by name |
 //! | [`joint`] | several expressions in one pass, `grad`, `value_and_grad` |
 //! | [`explanation`] | `explain` |
 //! | [`messages`] | what `explain_error` is made of |
@@ -43,6 +44,7 @@ mod explanation;
 mod expressions;
 mod fastcall;
 mod functions;
+mod given;
 mod handler;
 mod interrupts;
 mod joint;
