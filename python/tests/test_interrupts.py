@@ -61,7 +61,7 @@ LONG = {
     "reduced expression": "simulcast.evaluate('sum(' + '+'.join(f'sin(x * {k})' for k in range(60)) + ')', x=x, threads=THREADS)",
     "gradient": f"simulcast.grad('mean(' + {SINES} + ')', 'x')(x=x, threads=THREADS)",
     "complex powers": "simulcast.power(x.astype(complex), 1.1 + 1j, threads=THREADS)",
-    "function": "simulcast.power(x, 1.1, out=out, threads=THREADS)",
+    "function": "[simulcast.power(x, 1.1, out=out, threads=THREADS) for _ in range(30)]",
     "reduction": "simulcast.sum(np.broadcast_to(x, (100_000, COUNT)), threads=THREADS)",
     "sum_to": "simulcast.sum_to(np.broadcast_to(x, (100_000, COUNT)), (COUNT,), threads=THREADS)",
 }
