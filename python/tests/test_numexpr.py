@@ -174,13 +174,22 @@ def test_threads():
     before = ne.set_num_threads(2)
     assert ne.get_num_threads() == 2 and ne.detect_number_of_cores() >= 1
     assert ne.set_num_threads(before) == 2
-    for wrong in (0, 10**6):
+    for wrong in (0, 10**6, 2**70):
         with pytest.raises(ValueError):
             ne.set_num_threads(wrong)
     script = "import simulcast.numexpr as ne; print(ne.nthreads, ne.MAX_THREADS)"
     settings = {"NUMEXPR_MAX_THREADS": "4", "NUMEXPR_NUM_THREADS": "3"}
     done = subprocess.run([sys.executable, "-c", script], env=settings, capture_output=True, text=True)
     assert done.stdout == "3 4\n", done.stderr
+    for settings, said in [
+        ({"OMP_NUM_THREADS": "32"}, "32 64\n"),  # numexpr's most, if its variable is not set
+        ({"OMP_NUM_THREADS": "96"}, "64 64\n"),
+        ({"OMP_NUM_THREADS": "4,2"}, "4 64\n"),
+        ({"NUMEXPR_NUM_THREADS": "96", "NUMEXPR_MAX_THREADS": "8"}, "8 8\n"),
+        ({"NUMEXPR_MAX_THREADS": "9" * 20, "OMP_NUM_THREADS": "3"}, "3 1024\n"),
+    ]:
+        done = subprocess.run([sys.executable, "-c", script], env=settings, capture_output=True, text=True)
+        assert done.stdout == said, done.stderr
     done = subprocess.run([sys.executable, "-c", script], env={"NUMEXPR_NUM_THREADS": "many"}, capture_output=True, text=True)
     assert "NUMEXPR_NUM_THREADS is a number of threads, not 'many'" in done.stderr
 
@@ -198,3 +207,9 @@ def test_it_stands_in_for_numexpr():
     finally:
         ne.uninstall()
     assert {name: module for name, module in sys.modules.items() if name.split(".")[0] == "numexpr"} == before
+
+
+def test_an_out_that_is_no_array_is_named():
+    for wrong in (5, [1.0], "D"):
+        with pytest.raises(TypeError, match="argument 'out' is an array"):
+            ne.evaluate("D + 1", out=wrong)

@@ -251,6 +251,8 @@ def evaluate(
     array([[5., 7.],
            [6., 8.]])
     """
+    if out is not None and not isinstance(out, np.ndarray):
+        raise TypeError(f"argument 'out' is an array that the result is written to, not a {type(out).__name__}")
     frame = sys._getframe(_frame_depth - 2)
     compiled, names, arguments = _prepared(
         ex, local_dict, global_dict, frame, sanitize, promotion, kwargs, not disable_cache

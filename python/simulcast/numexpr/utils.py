@@ -15,8 +15,10 @@ def _number(name: str) -> int | None:
     asked = os.environ.get(name, "")
     if not asked:
         return None
+    # OpenMP has a number for each level of nesting.
+    first = asked.partition(",")[0] if name.startswith("OMP_") else asked
     try:
-        number = int(asked)
+        number = int(first)
     except ValueError:
         number = 0
     if number < 1:
@@ -24,7 +26,9 @@ def _number(name: str) -> int | None:
     return number
 
 
-MAX_THREADS = _number("NUMEXPR_MAX_THREADS") or 16
+_ENGINE_MAX = 1024
+_CORES_MAX = 16
+MAX_THREADS = min(_number("NUMEXPR_MAX_THREADS") or 64, _ENGINE_MAX)
 
 
 def detect_number_of_cores() -> int:
@@ -47,11 +51,15 @@ def set_num_threads(nthreads: int) -> int:
 
 
 def _init_num_threads() -> int:
-    """Sets the number of threads to NUMEXPR_NUM_THREADS, OMP_NUM_THREADS or the number of cores, and returns it."""
+    """Sets the number of threads to NUMEXPR_NUM_THREADS, OMP_NUM_THREADS or the number of cores, and returns it.
+
+    As many as MAX_THREADS are set where more are asked for: OMP_NUM_THREADS is set for the whole machine.
+    """
     asked = _number("NUMEXPR_NUM_THREADS") or _number("OMP_NUM_THREADS")
     if asked is None:
         configured = os.environ.get("NUMEXPR_MAX_THREADS", "")
-        asked = MAX_THREADS if configured else min(detect_number_of_cores(), MAX_THREADS)
+        asked = MAX_THREADS if configured else min(detect_number_of_cores(), _CORES_MAX)
+    asked = min(asked, MAX_THREADS)
     set_num_threads(asked)
     return asked
 
