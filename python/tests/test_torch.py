@@ -255,7 +255,7 @@ def test_errors_of_shapes_are_explained(code, one, other, said):
 
 def test_other_errors_are_left_as_they_are():
     with guard():
-        for call in (lambda: torch.ones(3) @ torch.ones(4), lambda: torch.ones(3) + "x", lambda: torch.ones(2).item()):
+        for call in (lambda: torch.ones(3, requires_grad=True).numpy(), lambda: torch.ones(3) + "x", lambda: torch.ones(2).item()):
             with pytest.raises((RuntimeError, TypeError)) as caught:
                 call()
             assert not getattr(caught.value, "__notes__", ())
@@ -864,3 +864,46 @@ def test_the_option_of_pytest_is_joined_with_a_format(format, tmp_path):
     assert report.strip() in shown
     run(f"--simulcast-format={format}", "--simulcast-output=found", "--simulcast-baseline=known.json")
     assert LINES[format]((tmp_path / "found").read_text()) == []
+
+
+IMAGE, MASK, SMALL, BATCH, OTHER = torch.ones(2, 3), torch.ones(4), torch.ones(3), torch.ones(3, 2, 2), torch.ones(4, 2, 2)
+
+
+def assign():
+    IMAGE[:, 0] = MASK
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes and spans")
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (lambda: SMALL.expand(4, 4), ["target   4   4", "SMALL    .   3", "expand to (4, 4)"]),
+        (lambda: torch.broadcast_to(SMALL, (4, 4)), ["SMALL    .   3"]),
+        (lambda: BATCH @ OTHER, ["BATCH is (3, 2, 2)", "OTHER is (4, 2, 2)", "BATCH has 3, OTHER has 4"]),
+        (lambda: torch.bmm(BATCH, OTHER), ["BATCH has 3, OTHER has 4"]),
+        (lambda: IMAGE @ MASK, ["axis -1 of IMAGE has 3, axis -1 of MASK has 4"]),
+        (lambda: torch.mm(IMAGE, IMAGE), ["axis -1 of IMAGE has 3, axis -2 of IMAGE has 2"]),
+        (lambda: torch.nn.Linear(10, 1)(IMAGE), ["IMAGE is (2, 3)", "self.weight is (1, 10)", "axis -1 of IMAGE has 3"]),
+        (lambda: torch.cat([IMAGE, BATCH[0]]), ["IMAGE is (2, 3)", "BATCH[0] is (2, 2)"]),
+        (assign, ["MASK is stored in IMAGE[:, 0], which is (2,)", "MASK is (4,)"]),
+        (lambda: IMAGE[MASK > 0], ["IMAGE is (2, 3)", "(MASK > 0) is (4,)"]),
+        (lambda: SMALL.copy_(MASK), ["MASK is stored in SMALL, which is (3,)"]),
+        (lambda: torch.nn.functional.cross_entropy(IMAGE, MASK.long()), ["IMAGE is (2, 3)", "MASK.long() is (4,)"]),
+        (lambda: torch.nn.functional.scaled_dot_product_attention(BATCH, BATCH, BATCH, attn_mask=IMAGE), ["IMAGE is (2, 3)"]),
+        (lambda: torch._foreach_add([SMALL], [MASK]), ["SMALL is (3,)", "MASK is (4,)"]),
+        (lambda: SMALL.masked_scatter(MASK > 0, SMALL), ["SMALL is (3,)", "(MASK > 0) is (4,)"]),
+        (lambda: torch.einsum("ij,jk->ik", IMAGE, IMAGE), ["IMAGE is (2, 3)"]),
+        (lambda: IMAGE.view(7), ["IMAGE is (2, 3)"]),
+    ],
+)
+def test_every_error_of_sizes_names_its_tensors(call, said):
+    with simulcast.torch.guard(), pytest.raises((RuntimeError, ValueError, IndexError)) as caught:
+        call()
+    (note,) = caught.value.__notes__
+    assert all(own in note for own in said) and "line 1" not in note, note
+
+
+def test_an_error_of_something_else_has_no_note():
+    with simulcast.torch.guard(), pytest.raises(IndexError) as caught:
+        IMAGE.select(0, 7)
+    assert not getattr(caught.value, "__notes__", [])
