@@ -242,23 +242,27 @@ impl Check {
 
     /// All findings: those of broadcasts, each with the number of its broadcast, then those that only a model can show.
     fn findings_json(&self) -> Vec<Value> {
-        let of_broadcasts = self.broadcasts.iter().enumerate().flat_map(|(number, checked)| {
-            checked.findings.iter().enumerate().map(move |(at, finding)| {
-                json!({
-                    "code": finding.code.as_str(), "certainty": finding.certainty.name(),
-                    "at": checked.broadcast.node, "message": finding.message,
-                    "denied": at < checked.raised, "broadcast": number,
-                })
-            })
-        });
-        let of_model = self.findings.iter().map(|finding| {
+        let told = |code: &str, certainty: Certainty, at: &str, message: &str, denied: bool| {
             json!({
-                "code": finding.code.as_str(), "certainty": finding.certainty.name(),
-                "at": finding.at, "message": finding.message,
-                "denied": finding.raised, "broadcast": null,
+                "code": code, "certainty": certainty.name(), "at": at, "message": message,
+                "denied": denied, "broadcast": null,
             })
-        });
-        of_broadcasts.chain(of_model).collect()
+        };
+        let mut all = Vec::new();
+        for (number, Checked { broadcast, findings, raised, .. }) in
+            self.broadcasts.iter().enumerate()
+        {
+            for (at, own) in findings.iter().enumerate() {
+                let (code, denied) = (own.code.as_str(), at < *raised);
+                let mut one = told(code, own.certainty, &broadcast.node, &own.message, denied);
+                one["broadcast"] = number.into();
+                all.push(one);
+            }
+        }
+        for own in &self.findings {
+            all.push(told(own.code.as_str(), own.certainty, &own.at, &own.message, own.raised));
+        }
+        all
     }
 
     /// A self-contained page: every broadcast that repeats an operand, fails or has a finding, with its picture; errors
