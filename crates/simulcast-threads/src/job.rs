@@ -25,7 +25,7 @@ pub(crate) struct Job {
     /// The caller's closure; dangling once every part is finished.
     work: SendPtr<Work<'static>>,
     /// One for each thread of the call, the caller's first.
-    ranges: Box<[Parts]>,
+    ranges: Box<[Claims]>,
     /// How many parts are not finished.
     unfinished: AtomicUsize,
     caller: Thread,
@@ -39,7 +39,7 @@ pub(crate) struct Job {
 
 /// The parts with which one thread begins, on a cache line of their own.
 #[repr(align(64))]
-struct Parts {
+struct Claims {
     /// The next to be claimed; at or past the end, there is none.
     next: AtomicUsize,
     end: usize,
@@ -52,7 +52,7 @@ impl Job {
     ///
     /// The caller keeps the closure alive until [`Job::wait`] has returned.
     pub(crate) unsafe fn new(work: &Work<'_>, parts: usize, threads: usize) -> Self {
-        let range = |range| Parts {
+        let range = |range| Claims {
             next: AtomicUsize::new(share(parts, range, threads)),
             end: share(parts, range + 1, threads),
         };

@@ -101,11 +101,11 @@ pub struct Program {
 }
 
 /// What a compiled program depends on, for each name of the expression.
-type Key = Vec<Option<Part>>;
+type Key = Vec<Option<KeyPart>>;
 
 /// The type of an array, or the bits of a number, which stands in the program.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum KeyPart {
     Array(DType),
     Bool(bool),
     Int(i128),
@@ -221,7 +221,7 @@ impl Program {
 
     /// What was compiled for these types, or is now.
     fn compiled(&self, given: &[Option<Argument<'_>>]) -> Result<Arc<Compiled>, ProgramError> {
-        let key: Key = given.iter().map(|one| one.as_ref().map(Argument::part)).collect();
+        let key: Key = given.iter().map(|one| one.as_ref().map(Argument::key_part)).collect();
         let known = |kept: &Vec<(Key, Arc<Compiled>)>| {
             kept.iter().find(|(own, _)| *own == key).map(|(_, compiled)| Arc::clone(compiled))
         };
@@ -319,14 +319,14 @@ pub enum Argument<'a> {
 }
 
 impl Argument<'_> {
-    fn part(&self) -> Part {
+    fn key_part(&self) -> KeyPart {
         match self {
-            Self::Array(view) => Part::Array(view.dtype()),
-            Self::Number(Literal::Bool(value)) => Part::Bool(*value),
-            Self::Number(Literal::Int(value)) => Part::Int(*value),
-            Self::Number(Literal::Float(value)) => Part::Float(value.to_bits()),
+            Self::Array(view) => KeyPart::Array(view.dtype()),
+            Self::Number(Literal::Bool(value)) => KeyPart::Bool(*value),
+            Self::Number(Literal::Int(value)) => KeyPart::Int(*value),
+            Self::Number(Literal::Float(value)) => KeyPart::Float(value.to_bits()),
             Self::Number(Literal::Complex(value)) => {
-                Part::Complex(value.re.to_bits(), value.im.to_bits())
+                KeyPart::Complex(value.re.to_bits(), value.im.to_bits())
             }
         }
     }

@@ -16,7 +16,7 @@ use simulcast_kernels::op::Op;
 const ATOM: u8 = POSTFIX + 1;
 
 /// What is left to write.
-enum Part<'a> {
+enum Piece<'a> {
     Text(Cow<'a, str>),
     /// A node, in brackets where it binds less strongly.
     Node(ExprId, u8),
@@ -25,11 +25,11 @@ enum Part<'a> {
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(root) = self.nodes.len().checked_sub(1) else { return Ok(()) };
-        let mut left = vec![Part::Node(ExprId(u32::try_from(root).unwrap_or(u32::MAX)), 0)];
+        let mut left = vec![Piece::Node(ExprId(u32::try_from(root).unwrap_or(u32::MAX)), 0)];
         while let Some(part) = left.pop() {
             match part {
-                Part::Text(text) => f.write_str(&text)?,
-                Part::Node(id, least) => {
+                Piece::Text(text) => f.write_str(&text)?,
+                Piece::Node(id, least) => {
                     let Some(node) = self.nodes.get(id.index()) else { continue };
                     let (strength, mut parts) = parts(&node.kind);
                     if strength < least {
@@ -44,13 +44,13 @@ impl fmt::Display for Expr {
     }
 }
 
-fn text<'a>(text: impl Into<Cow<'a, str>>) -> Part<'a> {
-    Part::Text(text.into())
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> Piece<'a> {
+    Piece::Text(text.into())
 }
 
 /// How strongly the node binds, and what it is made of.
-fn parts(kind: &ExprKind) -> (u8, Vec<Part<'_>>) {
-    use Part::Node;
+fn parts(kind: &ExprKind) -> (u8, Vec<Piece<'_>>) {
+    use Piece::Node;
     match kind {
         // A number would take the dot of a method for its own.
         ExprKind::Literal(literal) => (POSTFIX, vec![text(literal.to_string())]),
@@ -101,8 +101,8 @@ fn parts(kind: &ExprKind) -> (u8, Vec<Part<'_>>) {
     }
 }
 
-fn applied(op: Op, args: &[ExprId]) -> (u8, Vec<Part<'_>>) {
-    use Part::Node;
+fn applied(op: Op, args: &[ExprId]) -> (u8, Vec<Piece<'_>>) {
+    use Piece::Node;
     match *args {
         [a, b] => {
             if let Some(&(sign, strength, _)) = BINARY.iter().find(|(.., own)| *own == op) {
@@ -124,10 +124,10 @@ fn applied(op: Op, args: &[ExprId]) -> (u8, Vec<Part<'_>>) {
     called(op.name(), args)
 }
 
-fn called<'a>(name: &'a str, args: &[ExprId]) -> (u8, Vec<Part<'a>>) {
+fn called<'a>(name: &'a str, args: &[ExprId]) -> (u8, Vec<Piece<'a>>) {
     let mut parts = vec![text(name)];
     for (k, &arg) in args.iter().enumerate() {
-        parts.extend([text(if k == 0 { "(" } else { ", " }), Part::Node(arg, 0)]);
+        parts.extend([text(if k == 0 { "(" } else { ", " }), Piece::Node(arg, 0)]);
     }
     parts.push(text(")"));
     (ATOM, parts)

@@ -51,7 +51,7 @@ pub(super) struct Nest<'n> {
 }
 
 /// How a nest is cut: the steps of one axis, in so many parts.
-pub(super) struct Parts {
+pub(super) struct AxisParts {
     pub(super) axis: usize,
     pub(super) count: usize,
 }
@@ -191,7 +191,7 @@ impl<'n> Nest<'n> {
     }
 
     /// Into which parts the nest is cut, whatever the number of threads.
-    pub(super) fn partition(&self) -> Parts {
+    pub(super) fn partition(&self) -> AxisParts {
         let most = (self.len() / PART_ELEMENTS).clamp(1, JOINT_PARTS);
         let mut best = (0, std::cmp::Reverse(0), 0);
         for axis in (0..self.sizes.len()).rev() {
@@ -210,11 +210,11 @@ impl<'n> Nest<'n> {
                 best = own;
             }
         }
-        Parts { axis: best.2, count: best.0.max(1) }
+        AxisParts { axis: best.2, count: best.0.max(1) }
     }
 }
 
-impl Parts {
+impl AxisParts {
     /// How many places the sums of a reduction have: one for each part that shares them.
     pub(super) fn copies(&self, fold: &Folded) -> usize {
         if fold.kept.get(self.axis) == Some(&true) { 1 } else { self.count }

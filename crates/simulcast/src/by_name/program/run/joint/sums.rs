@@ -10,7 +10,7 @@ use simulcast_kernels::tuning::CACHE_LINE_BYTES;
 use simulcast_threads::SendPtr;
 
 use super::Value;
-use super::nest::{Folded, Nest, Parts, row_major};
+use super::nest::{AxisParts, Folded, Nest, row_major};
 use crate::array::output::reserve;
 use crate::by_name::dyn_array::AnyArray;
 use crate::by_name::program::run::reduction::results::Finish;
@@ -35,7 +35,7 @@ pub(super) struct Place {
 
 impl Sums {
     /// Sums of no elements yet.
-    pub(super) fn new(nest: &Nest<'_>, parts: &Parts) -> Result<Self, Refusal> {
+    pub(super) fn new(nest: &Nest<'_>, parts: &AxisParts) -> Result<Self, Refusal> {
         let mut all = Vec::with_capacity(nest.folds.len());
         for fold in &nest.folds {
             let size = fold.wide.value_bytes;

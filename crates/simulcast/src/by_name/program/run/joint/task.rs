@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::machine::Machine;
-use super::nest::{Folded, Nest, Parts};
+use super::nest::{AxisParts, Folded, Nest};
 use super::sums::{Place, join};
 use simulcast_kernels::cpu::aligned_buf::{CacheLine, cache_lines};
 use simulcast_kernels::moves;
@@ -73,7 +73,7 @@ impl Nest<'_> {
     /// # Safety
     ///
     /// The invariant of this module.
-    pub(super) unsafe fn run(&self, parts: &Parts, part: usize, sums: &[Place]) {
+    pub(super) unsafe fn run(&self, parts: &AxisParts, part: usize, sums: &[Place]) {
         let mut ranges: Vec<Range<usize>> = self.sizes.iter().map(|&size| 0..size).collect();
         let size = self.sizes[parts.axis];
         let own = share(size, part, parts.count)..share(size, part + 1, parts.count);
@@ -110,7 +110,7 @@ enum Read {
 }
 
 impl<'n> Task<'n> {
-    fn new(nest: &'n Nest<'n>, parts: &Parts, part: usize, sums: &[Place]) -> Self {
+    fn new(nest: &'n Nest<'n>, parts: &AxisParts, part: usize, sums: &[Place]) -> Self {
         let ((inner, row), cut) = (nest.inner(), nest.cut());
         let room = cut.columns * cut.rows;
         let whole = cut.columns == nest.sizes[inner];
