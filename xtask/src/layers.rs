@@ -229,20 +229,13 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ),
     ("by_name/program/run/strategy.rs", "SHOWN", "lines of a text for people"),
     ("exec/inner_loop.rs", "MAX_OPERANDS", "the size of an array"),
-    ("exec/launch.rs", "TINY_ARRAYS", "the size of an array"),
+    ("exec/tiny.rs", "TINY_ARRAYS", "the size of an array"),
     ("layout/small_vec.rs", "INLINE", "the size of an array"),
     ("array/output.rs", "HUGE", "the bytes of a huge page"),
 ];
 
 /// Thresholds that have not moved to `tuning.rs`.
-const THRESHOLDS: &[(&str, &str)] = &[
-    ("by_name/program/run/reduction/results.rs", "TILE"),
-    ("by_name/program/run/hoist.rs", "RUNS"),
-    ("exec/emit.rs", "PLACES"),
-    ("kernels/ops/loops.rs", "MOST"),
-    ("kernels/reduce/along_row.rs", "MANY"),
-    ("kernels/register_vm.rs", "BLOCK"),
-];
+const THRESHOLDS: &[(&str, &str)] = &[];
 
 /// The rules, so that tests can hold made-up trees to made-up tables.
 struct Rules {

@@ -52,7 +52,7 @@ use table::{kernel_of, kernels_of};
 pub type Kernel = unsafe fn(out: *mut u8, ins: &[*const u8; 3], repeated: usize, len: usize);
 
 /// The same with non-temporal stores: a [`Fence`](crate::cpu::nontemporal::Fence) must follow before anything reads the
-/// results. It prefetches the operand with number `far`, which comes from memory, if that pays.
+/// results. It prefetches the operand with number `far`, which comes from memory.
 pub type NonTemporalKernel =
     unsafe fn(out: *mut u8, ins: &[*const u8; 3], repeated: usize, len: usize, far: Option<usize>);
 
@@ -65,12 +65,14 @@ pub struct Kernels {
     pub nontemporal: Option<NonTemporalKernel>,
     /// Whether an element takes longer than memory takes to bring it.
     pub compute_bound: bool,
+    /// Whether an element takes so long that out-of-order execution reaches few cache lines ahead: prefetching pays.
+    pub prefetches: bool,
 }
 
 impl Kernels {
     /// A kernel without a non-temporal variant, that waits for memory.
     pub const fn of(cached: Kernel) -> Self {
-        Self { cached, nontemporal: None, compute_bound: false }
+        Self { cached, nontemporal: None, compute_bound: false, prefetches: false }
     }
 
     /// Runs the kernel, with non-temporal stores if `nontemporal` says so and it has them.
@@ -161,13 +163,21 @@ pub trait ElementOp {
     /// The result; `FMA` says whether the level has fused multiply-add.
     fn at<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
 
+    /// The operand that alone is read if the first one repeats as `a`: it has the type of both others.
+    #[inline(always)]
+    fn only(_a: Self::A) -> Option<usize> {
+        None
+    }
+
     /// Tiles are whole multiples of this, by default a vector of the widest level: their loops have no remainder.
     const LANES: usize = 16;
 
     /// Whether tiles by a second operand that repeats are made by [`Self::tile_by`].
     const BY_ONE: bool = false;
 
-    /// The results of a tile: all slices have the same length.
+    /// The results of a tile or a chunk: all slices have the same length. The references promise the compiler that operands
+    /// and results do not overlap: it keeps that promise of a trait's method, but loses that of a function which it inlines
+    /// early.
     #[inline(always)]
     fn tile<const FMA: bool>(
         a: &[Self::A],

@@ -21,6 +21,12 @@ pub fn is_plain<T>() -> bool {
         [u64; 2] num_complex::Complex<f32> num_complex::Complex<f64>)
 }
 
+/// Whether `T` is `bool`.
+#[inline(always)]
+pub fn is_bool<T>() -> bool {
+    id::<T>() == TypeId::of::<bool>()
+}
+
 /// The `TypeId` of a type that may borrow, with its lifetimes erased.
 #[inline(always)]
 fn id<T>() -> TypeId {
@@ -52,6 +58,7 @@ mod tests {
     #[test]
     fn numbers_are_plain_and_nothing_that_can_change_or_borrow_is() {
         assert!(is_plain::<f32>() && is_plain::<bool>() && is_plain::<char>());
+        assert!(is_bool::<bool>() && !is_bool::<u8>() && !is_bool::<&bool>());
         #[cfg(feature = "half")]
         assert!(is_plain::<half::f16>() && is_plain::<half::bf16>());
         assert!(!is_plain::<String>() && !is_plain::<&u8>() && !is_plain::<std::cell::Cell<u8>>());

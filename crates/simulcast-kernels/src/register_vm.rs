@@ -15,9 +15,7 @@
 use std::ops::Range;
 
 use crate::Op;
-
-/// The most bytes of a block: half of the registers of AVX2, an eighth of those of AVX-512.
-pub const BLOCK: usize = 256;
+use crate::tuning::CHAIN_BLOCK_BYTES;
 
 /// What a step does to the accumulator; operands are the step's, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,9 +182,9 @@ pub type Whole = unsafe fn(
     asks: &[*const u8],
 );
 
-/// The register plan: how large a block is beside the temporaries.
+/// How large a block is beside the temporaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum BlockShare {
     /// AVX2, with half of the registers for the block: no [long](Act::is_long) function.
     Short,
     /// AVX2, with a quarter of the registers for the block, and all functions.
@@ -197,15 +195,15 @@ pub enum Plan {
 
 /// The loops of `float32` or, `wide`, of `float64`.
 #[cfg(target_arch = "x86_64")]
-pub fn chains(wide: bool, registers: Plan) -> ChainLoops {
+pub fn chains(wide: bool, registers: BlockShare) -> ChainLoops {
     use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
     match (wide, registers) {
-        (false, Plan::Short) => x86::short::<__m256, false, 8>(),
-        (true, Plan::Short) => x86::short::<__m256d, false, 8>(),
-        (false, Plan::Half) => x86::short::<__m256, true, 4>(),
-        (true, Plan::Half) => x86::short::<__m256d, true, 4>(),
-        (false, Plan::Long) => x86::long::<__m512>(),
-        (true, Plan::Long) => x86::long::<__m512d>(),
+        (false, BlockShare::Short) => x86::short::<__m256, false, 8>(),
+        (true, BlockShare::Short) => x86::short::<__m256d, false, 8>(),
+        (false, BlockShare::Half) => x86::short::<__m256, true, 4>(),
+        (true, BlockShare::Half) => x86::short::<__m256d, true, 4>(),
+        (false, BlockShare::Long) => x86::long::<__m512>(),
+        (true, BlockShare::Long) => x86::long::<__m512d>(),
     }
 }
 
@@ -220,13 +218,13 @@ mod x86 {
     use std::slice;
 
     use super::simd::Vector;
-    use super::{Act, BLOCK, ChainLoops, ChainStep, Place};
+    use super::{Act, CHAIN_BLOCK_BYTES, ChainLoops, ChainStep, Place};
     use crate::compiled_for_levels;
     use crate::cpu::{nontemporal, prefetch};
     use crate::math::Real;
 
     /// The vectors of a block of AVX-512.
-    const LONG: usize = BLOCK / size_of::<__m512>();
+    const LONG: usize = CHAIN_BLOCK_BYTES / size_of::<__m512>();
 
     /// The loops of AVX2.
     pub(super) const fn short<V: Vector, const FUNCTIONS: bool, const N: usize>() -> ChainLoops {
@@ -498,7 +496,7 @@ mod x86 {
                 Act::Sigmoid if FUNCTIONS => function!(sigmoid),
                 Act::Erf if FUNCTIONS => function!(erf),
                 Act::Log | Act::Sin | Act::Cos | Act::Tanh | Act::Sigmoid | Act::Erf => {
-                    debug_assert!(false, "no such chain is made: see `Plan`");
+                    debug_assert!(false, "no such chain is made: see `BlockShare`");
                 }
             }
         }

@@ -110,6 +110,10 @@ pub const PACKED_ROUND_BYTES: usize = 32768;
 /// a time: 256 bytes. Not measured on both sides.
 pub const REPEATED_BLOCK_ELEMENTS: usize = 256;
 
+/// The cache lines of scratch memory on the stack, 12 KiB: the tiles of three operands. More is allocated. Not measured on
+/// both sides: an allocation takes some 20 ns, and a stack of a thread has 2 MiB.
+pub const SCRATCH_IN_PLACE_LINES: usize = 3 * TILE_BYTES / CACHE_LINE_BYTES;
+
 // ── Blocks of transposed operands ──────────────────────────────────────────────────────────────────────────────────────
 
 /// The bytes that are read in a row from a transposed operand: eight cache lines. Not measured on both sides.
@@ -120,6 +124,15 @@ pub const BLOCK_READ_BYTES: usize = 512;
 /// Zen, 2026-11-15: 32 columns by 128 rows reach 0.87 to 0.91 of the floor, 128 by 128 reach 0.70; in the engine, where a row
 /// costs some 20 ns, 128 columns are ahead.
 pub const BLOCK_WRITTEN_BYTES: usize = 512;
+
+/// The fewest and the most columns of such a block, for elements of any size: a cache line of bytes at least. Not measured
+/// on both sides but at 128, see [`BLOCK_WRITTEN_BYTES`].
+pub const BLOCK_COLUMNS: std::ops::Range<usize> = 64..128;
+
+/// The fewest rows of a block, and of a strip, for wide elements: fewer would be a call for each vector. Not measured.
+pub const BLOCK_ROWS_MIN: usize = 32;
+/// See [`BLOCK_ROWS_MIN`].
+pub const STRIP_ROWS_MIN: usize = 16;
 
 /// The bytes of a strip's side: two cache lines. Transposing and storing alternate, and are better short: see
 /// [`STORE_ROW_BYTES`].
@@ -141,6 +154,14 @@ pub const PART_ELEMENTS: usize = 1 << 16;
 /// Parts for each thread: many, so that a thread that is slower than the others, or is descheduled, delays none of them.
 pub const PARTS_PER_THREAD: usize = 16;
 
+/// Pieces of the innermost loop begin at whole multiples of this many elements from a cache line, where they have twice as
+/// many: a line of the smallest elements. Not measured on both sides.
+pub const PART_ROW_GRAIN: usize = 64;
+
+/// Pieces of any other loop begin at whole multiples of this many steps, where they have as many: whole blocks of a
+/// transposed operand, see [`BLOCK_ROWS_MIN`]. Not measured on both sides.
+pub const PART_GRAIN: usize = 32;
+
 /// Operations of one part, at most, where a call can be interrupted between parts: those of the slowest functions (some
 /// 200 ns each, complex powers) take 50 ms, and a part of additions still takes 100 times as long as to begin one.
 pub const UNINTERRUPTED_OPERATIONS: usize = 1 << 18;
@@ -156,6 +177,10 @@ pub const UNINTERRUPTED_ELEMENTS: usize = 1 << 13;
 /// thread; four times as many do not. Not measured on both sides.
 pub const REREAD_BLOCK_ELEMENTS: usize = 1 << 16;
 
+/// Operands of at most this many elements stay in a cache however often they are read again, and make no blocks. Not
+/// measured on both sides.
+pub const REREAD_OPERAND_ELEMENTS: usize = 4 * REREAD_BLOCK_ELEMENTS;
+
 /// The fewest results of such a block in a row. Not measured on both sides.
 pub const REREAD_ROW_ELEMENTS: usize = 1024;
 
@@ -167,6 +192,9 @@ pub const BAND_COLUMNS_MIN: usize = 128;
 
 /// The fewest rows of a band, where there would be too few bands.
 pub const BAND_ROWS_MIN: usize = 128;
+
+/// There are too few bands if even this many times as many are fewer parts than there should be. Not measured on both sides.
+pub const BANDS_TOO_FEW: usize = 4;
 
 // ── Reductions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -188,6 +216,10 @@ pub const HUGE_PAGES_MIN_BYTES: usize = 4 << 20;
 /// 22.3 -> 23.7 us, f32 `a + b` of 2048 299 -> 302 ns, `a + 2` of 2048 237 -> 285 ns. Other sizes are not measured.
 pub const CHUNK_ELEMENTS: usize = 64;
 
+/// The most bytes of a block of a chain: half of the vector registers of AVX2, an eighth of those of AVX-512. Not measured on
+/// both sides.
+pub const CHAIN_BLOCK_BYTES: usize = 256;
+
 /// Blocks of a chain's values, and of its leaves and constants, at most: 2 * 24 blocks of 256 bytes are 12 KiB of a first-level
 /// cache. Not measured: longer chains go step by step.
 pub const CHAIN_BLOCKS: usize = 24;
@@ -199,10 +231,6 @@ pub const TILE_ELEMENTS: usize = 256;
 /// Bytes of results of a program that are made at a time, if its last kernel has non-temporal stores. Not measured: the fewer, the
 /// sooner memory has something to write, and the more often all is set up.
 pub const NONTEMPORAL_PIECE_BYTES: usize = 4096;
-
-/// The same for results that are made in the first-level cache and copied from there by non-temporal stores, and for a single
-/// kernel that prefetches.
-pub const CACHED_PIECE_BYTES: usize = 1024;
 
 /// Loops of a program from which on memory is prefetched beside them, whatever the processor. Not measured.
 pub const PREFETCH_LOOPS: usize = 4;
@@ -249,6 +277,9 @@ pub const HOIST_MOST_BYTES: u64 = 64 << 20;
 /// Stages of more steps are left as they are: choosing takes time quadratic in the steps at worst, 10 ms at this number.
 pub const HOIST_STEPS_MAX: usize = 4096;
 
+/// Runs of axes that the choice tells apart, the size of an array: stages of more are left as they are.
+pub const HOIST_AXES_MAX: usize = 8;
+
 /// The choices that a program keeps with their code; the oldest gives way to the next.
 pub const HOIST_CHOICES_KEPT: usize = 8;
 
@@ -269,6 +300,13 @@ pub const REDUCE_LANE_BYTES: usize = 128;
 /// The elements of a leaf of a long row: its lanes hold 64 elements each, so that the error of a sum stays that of a
 /// pairwise sum plus 64 additions. Rows of more do not meet a shared row.
 pub const REDUCE_LEAF_ELEMENTS: usize = 2048;
+
+/// The rows of few elements whose lanes are joined at once: four vectors of AVX2, of `f32`. Not measured on both sides.
+pub const REDUCE_ROWS_AT_ONCE: usize = 32;
+
+/// The values that are divided at a time, where they are cast afterwards: 1 KiB of the widest type, on the stack. Not
+/// measured on both sides.
+pub const REDUCE_QUOTIENTS: usize = 64;
 
 /// How far ahead rows are prefetched that are joined eight at a time, in bytes and at most in rows.
 pub const REDUCE_PREFETCH_BYTES: usize = 32 << 10;

@@ -406,6 +406,33 @@ fn large_results_of_any_type_come_out_right() {
 
 // [E_BROADCAST_ANY_FUNC_3030]
 #[test]
+fn masks_choose_whether_they_repeat_along_a_row_or_not() {
+    // Results that stay in the caches, and some that are stored non-temporally.
+    for (rows, columns) in [(7, 300), (1100, if cfg!(debug_assertions) { 1024 } else { 12_000 })] {
+        let x = Array2::from_shape_fn((rows, columns), |(i, j)| (i * columns + j) as u32);
+        let row = Array1::from_shape_fn(columns, |j| !(j as u32));
+        let by_row = Array2::from_shape_fn((rows, 1), |(i, _)| i % 3 == 0);
+        let by_element = Array1::from_shape_fn(columns, |j| j % 5 < 2);
+        for level in Level::available() {
+            let choose = |mask: &bool, a: &u32, b: &u32| if *mask { *a } else { *b };
+            let held = zip((&by_row, &x, &row)).level(level).map(choose);
+            let each = zip((&by_element, &x, &row)).level(level).map(choose);
+            let both = zip((&by_row, &by_element, &x)).level(level);
+            let both = both.map(|m, n, a| if *m { *a } else { u32::from(*n) });
+            let last = zip((&x, &by_row)).level(level).map(|a, m| if *m { *a } else { 1 });
+            for ((i, j), &a) in x.indexed_iter() {
+                let (m, n) = (i % 3 == 0, j % 5 < 2);
+                assert_eq!(held[[i, j]], if m { a } else { !(j as u32) }, "{level:?} {i} {j}");
+                assert_eq!(each[[i, j]], if n { a } else { !(j as u32) }, "{level:?} {i} {j}");
+                assert_eq!(both[[i, j]], if m { a } else { u32::from(n) }, "{level:?} {i} {j}");
+                assert_eq!(last[[i, j]], if m { a } else { 1 }, "{level:?} {i} {j}");
+            }
+        }
+    }
+}
+
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
 fn large_results_begin_anywhere_in_a_line() {
     macro_rules! check {
         ($($type:ty)*) => { $({

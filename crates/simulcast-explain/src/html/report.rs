@@ -93,7 +93,10 @@ pub fn report(title: &str, text: &str, notes: &str, sections: &[Section<'_>]) ->
     }
     if !notes.is_empty() {
         let notes = escape(notes.trim_end(), true);
-        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<pre tabindex=\"0\">{notes}</pre>\n</section>");
+        let _ = writeln!(
+            out,
+            "<section>\n<h2>Notes</h2>\n<pre tabindex=\"0\">{notes}</pre>\n</section>"
+        );
     }
     push_end(&mut out, &[(cells, super::SCRIPT), (true, SCRIPT)]);
     out

@@ -54,6 +54,7 @@ pub(crate) fn kernels_of<O: ElementOp>(level: Level) -> Kernels {
         cached: kernel_of::<O>(level),
         nontemporal: nontemporal[level.number()],
         compute_bound: matches!(O::WEIGHT, Weight::Tiled | Weight::Heavy),
+        prefetches: matches!(O::WEIGHT, Weight::Busy),
     }
 }
 

@@ -16,7 +16,9 @@ use crate::compiled_for_levels;
 use crate::cpu::level::{Kind, Level};
 use crate::cpu::prefetch::prefetch_ahead;
 use crate::pack::pack;
-use crate::tuning::{REDUCE_LANE_BYTES, REDUCE_LEAF_ELEMENTS, REDUCE_SHORT_ELEMENTS};
+use crate::tuning::{
+    REDUCE_LANE_BYTES, REDUCE_LEAF_ELEMENTS, REDUCE_ROWS_AT_ONCE, REDUCE_SHORT_ELEMENTS,
+};
 
 /// The rows of an operand: where the first begins, the bytes from one row to the next, and the step within a row in
 /// elements: 1, or 0 where one element is the whole row.
@@ -31,9 +33,6 @@ pub struct Rows {
 /// Where the operation has one operand, the second is not read, and the step of the first is 1. Elements are prefetched
 /// where they are `far`. The result does not overlap the operands. Of no elements it is the neutral value.
 pub type AlongRow = unsafe fn(out: *mut u8, ins: [Rows; 2], rows: usize, len: usize, far: bool);
-
-/// The rows whose lanes are joined at once.
-const MANY: usize = 32;
 
 /// The lanes of a row that is not long.
 const LANES: usize = REDUCE_SHORT_ELEMENTS;
@@ -154,19 +153,19 @@ unsafe fn middle<R: Reduce, const AVX2: bool>(
     rows: usize,
     len: usize,
 ) {
-    let mut lanes = [[R::NEUTRAL; LANES]; MANY];
-    let mut transposed = [[R::NEUTRAL; MANY]; LANES];
+    let mut lanes = [[R::NEUTRAL; LANES]; REDUCE_ROWS_AT_ONCE];
+    let mut transposed = [[R::NEUTRAL; REDUCE_ROWS_AT_ONCE]; LANES];
     let mut done = 0;
     while done < rows {
-        let count = MANY.min(rows - done);
+        let count = REDUCE_ROWS_AT_ONCE.min(rows - done);
         for (at, lanes) in lanes.iter_mut().enumerate().take(count) {
             // SAFETY: `done + at` is one of the rows.
             unsafe { side_by_side::<R, AVX2, LANES>(lanes, &Row::new(ins, done + at), len, false) };
         }
         if R::PLAIN {
-            let loops = [(LANES, 1), (MANY, LANES.cast_signed())];
+            let loops = [(LANES, 1), (REDUCE_ROWS_AT_ONCE, LANES.cast_signed())];
             let (to, from) = (transposed.as_mut_ptr().cast(), lanes.as_ptr().cast());
-            // SAFETY: both have `MANY * LANES` values, which are plain.
+            // SAFETY: both have `REDUCE_ROWS_AT_ONCE * LANES` values, which are plain.
             unsafe { pack::<AVX2>(size_of::<R::Value>(), to, from, &loops) };
         } else {
             for (lane, transposed) in transposed.iter_mut().enumerate() {
@@ -185,8 +184,8 @@ unsafe fn middle<R: Reduce, const AVX2: bool>(
         }
         // SAFETY: `out` has room for `count` more values.
         unsafe {
-            if count == MANY {
-                out.add(done).cast::<[R::Value; MANY]>().write(transposed[0]);
+            if count == REDUCE_ROWS_AT_ONCE {
+                out.add(done).cast::<[R::Value; REDUCE_ROWS_AT_ONCE]>().write(transposed[0]);
             } else {
                 out.add(done).copy_from_nonoverlapping(transposed[0].as_ptr(), count);
             }

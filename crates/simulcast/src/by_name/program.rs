@@ -252,7 +252,7 @@ impl TypedProgram {
             let repeated = splat as Operands;
             let run =
                 inner_loop::Run { out, ins: &ins[..leaves.len()], repeated, prefetch: 0, len };
-            Interpreter::new(code, leaves.len()).contiguous(&run);
+            Interpreter::new(code, leaves.len()).contiguous(&run, inner_loop::RowLoop::ONE);
         }
         true
     }

@@ -16,13 +16,13 @@
 use simulcast_kernels::cpu::prefetch::PrefetchCursor;
 use simulcast_kernels::moves::{pack, store_nontemporal};
 use simulcast_kernels::tuning::{
-    BAND_ROWS, BLOCK_COLUMNS_MIN, BLOCK_READ_BYTES, BLOCK_WRITTEN_BYTES, CACHE_LINE_BYTES,
-    STRIP_BYTES,
+    BAND_ROWS, BLOCK_COLUMNS, BLOCK_COLUMNS_MIN, BLOCK_READ_BYTES, BLOCK_ROWS_MIN,
+    BLOCK_WRITTEN_BYTES, CACHE_LINE_BYTES, STRIP_BYTES, STRIP_ROWS_MIN,
 };
 
 use super::cursor::{Cursor, Pointers};
 use super::emit::Scratch;
-use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
+use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, RowLoop, Run};
 use super::launch::Job;
 use super::strategy::Stores;
 use crate::layout::nest::Nest;
@@ -112,9 +112,10 @@ impl<'g> Grid<'g> {
         let columns = if one_run {
             STRIP_BYTES / size
         } else {
-            (BLOCK_WRITTEN_BYTES / widest).clamp(64, 128)
+            (BLOCK_WRITTEN_BYTES / widest).clamp(BLOCK_COLUMNS.start, BLOCK_COLUMNS.end)
         };
-        let (rows, strip) = ((BLOCK_READ_BYTES / widest).max(32), (STRIP_BYTES / widest).max(16));
+        let rows = (BLOCK_READ_BYTES / widest).max(BLOCK_ROWS_MIN);
+        let strip = (STRIP_BYTES / widest).max(STRIP_ROWS_MIN);
         let (width, height, sizes) = (nest.len(last), nest.len(with), facts.sizes);
         Self {
             along,
@@ -385,7 +386,7 @@ impl Strips<'_> {
             let ins = at.ins();
             let len = high * columns.all;
             // SAFETY: all operands lie in rooms, row after row, or repeat in all rows; the tile has room for a strip.
-            unsafe { inner.contiguous(&Run { ins, len, ..ordinary }) };
+            unsafe { inner.contiguous(&Run { ins, len, ..ordinary }, RowLoop::ONE) };
         }
         for row in 0..high {
             prefetches.iter_mut().for_each(PrefetchCursor::step);
@@ -418,7 +419,7 @@ impl Strips<'_> {
                         let made = if one_run || copied.is_some() {
                             tile.wrapping_add(row * columns.all * size)
                         } else {
-                            inner.contiguous(&Run { ins, ..ordinary });
+                            inner.contiguous(&Run { ins, ..ordinary }, RowLoop::ONE);
                             tile
                         };
                         store_nontemporal(level, to, made.add(skip), bytes);
@@ -427,7 +428,8 @@ impl Strips<'_> {
                     let made = tile.wrapping_add(row * columns.all * size);
                     out.copy_from_nonoverlapping(made, columns.wide * size);
                 } else {
-                    inner.contiguous(&Run { out, ins, len: columns.wide, ..ordinary });
+                    let run = Run { out, ins, len: columns.wide, ..ordinary };
+                    inner.contiguous(&run, RowLoop::ONE);
                 }
             }
             at.advance(&down, 1);

@@ -9,31 +9,29 @@ use std::mem::MaybeUninit;
 use simulcast_kernels::cpu::aligned_buf::CacheLine;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::prefetch::prefetch_ahead;
-use simulcast_kernels::moves::store_nontemporal;
+use simulcast_kernels::moves::{pack, store_nontemporal};
 use simulcast_kernels::tuning::{
-    CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, REPEATED_BLOCK_ELEMENTS,
+    CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, REPEATED_BLOCK_ELEMENTS, SCRATCH_IN_PLACE_LINES,
 };
 
-use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Run};
+use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, RowLoop, Run};
 use super::strategy::{Stores, Strategy};
 use crate::layout::small_vec::SmallVec;
 
 /// Memory of cache lines for tiles: in place where it is little, else on the heap.
 pub(crate) struct Scratch {
     /// One value that is not initialised, rather than many, which would be copied one by one.
-    place: MaybeUninit<[CacheLine; Scratch::PLACES]>,
+    place: MaybeUninit<[CacheLine; SCRATCH_IN_PLACE_LINES]>,
     heap: Vec<CacheLine>,
 }
 
 impl Scratch {
-    /// Enough for three operands' tiles.
-    const PLACES: usize = 192;
-
     /// Room for this number of bytes.
     #[inline(always)]
     pub(crate) fn new(bytes: usize) -> Self {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
-        let heap = if lines > Self::PLACES { Vec::with_capacity(lines) } else { Vec::new() };
+        let heap =
+            if lines > SCRATCH_IN_PLACE_LINES { Vec::with_capacity(lines) } else { Vec::new() };
         Self { place: MaybeUninit::uninit(), heap }
     }
 
@@ -115,11 +113,11 @@ impl<'e> Emitter<'e> {
         &self.sizes
     }
 
-    /// Does a run.
+    /// Does rows of runs: with non-temporal stores, one row.
     ///
     /// # Safety
     ///
-    /// The invariant of [`super::inner_loop`], for a run on which the result is contiguous and operands are contiguous or
+    /// The invariant of [`super::inner_loop`], for rows in which the result is contiguous and operands are contiguous or
     /// repeat, the latter as [`Facts::repeated`] says.
     #[inline]
     pub(crate) unsafe fn run(
@@ -128,16 +126,14 @@ impl<'e> Emitter<'e> {
         ins: &[*const u8],
         repeated: Operands,
         len: usize,
+        rows: RowLoop<'_>,
     ) {
+        let run = Run { out, ins, repeated, prefetch: self.prefetch, len };
         // SAFETY: the caller keeps the conditions.
         unsafe {
             match self.stores {
-                Stores::Cached => {
-                    self.inner.contiguous(&Run { out, ins, repeated, prefetch: 0, len });
-                }
-                Stores::NonTemporal => {
-                    self.nontemporal(&Run { out, ins, repeated, prefetch: self.prefetch, len });
-                }
+                Stores::Cached => self.inner.contiguous(&run, rows),
+                Stores::NonTemporal => self.nontemporal(&run),
             }
         }
     }
@@ -186,13 +182,8 @@ impl<'e> Emitter<'e> {
                     left &= left - 1;
                     prefetch_ahead(ins[operand], count * self.sizes[operand + 1]);
                 }
-                self.inner.contiguous(&Run {
-                    out: self.tile,
-                    ins,
-                    prefetch: 0,
-                    len: count,
-                    ..*run
-                });
+                let tile = Run { out: self.tile, ins, prefetch: 0, len: count, ..*run };
+                self.inner.contiguous(&tile, RowLoop::ONE);
                 store_nontemporal(self.level, run.out.add(done * size), self.tile, count * size);
                 done += count;
                 count = whole.min(run.len - done);
@@ -211,13 +202,14 @@ pub(crate) const fn repeated_block_bytes(size: usize) -> usize {
 pub(crate) struct RepeatedBlock {
     pub(crate) operand: usize,
     block: *mut u8,
+    level: Level,
     /// The element that it was filled with, and how many copies.
     held: (*const u8, usize),
 }
 
 impl RepeatedBlock {
-    pub(crate) fn new(operand: usize, block: *mut u8) -> Self {
-        Self { operand, block, held: (std::ptr::null(), 0) }
+    pub(crate) fn new(operand: usize, block: *mut u8, level: Level) -> Self {
+        Self { operand, block, level, held: (std::ptr::null(), 0) }
     }
 
     /// The element that it was last filled with.
@@ -242,7 +234,7 @@ impl RepeatedBlock {
         let count = len.min(REPEATED_BLOCK_ELEMENTS);
         if self.held.0 != element || self.held.1 < count {
             // SAFETY: the caller keeps the conditions.
-            unsafe { simulcast_kernels::moves::repeat(size, self.block, element, count) };
+            unsafe { pack(self.level, size, self.block, element, &[(count, 0)]) };
             self.held = (element, count);
         }
         self.block

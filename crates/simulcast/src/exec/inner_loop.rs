@@ -59,6 +59,28 @@ pub(crate) struct Run<'r> {
     pub(crate) len: usize,
 }
 
+/// How often a run comes, and the bytes that each array moves from one row to the next, the result first: a call for each
+/// row would take as long as some 100 elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowLoop<'r> {
+    pub(crate) count: usize,
+    pub(crate) steps: &'r [isize],
+}
+
+impl RowLoop<'_> {
+    /// A run that comes once.
+    pub(crate) const ONE: Self = Self { count: 1, steps: &[0; MAX_OPERANDS + 1] };
+
+    /// Moves pointers to the next row.
+    #[inline(always)]
+    pub(crate) fn advance(&self, out: &mut *mut u8, ins: &mut [*const u8]) {
+        *out = out.wrapping_offset(self.steps[0]);
+        for (pointer, &step) in ins.iter_mut().zip(&self.steps[1..]) {
+            *pointer = pointer.wrapping_offset(step);
+        }
+    }
+}
+
 /// What is done to a run of elements.
 ///
 /// # Safety
@@ -69,21 +91,32 @@ pub(crate) unsafe trait InnerLoop {
     /// What the driver has to know; the same on every call.
     fn facts(&self) -> Facts<'_>;
 
-    /// A run on which the result is contiguous and every operand contiguous or repeated.
+    /// Rows of runs on which the result is contiguous and every operand contiguous or repeated.
     ///
     /// # Safety
     ///
-    /// The invariant of this module; repeated operands are passed as [`Facts::repeated`] says.
-    unsafe fn contiguous(&mut self, run: &Run<'_>);
+    /// The invariant of this module, for each row; repeated operands are passed as [`Facts::repeated`] says.
+    unsafe fn contiguous(&mut self, run: &Run<'_>, rows: RowLoop<'_>);
 
-    /// [`Self::contiguous`] with non-temporal stores, after which the driver fences.
+    /// [`Self::contiguous`] for so few elements that a call counts: it is inlined where the type of the loop is known.
+    ///
+    /// # Safety
+    ///
+    /// As there, and no operand is repeated if those are passed as blocks.
+    #[inline(always)]
+    unsafe fn few(&mut self, run: &Run<'_>, rows: RowLoop<'_>) {
+        // SAFETY: the caller keeps the conditions.
+        unsafe { self.contiguous(run, rows) }
+    }
+
+    /// One row of [`Self::contiguous`] with non-temporal stores, after which the driver fences.
     ///
     /// # Safety
     ///
     /// As there, and [`Facts::nontemporal`] is true.
     unsafe fn nontemporal(&mut self, run: &Run<'_>) {
         // SAFETY: ordinary stores are right everywhere.
-        unsafe { self.contiguous(run) }
+        unsafe { self.contiguous(run, RowLoop::ONE) }
     }
 
     /// A run with any steps, in bytes, the result's first.

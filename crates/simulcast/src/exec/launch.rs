@@ -19,14 +19,11 @@ use simulcast_threads::{SendPtr, for_each_part};
 
 use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS};
 use super::strategy::{Question, Shape, Stores, Strategy};
-use super::tiny::{Tiny, is_tiny};
+use super::tiny::{TINY_ARRAYS, Tiny, is_tiny};
 use super::{blocked, contiguous, parallelism, strided, tiled};
 use crate::array::output::Ledger;
 use crate::layout::nest::Nest;
 use crate::layout::small_vec::Inline;
-
-/// The arrays of a tiny call, at most: with more, the call has a nest as all others.
-const TINY_ARRAYS: usize = 6;
 
 /// Operands that were laid, and the level to run at.
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use simulcast_kernels::tuning::{
 
 use super::cursor::{Cursor, Pointers};
 use super::emit::{Emitter, RepeatedBlock, Scratch, repeated_block_bytes};
-use super::inner_loop::{InnerLoop, Operands, Repeated};
+use super::inner_loop::{InnerLoop, Operands, Repeated, RowLoop};
 use super::launch::Job;
 use super::strategy::{Shape, Stores};
 use crate::layout::nest::Nest;
@@ -141,7 +141,7 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
     }
     let mut blocks = SmallVec::<RepeatedBlock, 4>::new();
     for n in in_set(in_blocks) {
-        blocks.push(RepeatedBlock::new(n, pieces.take(block_bytes(n))));
+        blocks.push(RepeatedBlock::new(n, pieces.take(block_bytes(n)), job.strategy.level));
     }
     // SAFETY: the scratch memory was sized for the emitter too, and is not moved.
     let mut emitter = unsafe { Emitter::new(inner_loop, job.strategy, &mut pieces) };
@@ -179,7 +179,7 @@ pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape:
             }
             // SAFETY: the result is contiguous along the stretch, as the strategy saw; operands are contiguous in the
             // arrays or in their rooms, or repeat.
-            unsafe { emitter.run(at.out(), at.ins(), repeated, count * inner) };
+            unsafe { emitter.run(at.out(), at.ins(), repeated, count * inner, RowLoop::ONE) };
         }
         if !cursor.step() {
             return;

@@ -4,7 +4,10 @@
 
 use simulcast_kernels::tuning::TINY_ELEMENTS;
 
-use super::inner_loop::{Facts, InnerLoop, Operands, Repeated, Run};
+use super::inner_loop::{Facts, InnerLoop, Operands, Repeated, RowLoop, Run};
+
+/// The arrays of a tiny call, at most, where their number is not known to the compiler: with more, it has a nest.
+pub(crate) const TINY_ARRAYS: usize = 6;
 
 /// An array of a tiny call: its shape, and its strides in elements.
 pub(crate) type Array<'a> = (&'a [usize], &'a [isize]);
@@ -92,23 +95,19 @@ impl<const A: usize> Tiny<A> {
         mut out: *mut u8,
         ins: &[*const u8],
     ) {
-        let mut places = [std::ptr::null(); A];
-        let operands = ins.len();
-        places[..operands].copy_from_slice(ins);
-        for _ in 0..self.rows {
-            let (ins, len) = (&places[..operands], self.columns);
-            // SAFETY: the rows lie within the arrays: `new` compared their sizes, and their steps with the sizes of
-            // elements.
-            unsafe {
-                if self.is_contiguous {
-                    inner.contiguous(&Run { out, ins, repeated: self.repeated, prefetch: 0, len });
-                } else {
-                    inner.strided(out, ins, &self.along[..=operands], len);
-                }
+        let rows = RowLoop { count: self.rows, steps: &self.down };
+        // SAFETY: the rows lie within the arrays: `new` compared their sizes, and their steps with the sizes of elements.
+        unsafe {
+            if self.is_contiguous {
+                let (repeated, len) = (self.repeated, self.columns);
+                return inner.few(&Run { out, ins, repeated, prefetch: 0, len }, rows);
             }
-            out = out.wrapping_offset(self.down[0]);
-            for (place, down) in places[..operands].iter_mut().zip(&self.down[1..]) {
-                *place = place.wrapping_offset(*down);
+            let mut places = [std::ptr::null(); A];
+            let places = &mut places[..ins.len()];
+            places.copy_from_slice(ins);
+            for _ in 0..self.rows {
+                inner.strided(out, places, &self.along[..=ins.len()], self.columns);
+                rows.advance(&mut out, places);
             }
         }
     }

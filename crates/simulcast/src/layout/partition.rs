@@ -19,10 +19,13 @@ use std::fmt;
 use super::nest::Nest;
 use super::small_vec::Inline;
 use simulcast_kernels::tuning::{
-    BAND_COLUMNS, BAND_COLUMNS_MIN, BAND_ROWS, BAND_ROWS_MIN, REREAD_BLOCK_ELEMENTS,
-    REREAD_ROW_ELEMENTS,
+    BAND_COLUMNS, BAND_COLUMNS_MIN, BAND_ROWS, BAND_ROWS_MIN, BANDS_TOO_FEW, PART_GRAIN,
+    PART_ROW_GRAIN, REREAD_BLOCK_ELEMENTS, REREAD_OPERAND_ELEMENTS, REREAD_ROW_ELEMENTS,
 };
 use simulcast_threads::share;
+
+/// A piece of the innermost loop of fewer elements is not begun at a cache line.
+const TWO_ROW_GRAINS: usize = 2 * PART_ROW_GRAIN;
 
 /// In how many pieces each loop of a nest is cut.
 #[derive(Clone, Debug)]
@@ -88,8 +91,8 @@ impl Partition {
             number /= pieces;
             // Whole cache lines of results, or whole blocks of a transposed operand, where there are enough.
             let (grain, before) = match len / pieces {
-                128.. if at == inner => (64, before % 64),
-                32.. => (32, 0),
+                TWO_ROW_GRAINS.. if at == inner => (PART_ROW_GRAIN, before % PART_ROW_GRAIN),
+                PART_GRAIN.. => (PART_GRAIN, 0),
                 _ => (1, 0),
             };
             let cut = |piece: usize| match piece {
@@ -126,7 +129,7 @@ fn bands(nest: &Nest, sizes: &[usize], about: usize, rows_aligned: bool) -> Opti
     let high = (rows / BAND_ROWS).clamp(1, about);
     let most = about.div_ceil(high);
     let wide = (columns / BAND_COLUMNS).clamp(1, most);
-    let (high, wide) = match high * wide * 4 < about {
+    let (high, wide) = match high * wide * BANDS_TOO_FEW < about {
         true if rows_aligned => (high, most.min(columns / BAND_COLUMNS_MIN).max(wide)),
         true => (about.div_ceil(wide).min(rows / BAND_ROWS_MIN).max(high), wide),
         false => (high, wide),
@@ -147,7 +150,7 @@ fn reread(nest: &Nest, about: usize) -> Option<(usize, usize)> {
             repeats.then(|| moves.map(|inner| nest.len(inner)).product::<usize>())
         };
         let most = (1..nest.arrays()).filter_map(elements).max()?;
-        (most > 4 * REREAD_BLOCK_ELEMENTS).then_some((at, most))
+        (most > REREAD_OPERAND_ELEMENTS).then_some((at, most))
     })
 }
 

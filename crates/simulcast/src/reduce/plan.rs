@@ -36,7 +36,7 @@ pub(crate) struct Axis {
 
 /// What the plan has to know of elements and loops.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct Elements {
     /// The size of an element as it is read, and of the value that elements are joined in.
     pub(crate) element_bytes: usize,
     pub(crate) value_bytes: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Facts {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ReductionPlan {
     pub(crate) axes: Axes,
     pub(crate) order: Order,
     /// Whether operands come from memory rather than from a cache, so that they are prefetched.
@@ -78,10 +78,10 @@ pub(crate) struct Blocks {
     pub(crate) in_place: Option<usize>,
 }
 
-impl Plan {
+impl ReductionPlan {
     /// The plan over some axes, of which none has size 0. Where those are a part of `whole`, cut on one axis that is
     /// kept, blocks are those of the whole, so that the part has the same bits.
-    pub(crate) fn new(axes: &[Axis], whole: Option<&[Axis]>, facts: Facts) -> Self {
+    pub(crate) fn new(axes: &[Axis], whole: Option<&[Axis]>, facts: Elements) -> Self {
         let (all, axes) = (whole.unwrap_or(axes), Axes::new(axes, whole.unwrap_or(axes)));
         let bytes = axes.elements().saturating_mul(facts.element_bytes);
         let far = facts.bare.is_some() && bytes >= REDUCE_PREFETCH_MIN_BYTES;
@@ -197,7 +197,7 @@ impl Axes {
         offset
     }
 
-    fn blocks(&self, facts: Facts) -> Blocks {
+    fn blocks(&self, facts: Elements) -> Blocks {
         let value = facts.value_bytes.max(1);
         let columns = Cut::new(&self.sizes, self.columns(), REDUCE_COLUMN_BYTES / value);
         let widest = columns.most();
@@ -228,7 +228,7 @@ impl Axes {
 
     /// Two operands of which one moves along the last but one of the kept axes and the other along the last one, and
     /// both along the reduced one.
-    fn shared_row(&self, facts: Facts) -> Option<Order> {
+    fn shared_row(&self, facts: Elements) -> Option<Order> {
         let [a, b] = facts.pair?;
         let across = self.outer().next_back()?;
         let down = across.checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! The engine of reductions: runs a [`Plan`] over a [`Source`] into [`Results`]. It decides nothing.
+//! The engine of reductions: runs a [`ReductionPlan`] over a [`Source`] into [`Results`]. It decides nothing.
 //!
 //! Invariant of every function here, established where a [`Reduction`] is made: the operands reach every element that their
 //! strides name along the plan's axes; the loops are those of the operands' types; there is a place for each result, and
@@ -14,7 +14,7 @@ use simulcast_threads::{SendPtr, checkpoint, for_each_part, share};
 
 use super::accumulate::{Accumulator, PairwiseRows};
 use super::blocking::{Cut, Rectangle};
-use super::plan::{Axes, Blocks, Order, Plan};
+use super::plan::{Axes, Blocks, Order, ReductionPlan};
 #[cfg(feature = "program")]
 use super::shared_row::{Loop, Task};
 use crate::exec::parallelism;
@@ -63,7 +63,7 @@ pub(crate) struct Direct {
 /// A reduction about to run.
 #[derive(Clone, Copy)]
 pub(crate) struct Reduction<'r> {
-    pub(crate) plan: &'r Plan,
+    pub(crate) plan: &'r ReductionPlan,
     pub(crate) reducer: Reducer,
     pub(crate) direct: Option<Direct>,
     pub(crate) source: &'r dyn Source,

@@ -9,7 +9,7 @@ use simulcast_kernels::reduce::Reducer;
 use simulcast_threads::SendPtr;
 
 use super::blocking::Rectangle;
-use super::plan::{Axes, Axis, Facts, Plan};
+use super::plan::{Axes, Axis, Elements, ReductionPlan};
 use super::run::{Direct, Operand, Reduction, Results, Source};
 use crate::layout::nest::Nest;
 use crate::layout::small_vec::Inline;
@@ -71,8 +71,8 @@ impl Sums {
             }
         }
         let Reducer { element_bytes, value_bytes, .. } = self.reducer;
-        let facts = Facts { element_bytes, value_bytes, bare: Some(0), pair: None };
-        let plan = Plan::new(&axes, None, facts);
+        let facts = Elements { element_bytes, value_bytes, bare: Some(0), pair: None };
+        let plan = ReductionPlan::new(&axes, None, facts);
         Planned { plan, kept, start: (nest.starts()[0], nest.starts()[1]) }
     }
 
@@ -108,7 +108,7 @@ impl Sums {
 
 /// The plan, the kept axes with the strides of the result, and where gradient and result begin.
 struct Planned {
-    plan: Plan,
+    plan: ReductionPlan,
     kept: Vec<(usize, isize)>,
     start: (isize, isize),
 }

@@ -20,7 +20,7 @@ use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 use simulcast_kernels::ops::{self, Conversion, Kernels};
-use simulcast_kernels::tuning::{REGISTER_BYTES, REGISTER_ELEMENTS};
+use simulcast_kernels::tuning::{PREFETCH_LOOPS, REGISTER_BYTES, REGISTER_ELEMENTS};
 
 /// The most arrays that one piece of code reads.
 pub(crate) const LEAVES: usize = 16;
@@ -78,8 +78,8 @@ pub(in crate::by_name::program) struct Slot {
 /// Code for some leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
-    /// The bytes of each leaf's elements.
-    pub(crate) sizes: [usize; LEAVES],
+    /// The bytes of an element of the result and of each leaf.
+    pub(crate) sizes: [usize; LEAVES + 1],
     pub(crate) constants: Vec<Bytes>,
     pub(crate) instructions: Vec<Instruction>,
     /// The result: the last instruction, or no instruction at all.
@@ -92,6 +92,8 @@ pub(crate) struct Code {
     pub(crate) stride: usize,
     /// Whether it is one compute-bound loop.
     pub(crate) compute_bound: bool,
+    /// Whether memory is prefetched beside its loops, whatever the processor.
+    pub(crate) prefetches: bool,
     /// Whether the last loop has non-temporal stores.
     pub(crate) has_nontemporal: bool,
     /// The whole code as one loop of the register machine, where it would be several loops or a compute-bound one.
@@ -139,7 +141,7 @@ impl Making {
     fn places(
         &mut self,
         steps: &[(Flat, DType)],
-        parts: &[Part],
+        fusions: &[Fusion],
         narrow: bool,
     ) -> Option<Vec<From>> {
         let mut places: Vec<From> = Vec::with_capacity(steps.len());
@@ -170,14 +172,14 @@ impl Making {
                         Some(op) => (op, [args[1], args[0], args[2]]),
                         None => (op, args),
                     };
-                    let (kernels, args, count) = match parts[at] {
+                    let (kernels, args, count) = match fusions[at] {
                         // Never read: the step that follows reads its operands.
-                        Part::First => {
+                        Fusion::First => {
                             places.push(From::Leaf(0));
                             continue;
                         }
-                        Part::Both(table, args, count) => (table, args, count),
-                        Part::Alone => (ops::kernels(op, wide, self.level)?, args, op.arity()),
+                        Fusion::Both(table, args, count) => (table, args, count),
+                        Fusion::Alone => (ops::kernels(op, wide, self.level)?, args, op.arity()),
                     };
                     let mut from = [From::Leaf(0); 3];
                     for (place, (from, arg)) in from.iter_mut().zip(args).take(count).enumerate() {
@@ -224,7 +226,7 @@ impl Making {
 
 /// How a step is done.
 #[derive(Clone, Copy)]
-enum Part {
+enum Fusion {
     Alone,
     /// By the step that reads it.
     First,
@@ -249,7 +251,7 @@ fn choice(comparison: Op, [a, b, _]: [usize; 3], chosen: &[usize]) -> Option<(Op
 }
 
 /// How each step is done; the values of some are `kept` for later readers.
-fn parts(steps: &[(Flat, DType)], kept: &[usize], level: Level) -> Vec<Part> {
+fn fusions(steps: &[(Flat, DType)], kept: &[usize], level: Level) -> Vec<Fusion> {
     let mut readers = vec![0_usize; steps.len()];
     kept.iter().for_each(|&at| readers[at] += 2);
     for (step, _) in steps {
@@ -261,18 +263,18 @@ fn parts(steps: &[(Flat, DType)], kept: &[usize], level: Level) -> Vec<Part> {
             Flat::Leaf(_) | Flat::Constant(_) => {}
         }
     }
-    let mut parts = vec![Part::Alone; steps.len()];
+    let mut fusions = vec![Fusion::Alone; steps.len()];
     for (at, (step, _)) in steps.iter().enumerate() {
         let Flat::Apply(second, compute, args) = *step else { continue };
         let wide = widened(compute);
         for (place, arg) in args.into_iter().take(second.arity()).enumerate() {
             let Flat::Apply(first, own, inner) = steps[arg].0 else { continue };
-            if readers[arg] != 1 || widened(own) != wide || !matches!(parts[arg], Part::Alone) {
+            if readers[arg] != 1 || widened(own) != wide || !matches!(fusions[arg], Fusion::Alone) {
                 continue;
             }
             let both = if second == Op::Where {
                 choice(first, inner, &args[1..]).and_then(|(first, all)| {
-                    Some(Part::Both(ops::choice_by(first, wide, level)?, all, 2))
+                    Some(Fusion::Both(ops::choice_by(first, wide, level)?, all, 2))
                 })
             } else {
                 ops::pair(first, second, place, wide, level).map(|table| {
@@ -280,17 +282,17 @@ fn parts(steps: &[(Flat, DType)], kept: &[usize], level: Level) -> Vec<Part> {
                     if second.arity() == 2 {
                         all[2] = args[1 - place];
                     }
-                    Part::Both(table, all, first.arity() + second.arity() - 1)
+                    Fusion::Both(table, all, first.arity() + second.arity() - 1)
                 })
             };
             if let Some(both) = both {
-                parts[arg] = Part::First;
-                parts[at] = both;
+                fusions[arg] = Fusion::First;
+                fusions[at] = both;
                 break;
             }
         }
     }
-    parts
+    fusions
 }
 
 impl Code {
@@ -306,7 +308,7 @@ impl Code {
         if narrow && let Some(result) = making.on_halves(steps) {
             return Some(Self::of(making, result, steps.last()?.1, leaves));
         }
-        let places = making.places(steps, &parts(steps, &[], level), narrow)?;
+        let places = making.places(steps, &fusions(steps, &[], level), narrow)?;
         let result = *places.last()?;
         let dtype = steps.last()?.1;
         let dtype = if narrow { dtype } else { widened(dtype) };
@@ -322,14 +324,15 @@ impl Code {
         if code.instructions.len() > 1 || !code.has_nontemporal {
             code.chain = Chain::new(steps, leaves.len(), level);
             code.compute_bound &= code.chain.is_none();
+            code.prefetches |= code.chain.is_some();
         }
         Some(code)
     }
 
     fn of(making: Making, result: From, dtype: DType, leaves: &[DType]) -> Self {
-        let mut sizes = [1; LEAVES];
-        for (size, leaf) in sizes.iter_mut().zip(leaves) {
-            *size = leaf.size();
+        let mut sizes = [1; LEAVES + 1];
+        for (size, array) in sizes.iter_mut().zip([dtype].iter().chain(leaves)) {
+            *size = array.size();
         }
         let Making { constants, instructions, .. } = making;
         let mut code = Self {
@@ -342,15 +345,24 @@ impl Code {
             tile: 0,
             stride: 0,
             compute_bound: false,
+            prefetches: false,
             has_nontemporal: false,
             chain: None,
         };
-        code.compute_bound = matches!(&code.instructions[..], [one] if one.kernels.compute_bound);
+        (code.compute_bound, code.prefetches) = match &code.instructions[..] {
+            [one] => (one.kernels.compute_bound, one.kernels.prefetches),
+            all => (false, all.len() >= PREFETCH_LOOPS),
+        };
         let last = code.instructions.last();
         code.has_nontemporal = last.is_some_and(|one| one.kernels.nontemporal.is_some())
             && matches!(code.result, From::Made(_));
         code.allocate();
         code
+    }
+
+    /// The bytes of each leaf's elements.
+    pub(crate) fn leaf_sizes(&self) -> &[usize] {
+        &self.sizes[1..]
     }
 
     /// Register allocation: every instruction gets a register that no later instruction reads.
@@ -386,7 +398,7 @@ impl Several {
     ) -> Option<Self> {
         let mut making = Making { level, constants: Vec::new(), instructions: Vec::new() };
         let kept: Vec<usize> = results.iter().map(|&(at, _)| at).collect();
-        let places = making.places(steps, &parts(steps, &kept, level), false)?;
+        let places = making.places(steps, &fusions(steps, &kept, level), false)?;
         let mut made = Vec::with_capacity(results.len());
         for &(at, narrow) in results {
             let (dtype, place) = (steps.get(at)?.1, *places.get(at)?);

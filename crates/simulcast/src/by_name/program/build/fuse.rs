@@ -15,15 +15,15 @@
 //!
 //! Invariant: as in [`crate::by_name::program::run::interpreter`].
 
-use std::cell::Cell;
-
 use crate::by_name::program::build::bytecode::{Args, Flat, From, LEAVES, Slot};
 use crate::by_name::program::build::graph::Bytes;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::ops::{self};
-use simulcast_kernels::register_vm::{Act, BLOCK, ChainLoops, ChainStep, Place};
-use simulcast_kernels::tuning::{CACHE_LINE_BYTES, CACHED_CHAIN_STEPS, CHAIN_BLOCKS};
+use simulcast_kernels::register_vm::{Act, ChainLoops, ChainStep, Place};
+use simulcast_kernels::tuning::{
+    CACHE_LINE_BYTES, CACHED_CHAIN_STEPS, CHAIN_BLOCK_BYTES, CHAIN_BLOCKS,
+};
 
 /// What a step does; its first argument is the accumulator, unless its operands are swapped.
 #[derive(Clone, Copy, Debug)]
@@ -116,16 +116,16 @@ impl Chain {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn loops(dtype: DType, level: Level, applies: &[Apply]) -> Option<ChainLoops> {
     use simulcast_kernels::cpu::level::Kind;
-    use simulcast_kernels::register_vm::Plan;
-    let plan = match level.kind() {
+    use simulcast_kernels::register_vm::BlockShare;
+    let share = match level.kind() {
         Kind::Baseline => return None,
-        Kind::Avx2 if applies.iter().any(|apply| apply.act.is_long()) => Plan::Half,
-        Kind::Avx2 => Plan::Short,
-        Kind::Avx512 => Plan::Long,
+        Kind::Avx2 if applies.iter().any(|apply| apply.act.is_long()) => BlockShare::Half,
+        Kind::Avx2 => BlockShare::Short,
+        Kind::Avx512 => BlockShare::Long,
     };
     match dtype {
-        DType::F32 => Some(simulcast_kernels::register_vm::chains(false, plan)),
-        DType::F64 => Some(simulcast_kernels::register_vm::chains(true, plan)),
+        DType::F32 => Some(simulcast_kernels::register_vm::chains(false, share)),
+        DType::F64 => Some(simulcast_kernels::register_vm::chains(true, share)),
         _ => None,
     }
 }
@@ -139,9 +139,10 @@ fn loops(_: DType, _: Level, _: &[Apply]) -> Option<ChainLoops> {
 /// A block of values.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Block([u8; BLOCK]);
+struct Block([u8; CHAIN_BLOCK_BYTES]);
 
 /// A chain bound to its operands, for one pattern of repeated leaves.
+#[derive(Default)]
 pub(in crate::by_name::program) struct ChainBindings {
     /// The pattern, once there is one.
     repeated: Option<usize>,
@@ -157,24 +158,9 @@ pub(in crate::by_name::program) struct ChainBindings {
 }
 
 impl ChainBindings {
-    pub(in crate::by_name::program) const fn new() -> Self {
-        Self {
-            repeated: None,
-            blocks: Vec::new(),
-            once: Vec::new(),
-            each: Vec::new(),
-            slots: Vec::new(),
-            repeats: Vec::new(),
-        }
-    }
-
-    /// Keeps its memory for the next chain on this thread.
-    pub(in crate::by_name::program) fn leave(&mut self) {
-        if !self.blocks.is_empty() {
-            let left = std::mem::replace(self, Self::new());
-            // While the thread ends, its thread-local storage is gone, and the memory is freed.
-            let _freed = SPARE.try_with(|spare| spare.set(Some(left)));
-        }
+    /// Keeps the memory alone, for another chain.
+    pub(in crate::by_name::program) fn unbind(&mut self) {
+        self.repeated = None;
     }
 
     /// The block of a leaf.
@@ -219,15 +205,10 @@ impl ChainBindings {
     #[inline(never)]
     fn prepare(&mut self, chain: &Chain, repeated: usize) {
         let Chain { applies, constants, .. } = chain;
-        if self.blocks.is_empty()
-            && let Some(spare) = SPARE.take()
-        {
-            *self = spare;
-        }
         self.repeated = Some(repeated);
         let count = applies.len() + chain.leaves + constants.len();
         if self.blocks.len() < count {
-            self.blocks.resize(count, Block([0; BLOCK]));
+            self.blocks.resize(count, Block([0; CHAIN_BLOCK_BYTES]));
         }
         for (number, bytes) in constants.iter().enumerate() {
             let block = self.constant(chain, number);
@@ -308,11 +289,6 @@ impl ChainBindings {
         let list = if once { &mut self.once } else { &mut self.each };
         list.push(ChainStep { act, places });
     }
-}
-
-thread_local! {
-    /// The memory of the last chain on this thread, for the next one.
-    static SPARE: Cell<Option<ChainBindings>> = const { Cell::new(None) };
 }
 
 /// A chain over a run with non-temporal stores: `repeated` says which leaves repeat, `prefetch` which of them to
@@ -558,8 +534,11 @@ mod tests {
                 *place = words.as_ptr().cast();
             }
             let mut expected = vec![0_u64; len.max(1)];
-            let mut got = vec![Block([7; BLOCK]); (over + len * size + after).div_ceil(BLOCK) + 1];
-            let (out, mut bindings) = (got.as_mut_ptr().cast::<u8>(), ChainBindings::new());
+            let mut got = vec![
+                Block([7; CHAIN_BLOCK_BYTES]);
+                (over + len * size + after).div_ceil(CHAIN_BLOCK_BYTES) + 1
+            ];
+            let (out, mut bindings) = (got.as_mut_ptr().cast::<u8>(), ChainBindings::default());
             // SAFETY: as many elements as the pattern says, and room for as many results.
             unsafe {
                 let made = expected.as_mut_ptr().cast();
@@ -570,18 +549,18 @@ mod tests {
                     prefetch: 0,
                     len,
                 };
-                Interpreter::new(&plain, ins.len()).contiguous(&whole);
+                Interpreter::new(&plain, ins.len()).contiguous(&whole, inner_loop::RowLoop::ONE);
                 run(&chain, &mut bindings, out.add(over), &ins, repeated, len, (1 << leaves) - 1);
                 drop(simulcast_kernels::cpu::nontemporal::Fence);
-                let all = std::slice::from_raw_parts(out, got.len() * BLOCK);
+                let all = std::slice::from_raw_parts(out, got.len() * CHAIN_BLOCK_BYTES);
                 let expected = std::slice::from_raw_parts(expected.as_ptr().cast(), len * size);
                 let (made, end) = (&all[over..over + len * size], over + len * size);
                 assert!(same(dtype, made, expected), "{steps:?} {repeated:b} {len} {over}");
                 assert!(all[..over].iter().chain(&all[end..]).all(|&byte| byte == 7));
                 if len * size >= chain.loops.block {
-                    out.write_bytes(9, got.len() * BLOCK);
+                    out.write_bytes(9, got.len() * CHAIN_BLOCK_BYTES);
                     run_cached(&chain, &mut bindings, out.add(over), &ins, repeated, len);
-                    let all = std::slice::from_raw_parts(out, got.len() * BLOCK);
+                    let all = std::slice::from_raw_parts(out, got.len() * CHAIN_BLOCK_BYTES);
                     assert!(same(dtype, &all[over..end], expected), "{steps:?} {repeated:b} {len}");
                     assert!(all[..over].iter().chain(&all[end..]).all(|&byte| byte == 9));
                 }

@@ -15,10 +15,9 @@ use crate::by_name::program::build::stages::{Leaf, Origin, Stage, Work};
 use crate::by_name::program::front::error::ProgramError;
 use crate::by_name::program::run::bind::{Leaves, Stepwise};
 use crate::by_name::program::{Hoisting, Run, Target, TypedProgram};
-use simulcast_kernels::tuning::{HOIST_CHOICES_KEPT, HOIST_MOST_BYTES, HOIST_STAGE_PS};
-
-/// Runs of axes along which the same leaves have more than one element, at most.
-const RUNS: usize = 8;
+use simulcast_kernels::tuning::{
+    HOIST_AXES_MAX, HOIST_CHOICES_KEPT, HOIST_MOST_BYTES, HOIST_STAGE_PS,
+};
 
 /// A choice: the value of a stage, the steps of it that are hoisted, and the stages that follow.
 #[derive(Debug)]
@@ -168,7 +167,7 @@ fn elements(shape: &[usize]) -> usize {
 /// element are one.
 struct Axes {
     /// Those leaves, a bit for each, and the number of steps along the axes.
-    runs: [(u32, usize); RUNS],
+    runs: [(u32, usize); HOIST_AXES_MAX],
     count: usize,
     /// The elements of all axes.
     len: usize,
@@ -179,7 +178,7 @@ impl Axes {
     /// many axes to tell apart.
     fn new(shapes: &[&[usize]]) -> Option<Self> {
         let rank = shapes.iter().map(|shape| shape.len()).max()?;
-        let mut axes = Self { runs: [(0, 1); RUNS], count: 0, len: 1 };
+        let mut axes = Self { runs: [(0, 1); HOIST_AXES_MAX], count: 0, len: 1 };
         for back in 0..rank {
             let (mut size, mut leaves) = (1, 0_u32);
             for (leaf, shape) in shapes.iter().enumerate() {

@@ -13,33 +13,32 @@ use std::mem::MaybeUninit;
 
 use crate::by_name::program::build::bytecode::{Code, From, Slot};
 use crate::by_name::program::build::fuse;
-use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, Run};
+use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, RowLoop, Run};
+use crate::exec::strategy::Stores;
 use simulcast_kernels::cpu::{nontemporal, prefetch};
 use simulcast_kernels::ops::Kernels;
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::tuning::{
-    CACHE_LINE_BYTES, CACHED_PIECE_BYTES, NONTEMPORAL_PIECE_BYTES, PREFETCH_LOOPS, REGISTER_BYTES,
-    STRIDED_PIECE_ELEMENTS, UNASKED_OPERATIONS,
+    CACHE_LINE_BYTES, NONTEMPORAL_PIECE_BYTES, REGISTER_BYTES, STRIDED_PIECE_ELEMENTS,
+    UNASKED_OPERATIONS,
 };
 use simulcast_threads::checkpoint;
 
 /// An inner loop that interprets code.
 pub(crate) struct Interpreter<'c> {
     code: &'c Code,
-    bindings: Bindings,
-    /// The bytes of a result and of each leaf's elements.
-    sizes: [usize; MAX_OPERANDS + 1],
     /// The number of operands that it is given: the leaves, and perhaps more, which it does not read.
     operands: usize,
+    /// Made for the first run that needs them.
+    bindings: Option<Box<Bindings>>,
+    /// Operations of single instructions since it was asked whether to stop.
+    unasked: usize,
 }
 
 impl<'c> Interpreter<'c> {
     /// For so many operands, of which the first are the leaves of the code.
-    pub(crate) fn new(code: &'c Code, operands: usize) -> Self {
-        let mut sizes = [1; MAX_OPERANDS + 1];
-        sizes[0] = code.dtype.size();
-        sizes[1..].copy_from_slice(&code.sizes);
-        Self { code, bindings: Bindings::new(), sizes, operands }
+    pub(crate) const fn new(code: &'c Code, operands: usize) -> Self {
+        Self { code, operands, bindings: None, unasked: 0 }
     }
 }
 
@@ -49,39 +48,70 @@ unsafe impl InnerLoop for Interpreter<'_> {
         let code = self.code;
         let is_chain = code.chain.is_some();
         Facts {
-            sizes: &self.sizes[..=self.operands],
+            sizes: &code.sizes[..=self.operands],
             plain: Operands::MAX,
             plain_result: true,
             repeated: Repeated::Element,
             copies: if let From::Leaf(leaf) = code.result { Some(leaf) } else { None },
             nontemporal: is_chain || code.has_nontemporal,
-            prefetches: is_chain || code.instructions.len() >= PREFETCH_LOOPS,
+            prefetches: code.prefetches,
             compute_bound: code.compute_bound,
             operations: code.instructions.len(),
         }
     }
 
-    unsafe fn contiguous(&mut self, run: &Run<'_>) {
-        let Run { out, ins, repeated, len, .. } = *run;
-        if let From::Leaf(leaf) = self.code.result
-            && repeated >> leaf & 1 == 0
-        {
-            let bytes = len * self.code.dtype.size();
-            // SAFETY: the caller keeps the invariant.
-            return unsafe { out.copy_from_nonoverlapping(ins[leaf], bytes) };
+    unsafe fn contiguous(&mut self, run: &Run<'_>, rows: RowLoop<'_>) {
+        let Run { mut out, ins, len, .. } = *run;
+        let (code, repeated_leaves) = (self.code, run.repeated as usize);
+        let mut pointers = [std::ptr::null(); 3];
+        if let Some((kernels, repeated)) = lone(code, ins, repeated_leaves, &mut pointers) {
+            let args = code.instructions[0].args.from;
+            let step = |k: usize| match args[k] {
+                From::Leaf(leaf) => rows.steps[leaf + 1],
+                _ => 0,
+            };
+            let size = |k: usize| match args[k] {
+                From::Leaf(leaf) if repeated >> k & 1 == 0 => code.sizes[leaf + 1].cast_signed(),
+                _ => 0,
+            };
+            for _ in 0..rows.count {
+                // Mostly a row is one piece, and nothing moves within it.
+                let (mut done, mut moved) = (0, 0);
+                while done < len {
+                    for (k, pointer) in pointers.iter_mut().enumerate().filter(|_| done > moved) {
+                        *pointer = pointer.wrapping_offset(size(k) * (done - moved).cast_signed());
+                    }
+                    moved = done;
+                    let part = (len - done).min(UNASKED_OPERATIONS);
+                    count(&mut self.unasked, part);
+                    let to = out.wrapping_add(done * code.sizes[0]);
+                    // SAFETY: the caller keeps the invariant, and the pattern says what repeats; the pointers move within
+                    // the run.
+                    unsafe { (kernels.cached)(to, &pointers, repeated, part) };
+                    done += part;
+                }
+                out = out.wrapping_offset(rows.steps[0]);
+                for (k, pointer) in pointers.iter_mut().enumerate() {
+                    *pointer = pointer.wrapping_offset(step(k) - size(k) * moved.cast_signed());
+                }
+            }
+            return;
         }
-        // SAFETY: as above.
-        unsafe {
-            execute(
-                self.code,
-                &mut self.bindings,
-                out,
-                ins,
-                repeated as usize,
-                len,
-                Stores::Cached,
-            );
-        };
+        let mut places = [std::ptr::null(); MAX_OPERANDS];
+        let ins = &mut places[..ins.len()];
+        ins.copy_from_slice(run.ins);
+        for _ in 0..rows.count {
+            // SAFETY: the caller keeps the invariant.
+            unsafe {
+                match code.result {
+                    From::Leaf(leaf) if repeated_leaves >> leaf & 1 == 0 => {
+                        out.copy_from_nonoverlapping(ins[leaf], len * code.sizes[0]);
+                    }
+                    _ => self.execute(&Run { out, ins, ..*run }, Stores::Cached),
+                }
+            }
+            rows.advance(&mut out, ins);
+        }
     }
 
     unsafe fn nontemporal(&mut self, run: &Run<'_>) {
@@ -89,7 +119,7 @@ unsafe impl InnerLoop for Interpreter<'_> {
         let (code, repeated_leaves, prefetch) =
             (self.code, run.repeated as usize, run.prefetch as usize);
         if let Some(chain) = &code.chain {
-            let bindings = &mut self.bindings.chain;
+            let bindings = &mut self.bindings.get_or_insert_with(Bindings::spare).chain;
             // SAFETY: the caller keeps the invariant; the code has as many leaves as the chain.
             return unsafe { fuse::run(chain, bindings, out, ins, repeated_leaves, len, prefetch) };
         }
@@ -101,9 +131,7 @@ unsafe impl InnerLoop for Interpreter<'_> {
             return unsafe { kernel(out, &pointers, repeated, len, first_of(code, prefetch)) };
         }
         let size = code.dtype.size();
-        let whole =
-            if code.instructions.len() > 1 { NONTEMPORAL_PIECE_BYTES } else { CACHED_PIECE_BYTES }
-                / size;
+        let whole = NONTEMPORAL_PIECE_BYTES / size;
         // The first results end at a cache line, so that all others are aligned to cache lines.
         let mut count = whole - out.addr() % CACHE_LINE_BYTES / size;
         let mut done = 0;
@@ -111,22 +139,12 @@ unsafe impl InnerLoop for Interpreter<'_> {
             count = nontemporal::chunk_len(len - done, count);
             let mut at = [std::ptr::null(); MAX_OPERANDS];
             for (n, (place, &from)) in at.iter_mut().zip(ins).enumerate() {
-                let step = if repeated_leaves >> n & 1 == 1 { 0 } else { self.sizes[n + 1] };
+                let step = if repeated_leaves >> n & 1 == 1 { 0 } else { code.sizes[n + 1] };
                 *place = from.wrapping_add(done * step);
             }
-            let (to, at) = (out.wrapping_add(done * size), &at[..ins.len()]);
+            let (out, ins) = (out.wrapping_add(done * size), &at[..ins.len()]);
             // SAFETY: as above, for `count` results from there on.
-            unsafe {
-                execute(
-                    code,
-                    &mut self.bindings,
-                    to,
-                    at,
-                    repeated_leaves,
-                    count,
-                    Stores::NonTemporal(prefetch),
-                );
-            };
+            unsafe { self.execute(&Run { out, ins, len: count, ..*run }, Stores::NonTemporal) };
             done += count;
             count = whole;
         }
@@ -150,7 +168,7 @@ unsafe impl InnerLoop for Interpreter<'_> {
             unsafe {
                 let mut gathered = [std::ptr::null(); MAX_OPERANDS];
                 for (n, place) in gathered[..ins.len()].iter_mut().enumerate() {
-                    let (own, step) = (self.sizes[n + 1], steps[n + 1]);
+                    let (own, step) = (self.code.sizes[n + 1], steps[n + 1]);
                     let from = ins[n].offset(at * step);
                     *place = from;
                     if step != 0 && step != own.cast_signed() {
@@ -160,15 +178,9 @@ unsafe impl InnerLoop for Interpreter<'_> {
                     }
                 }
                 let to = results.as_mut_ptr().cast::<u8>();
-                execute(
-                    self.code,
-                    &mut self.bindings,
-                    to,
-                    &gathered[..ins.len()],
-                    repeated_leaves,
-                    count,
-                    Stores::Cached,
-                );
+                let (ins, repeated) = (&gathered[..ins.len()], repeated_leaves as Operands);
+                let run = Run { out: to, ins, repeated, prefetch: 0, len: count };
+                self.contiguous(&run, RowLoop::ONE);
                 for k in 0..count {
                     let place = out.offset((at + k.cast_signed()) * steps[0]);
                     std::ptr::copy_nonoverlapping(to.add(k * size), place, size);
@@ -177,14 +189,6 @@ unsafe impl InnerLoop for Interpreter<'_> {
             done += count;
         }
     }
-}
-
-/// How results are stored.
-#[derive(Clone, Copy)]
-enum Stores {
-    Cached,
-    /// Non-temporally, while leaves are prefetched beside each loop: a bit for each.
-    NonTemporal(usize),
 }
 
 /// An instruction with its pointers: what it reads and writes, and how far each moves for an
@@ -206,11 +210,10 @@ struct Active {
 struct TileMemory([MaybeUninit<u8>; 4096]);
 
 /// Code with its pointers, for one pattern of leaves that repeat.
+#[derive(Default)]
 struct Bindings {
-    /// The pattern, and whether stores are non-temporal; valid once `ready`.
-    repeated_leaves: usize,
-    nontemporal: bool,
-    ready: bool,
+    /// The pattern, and whether stores are non-temporal; none before the code is bound.
+    bound: Option<(usize, bool)>,
     registers: Vec<TileMemory>,
     /// Which instructions repeat, and their values.
     repeats: Vec<bool>,
@@ -229,22 +232,25 @@ struct Bindings {
     chain: fuse::ChainBindings,
 }
 
+thread_local! {
+    /// Bindings that a program left behind on this thread: their memory, for the next one.
+    static SPARE: Cell<Option<Box<Bindings>>> = const { Cell::new(None) };
+}
+
 impl Bindings {
-    const fn new() -> Self {
-        Self {
-            repeated_leaves: 0,
-            nontemporal: false,
-            ready: false,
-            registers: Vec::new(),
-            repeats: Vec::new(),
-            scalars: Vec::new(),
-            once: Vec::new(),
-            once_slots: Vec::new(),
-            active: Vec::new(),
-            slots: Vec::new(),
-            whole: None,
-            unasked: 0,
-            chain: fuse::ChainBindings::new(),
+    /// Those that were left behind on this thread, or new ones, bound to no code.
+    fn spare() -> Box<Self> {
+        let mut this = SPARE.take().unwrap_or_default();
+        this.bound = None;
+        this.chain.unbind();
+        this
+    }
+
+    /// Leaves them to the next program on this thread, unless they take much memory.
+    fn leave(self: Box<Self>) {
+        if self.registers.capacity() * size_of::<TileMemory>() <= 2 * REGISTER_BYTES {
+            // While the thread ends, its thread-local storage is gone, and the memory is freed.
+            let _freed = SPARE.try_with(|spare| spare.set(Some(self)));
         }
     }
 
@@ -252,17 +258,11 @@ impl Bindings {
     #[inline(never)]
     fn bind(&mut self, code: &Code, repeated_leaves: usize, nontemporal: bool) {
         let count = code.instructions.len();
-        if self.registers.capacity() == 0
-            && let Some(spare) = SPARE.take()
-        {
-            *self = spare;
-        }
         self.registers
             .reserve_exact((code.registers * code.stride).div_ceil(size_of::<TileMemory>()));
         self.scalars.clear();
         self.scalars.resize(count, [0; 2]);
-        (self.repeated_leaves, self.nontemporal, self.ready, self.whole) =
-            (repeated_leaves, nontemporal, true, None);
+        self.bound = Some((repeated_leaves, nontemporal));
         self.once.clear();
         self.once_slots.clear();
         self.active.clear();
@@ -280,7 +280,7 @@ impl Bindings {
                 let repeat = match from {
                     From::Leaf(leaf) => {
                         let repeat = repeated_leaves >> leaf & 1;
-                        steps[k] = if repeat == 1 { 0 } else { code.sizes[leaf] };
+                        steps[k] = if repeat == 1 { 0 } else { code.sizes[leaf + 1] };
                         repeat
                     }
                     From::Constant(at) => {
@@ -338,20 +338,11 @@ impl Bindings {
     }
 }
 
-thread_local! {
-    /// Memory that a program left behind on this thread, for the next one.
-    static SPARE: Cell<Option<Bindings>> = const { Cell::new(None) };
-}
-
 impl Drop for Interpreter<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.bindings.chain.leave();
-        let kept = self.bindings.registers.capacity();
-        if kept > 0 && kept * size_of::<TileMemory>() <= 2 * REGISTER_BYTES {
-            let bindings = std::mem::replace(&mut self.bindings, Bindings::new());
-            // While the thread ends, its thread-local storage is gone, and the memory is freed.
-            let _freed = SPARE.try_with(|spare| spare.set(Some(bindings)));
+        if let Some(bindings) = self.bindings.take() {
+            bindings.leave();
         }
     }
 }
@@ -403,108 +394,80 @@ pub(super) fn count(unasked: &mut usize, operations: usize) {
     }
 }
 
-/// Code over a run: `repeated_leaves` says which leaves repeat.
-///
-/// # Safety
-///
-/// The invariant of this module: `out` has room for `len` results, and every leaf has `len`
-/// elements, or one where its bit of `repeated_leaves` is set. The bindings are those of this code. Non-temporal stores
-/// need a fence.
-#[inline(never)]
-unsafe fn execute(
-    code: &Code,
-    bindings: &mut Bindings,
-    out: *mut u8,
-    ins: &[*const u8],
-    repeated_leaves: usize,
-    len: usize,
-    stores: Stores,
-) {
-    let (nontemporal, ask) = match stores {
-        Stores::Cached => (false, 0),
-        Stores::NonTemporal(leaves) => (true, leaves),
-    };
-    if !nontemporal
-        && let Some(chain) = &code.chain
-        && code.instructions.len() == 2
-        && chain.pays_in_cache()
-        && len * code.dtype.size() >= chain.block()
-    {
-        // SAFETY: the caller keeps the invariant.
-        return unsafe {
-            fuse::run_cached(chain, &mut bindings.chain, out, ins, repeated_leaves, len);
-        };
-    }
-    let mut pointers = [std::ptr::null(); 3];
-    if let Some((kernels, repeated)) = lone(code, ins, repeated_leaves, &mut pointers) {
-        let (mut out, mut done) = (out, 0);
-        loop {
-            let part = (len - done).min(UNASKED_OPERATIONS);
-            count(&mut bindings.unasked, part);
-            prefetch::prefetch_operands(ask, ins, &code.sizes, done..done + part);
-            // SAFETY: the caller keeps the invariant, and the pattern says what repeats; the pointers move within the run.
-            unsafe { kernels.run(nontemporal, out, &pointers, repeated, part) };
-            done += part;
-            if done >= len {
-                return;
-            }
-            out = out.wrapping_add(part * code.dtype.size());
-            let own = code.instructions.first().map(|one| one.args.iter());
-            for (k, from) in own.into_iter().flatten().enumerate() {
-                if let From::Leaf(leaf) = from
-                    && repeated >> k & 1 == 0
-                {
-                    pointers[k] = pointers[k].wrapping_add(part * code.sizes[leaf]);
+impl Interpreter<'_> {
+    /// Code over a run. With non-temporal stores, leaves are prefetched beside each loop.
+    ///
+    /// # Safety
+    ///
+    /// The invariant of this module. Non-temporal stores need a fence.
+    #[inline(never)]
+    unsafe fn execute(&mut self, run: &Run<'_>, stores: Stores) {
+        let (code, nontemporal) = (self.code, stores == Stores::NonTemporal);
+        let Run { out, ins, len, .. } = *run;
+        let (repeated_leaves, ask) = (run.repeated as usize, run.prefetch as usize);
+        if !nontemporal
+            && let Some(chain) = &code.chain
+            && code.instructions.len() == 2
+            && chain.pays_in_cache()
+            && len * code.dtype.size() >= chain.block()
+        {
+            let bindings = &mut self.bindings.get_or_insert_with(Bindings::spare).chain;
+            // SAFETY: the caller keeps the invariant.
+            return unsafe { fuse::run_cached(chain, bindings, out, ins, repeated_leaves, len) };
+        }
+        let bindings = self.bindings.get_or_insert_with(Bindings::spare);
+        if bindings.bound != Some((repeated_leaves, nontemporal)) {
+            bindings.bind(code, repeated_leaves, nontemporal);
+        }
+        let Bindings { once, once_slots, active, slots, whole, unasked, .. } = &mut **bindings;
+        for slot in &*once_slots {
+            once[slot.instruction].ins[slot.arg] = ins[slot.leaf];
+        }
+        for one in &*once {
+            // SAFETY: one element of each operand; a value of any type fits in its place.
+            unsafe { (one.kernels.cached)(one.out, &one.ins, 0, 1) };
+        }
+        if let Some((from, pointer, repeats)) = *whole {
+            let pointer = if let From::Leaf(leaf) = from { ins[leaf] } else { pointer };
+            // SAFETY: one element, or `len` of them, of the result's size.
+            unsafe {
+                pack::<false>(code.dtype.size(), out, pointer, &[(len, isize::from(!repeats))]);
+            };
+            return;
+        }
+        for slot in &*slots {
+            active[slot.instruction].ins[slot.arg] = ins[slot.leaf];
+        }
+        if let Some(last) = active.last_mut() {
+            last.out = out;
+        }
+        // Every loop of a tile prefetches the same share: a division for each would cost as much as it saves.
+        let tile = code.tile.min(len);
+        let (mut done, each) = (0, if ask == 0 { 0 } else { tile.div_ceil(active.len().max(1)) });
+        while done < len {
+            let part = tile.min(len - done);
+            count(unasked, part * active.len());
+            let mut asked = 0;
+            for one in &mut *active {
+                if asked < part && ask != 0 {
+                    let upto = (asked + each).min(part);
+                    prefetch::prefetch_operands(
+                        ask,
+                        ins,
+                        code.leaf_sizes(),
+                        done + asked..done + upto,
+                    );
+                    asked = upto;
+                }
+                // SAFETY: a tile fits in its register; leaves and output advance by what is done,
+                // within the run.
+                unsafe { one.kernels.run(one.nontemporal, one.out, &one.ins, one.repeated, part) };
+                one.out = one.out.wrapping_add(one.out_step * part);
+                for (pointer, step) in one.ins.iter_mut().zip(one.steps) {
+                    *pointer = pointer.wrapping_add(step * part);
                 }
             }
+            done += part;
         }
-    }
-    if !bindings.ready
-        || (bindings.repeated_leaves, bindings.nontemporal) != (repeated_leaves, nontemporal)
-    {
-        bindings.bind(code, repeated_leaves, nontemporal);
-    }
-    let Bindings { once, once_slots, active, slots, unasked, .. } = bindings;
-    for slot in &*once_slots {
-        once[slot.instruction].ins[slot.arg] = ins[slot.leaf];
-    }
-    for one in &*once {
-        // SAFETY: one element of each operand; a value of any type fits in its place.
-        unsafe { (one.kernels.cached)(one.out, &one.ins, 0, 1) };
-    }
-    if let Some((from, pointer, repeats)) = bindings.whole {
-        let pointer = if let From::Leaf(leaf) = from { ins[leaf] } else { pointer };
-        // SAFETY: one element, or `len` of them, of the result's size.
-        unsafe { pack::<false>(code.dtype.size(), out, pointer, &[(len, isize::from(!repeats))]) };
-        return;
-    }
-    for slot in &*slots {
-        active[slot.instruction].ins[slot.arg] = ins[slot.leaf];
-    }
-    if let Some(last) = active.last_mut() {
-        last.out = out;
-    }
-    // Every loop of a tile prefetches the same share: a division for each would cost as much as it saves.
-    let tile = code.tile.min(len);
-    let (mut done, each) = (0, if ask == 0 { 0 } else { tile.div_ceil(active.len().max(1)) });
-    while done < len {
-        let part = tile.min(len - done);
-        count(unasked, part * active.len());
-        let mut asked = 0;
-        for one in &mut *active {
-            if asked < part && ask != 0 {
-                let upto = (asked + each).min(part);
-                prefetch::prefetch_operands(ask, ins, &code.sizes, done + asked..done + upto);
-                asked = upto;
-            }
-            // SAFETY: a tile fits in its register; leaves and output advance by what is done,
-            // within the run.
-            unsafe { one.kernels.run(one.nontemporal, one.out, &one.ins, one.repeated, part) };
-            one.out = one.out.wrapping_add(one.out_step * part);
-            for (pointer, step) in one.ins.iter_mut().zip(one.steps) {
-                *pointer = pointer.wrapping_add(step * part);
-            }
-        }
-        done += part;
     }
 }

@@ -28,7 +28,7 @@ use crate::exec::launch::{self, Work};
 use crate::layout::broadcast::Laid;
 use crate::layout::small_vec::Inline;
 use crate::reduce::blocking::Rectangle;
-use crate::reduce::plan::{Axes, Axis, Facts, Plan};
+use crate::reduce::plan::{Axes, Axis, Elements, ReductionPlan};
 use crate::reduce::run::{Direct, Operand, Reduction, Source};
 use crate::reduce::shared_row::Loop;
 use simulcast_kernels::cpu::level::Level;
@@ -103,7 +103,7 @@ impl Reducing<'_, '_, '_, '_> {
                 axis.map(|axis| {
                     for (n, pointer) in ins.iter_mut().enumerate() {
                         let stride = strides[n].get(axis).copied().unwrap_or(0);
-                        let size = code.sizes.get(n).copied().unwrap_or(1).cast_signed();
+                        let size = code.leaf_sizes().get(n).copied().unwrap_or(1).cast_signed();
                         *pointer = pointer.wrapping_offset(start.cast_signed() * stride * size);
                     }
                     let mut part = whole.clone();
@@ -137,8 +137,10 @@ impl Reducing<'_, '_, '_, '_> {
                 Some(part) => (part, Some(&whole[..])),
                 None => (&whole, None),
             };
-            let (plan, results) =
-                (Plan::new(axes, whole, facts), Row { finish: &finish, to: SendPtr::new(out) });
+            let (plan, results) = (
+                ReductionPlan::new(axes, whole, facts),
+                Row { finish: &finish, to: SendPtr::new(out) },
+            );
             let join = operation.as_ref().and_then(|operation| operation.shared_row);
             let reduction = Reduction {
                 plan: &plan,
@@ -199,7 +201,7 @@ struct Computed<'c> {
 
 impl Computed<'_> {
     fn bytes(&self, leaf: usize) -> usize {
-        self.code.sizes.get(leaf).copied().unwrap_or(1)
+        self.code.leaf_sizes().get(leaf).copied().unwrap_or(1)
     }
 
     /// The loop of an operation, and its operands.
@@ -218,8 +220,8 @@ impl Computed<'_> {
         Direct { along: operation.along, operands, bare: operation.ops.is_empty() }
     }
 
-    fn facts(&self, operation: Option<&Operation>, finish: &Finish) -> Facts {
-        let mut facts = Facts {
+    fn facts(&self, operation: Option<&Operation>, finish: &Finish) -> Elements {
+        let mut facts = Elements {
             element_bytes: finish.reducer.element_bytes,
             value_bytes: finish.reducer.value_bytes,
             bare: None,

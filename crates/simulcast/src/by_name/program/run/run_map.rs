@@ -6,7 +6,7 @@ use ndarray::{ArrayD, IxDyn};
 use simulcast_core::{BroadcastError, Refusal, Rule};
 
 use crate::array::output::Fresh;
-use crate::by_name::dyn_array::{AnyArray, AnyView};
+use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
 use crate::by_name::program::build::bytecode::{Code, LEAVES};
 use crate::by_name::program::build::stages::Stage;
 use crate::by_name::program::front::error::ProgramError;
@@ -17,6 +17,7 @@ use crate::by_name::program::{Run, Target};
 use crate::exec::inner_loop::InnerLoop;
 use crate::exec::launch::{Source, Work};
 use crate::exec::parallelism;
+use crate::exec::tiny::{TINY_ARRAYS, Tiny, is_tiny};
 use crate::layout::broadcast::{Laid, checked_len};
 use crate::layout::small_vec::Inline;
 use simulcast_kernels::cpu::level::Level;
@@ -33,6 +34,12 @@ pub(crate) fn map(
     rows: Option<Range<usize>>,
 ) -> Result<Option<AnyArray>, ProgramError> {
     if run.rule == Rule::Numpy {
+        if rows.is_none()
+            && let Target::Into(out) = target
+            && tiny(code, leaves, out)
+        {
+            return Ok(None);
+        }
         let exec = Exec { run, stage, code, rows };
         return match leaves.len() {
             0..=2 => exec.together::<2>(leaves, target),
@@ -45,6 +52,28 @@ pub(crate) fn map(
     let (code, mut laid, ins) = one_by_one(run, stage, leaves, stage.narrow)?;
     let exec = Exec { run, stage, code: &code, rows };
     exec.sized(&mut laid, ins, target)
+}
+
+/// Computes a tiny result under NumPy's rule, where that needs neither a nest nor to lay the leaves. Says whether it did.
+fn tiny(code: &Code, leaves: &Leaves<'_>, out: &mut AnyViewMut<'_>) -> bool {
+    let (to, count) = (out.as_mut_ptr(), leaves.len());
+    if !is_tiny(out.shape().iter().product()) || count >= TINY_ARRAYS {
+        return false;
+    }
+    let mut arrays = [(out.shape(), out.strides()); TINY_ARRAYS];
+    let mut ins = [dangling(); TINY_ARRAYS];
+    for (n, (array, pointer)) in arrays[1..].iter_mut().zip(&mut ins).enumerate().take(count) {
+        let Some(view) = leaves.view(n) else { return false };
+        (*array, *pointer) = ((view.shape(), view.strides()), view.as_ptr());
+    }
+    let mut inner = Interpreter::new(code, count);
+    let Some(rows) = Tiny::<TINY_ARRAYS>::new(&inner.facts(), &arrays[..=count]) else {
+        return false;
+    };
+    // SAFETY: the output is borrowed for writing, and has elements of the result's type; the leaves' own pointers, shapes
+    // and strides, of the types that the code reads.
+    unsafe { rows.run(&mut inner, to, &ins[..count]) };
+    true
 }
 
 /// Leaves brought together operation by operation, and code that reads them so; its result is
@@ -126,7 +155,7 @@ impl Exec<'_, '_> {
         target: &mut Target<'_, '_>,
     ) -> Result<Option<AnyArray>, ProgramError> {
         if let Some(rows) = &self.rows {
-            part(laid, &mut ins, &self.code.sizes, rows);
+            part(laid, &mut ins, self.code.leaf_sizes(), rows);
         }
         let (code, level, threads) = (self.code, self.run.program.level, self.run.threads);
         let task = Task { code, level, threads, laid, ins };
@@ -138,7 +167,7 @@ impl Exec<'_, '_> {
 fn part<const N: usize>(
     laid: &mut Laid<N>,
     ins: &mut [*const u8; N],
-    sizes: &[usize; LEAVES],
+    sizes: &[usize],
     rows: &Range<usize>,
 ) {
     let axis = row_axis(&laid.shape);

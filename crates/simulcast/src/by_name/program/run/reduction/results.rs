@@ -10,6 +10,7 @@ use simulcast_kernels::op::Op;
 use simulcast_kernels::ops::{self, Conversion, Kernel};
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::reduce::{JoinOp, Reducer, reducer};
+use simulcast_kernels::tuning::REDUCE_QUOTIENTS;
 use simulcast_threads::SendPtr;
 
 /// How a reduction of a program joins, and what it makes of values.
@@ -81,10 +82,9 @@ impl Finish {
         mut values: *const u8,
         count: usize,
     ) {
-        /// Values that are divided at a time where they are cast afterwards.
-        const TILE: usize = 64;
-        let mut quotients = [[0_u64; 2]; TILE];
-        let tile = if self.divide.is_some() && self.cast.is_some() { TILE } else { count };
+        let mut quotients = [[0_u64; 2]; REDUCE_QUOTIENTS];
+        let both = self.divide.is_some() && self.cast.is_some();
+        let tile = if both { REDUCE_QUOTIENTS } else { count };
         let mut left = count;
         while left > 0 {
             let count = tile.min(left);
