@@ -76,6 +76,33 @@ fn rows_of_a_few_lines_take_an_element_each() -> Outcome {
     Ok(())
 }
 
+// [E_BROADCAST_ANY_FUNC_3030]
+#[test]
+fn long_rows_of_one_operation_are_computed_in_pieces() -> Outcome {
+    // More elements a row than are computed without asking whether to stop; gaps between rows keep them apart.
+    let columns = if cfg!(miri) { 20 } else { 2 * (1 << 14) + 77 };
+    let all = Array2::from_shape_fn((3, columns + 1), |(i, j)| (i * 100_003 + j) as i32);
+    let (x, row) = (all.slice(s![.., ..columns]), Array1::from_shape_fn(columns, |j| 3 * j as i32));
+    let by_row = Array2::from_shape_fn((3, 1), |(i, _)| i % 2 == 0);
+    let types = [("x", DType::I32), ("row", DType::I32), ("m", DType::Bool)];
+    let operands = [AnyView::from(&x), AnyView::from(&row), AnyView::from(&by_row)];
+    for (text, types, operands) in
+        [("x + row", &types[..2], &operands[..2]), ("where(m, x, row)", &types[..], &operands[..])]
+    {
+        let result = TypedProgram::parse(text, types)?.run(operands)?;
+        let result = result.typed::<i32>().ok_or("int32")?.into_dimensionality::<ndarray::Ix2>()?;
+        for ((i, j), &got) in result.indexed_iter() {
+            let expected = match text {
+                "x + row" => x[[i, j]] + row[j],
+                _ if by_row[[i, 0]] => x[[i, j]],
+                _ => row[j],
+            };
+            assert_eq!(got, expected, "{text} {i} {j}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn halves_are_computed_wide_and_rounded_once() -> Outcome {
     let mut build = Builder::new(Promotion::Numpy);
