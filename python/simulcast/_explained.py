@@ -6,10 +6,11 @@ written there, and their shapes, where they are plain variables.
 
 from __future__ import annotations
 
+import ast
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from . import _places
+from . import _fixes, _places
 from ._errors import BroadcastError
 from ._simulcast import Explanation, _read_messages, explain
 
@@ -130,9 +131,9 @@ def _of_exception(error: BaseException) -> list[ExplainedError]:
                             "shapes": [list(own) for own in error.shapes if own is not None],
                             "names": list(error.names)}, None)]  # fmt: skip
     read = _read_messages(message)
+    failed = _failed(error) if read or isinstance(error, (ValueError, TypeError, RuntimeError)) else None
     if not read:
-        return []
-    failed = _failed(error)
+        return [] if failed is None else _of_product(*failed)
     if failed is None:
         return [ExplainedError(*own) for own in read]
     frame, operation = failed
@@ -157,12 +158,15 @@ def _with_place(
         **data,
         "place": {"file": place.file, "line": place.line, "source": place.snippet.partition("\n")[0].strip()},
     }
+    text = text.replace(", line 1 of the text", f" ({place})", 1)
     count = len(data["shapes"]) or 2
     nodes = _places.arguments(operation.node, count)
+    if not data["shapes"] and isinstance(operation.node, ast.Call):
+        nodes = _arrays(operation.node, frame)
     if nodes is None:
         return _explained(own, place) if data["shapes"] else ExplainedError(text, own)
     names = [None if node is None else _places.written(node) for node in nodes]
-    shapes = [_shape(_places.variable(node, frame)) for node in nodes]
+    shapes = [_shape_of(node, frame) for node in nodes]
     known = [tuple(own) for own in data["shapes"]]
     if known and all(shape in (None, met) for shape, met in zip(shapes, known)):
         return _explained({**own, "names": [name or "" for name in names]}, place)
@@ -170,6 +174,88 @@ def _with_place(
         rest = {"names": [name or "" for name in names], "shapes": [list(shape) for shape in shapes if shape is not None]}
         return _explained({**own, **rest, "missing": None}, place)
     return _explained(own, place) if known else ExplainedError(text, own)
+
+
+def _arrays(call: ast.Call, frame: FrameType) -> list[ast.AST | None] | None:
+    """The arguments of a call, and the receiver of a method, that are arrays; `None` where these do not clash."""
+    given = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    given += [*call.args, *(own.value for own in call.keywords)]
+    nodes = [own for own in given if _shape_of(own, frame)]
+    shapes = [_shape_of(own, frame) for own in nodes]
+    if len(nodes) < 2 or explain(*[shape for shape in shapes if shape is not None]).shape is not None:
+        return None
+    return list(nodes)
+
+
+_LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "cupy": "CuPy", "tensorflow": "TensorFlow"}
+
+
+def _of_product(frame: FrameType, operation: _places.Operation) -> list[ExplainedError]:
+    """A product of matrices whose sizes do not fit, whatever its message says."""
+    node, place = operation.node, operation.place
+    if not isinstance(node, (ast.BinOp, ast.AugAssign)) or not isinstance(node.op, ast.MatMult):
+        return []
+    nodes = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
+    names = [_places.written(own) or letter for own, letter in zip(nodes, "AB")]
+    shapes = [shape for shape in (_shape_of(own, frame) for own in nodes) if shape is not None]
+    lines = _fixes.product(names, shapes) if len(shapes) == 2 else []
+    if not lines:
+        return []
+    roots = (type(_places.variable(own, frame)).__module__.partition(".")[0] for own in nodes)
+    library = next((_LIBRARIES[own] for own in roots if own in _LIBRARIES), "NumPy")
+    picture = "\n".join(line[2:] for line in place.picture().split("\n")) if place.picture() else ""
+    sizes = [f"  {name} is {shape}" for name, shape in zip(names, shapes)]
+    text = "\n".join([f"{library}, matmul ({place})", *([picture] if picture else []), *sizes, *lines, ""])
+    source = place.snippet.partition("\n")[0].strip()
+    data = {
+        "library": library, "operation": "matmul", "node": None, "rule": "numpy", "shapes": [], "names": names, "warning": False,
+        "line": 1, "place": {"file": place.file, "line": place.line, "source": source}, "missing": None,
+    }  # fmt: skip
+    return [ExplainedError(text, data)]
+
+
+def _shape_of(node: ast.AST | None, frame: FrameType) -> tuple[int, ...] | None:
+    """The shape of an expression of variables, as far as their shapes tell; nothing of the program is run."""
+    found = _shape(_places.variable(node, frame))
+    if found is not None:
+        return found
+    if isinstance(node, ast.Constant):
+        return () if isinstance(node.value, (int, float, complex)) else None
+    if isinstance(node, ast.UnaryOp):
+        return _shape_of(node.operand, frame)
+    if isinstance(node, (ast.BinOp, ast.Compare)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return None
+        shapes = [_shape_of(own, frame) for own in _places.arguments(node, 2) or ()]
+        met = [shape for shape in shapes if shape is not None]
+        whole = explain(*met).shape if len(met) == 2 else None
+        return None if whole is None else tuple(size for size in whole if isinstance(size, int))
+    if isinstance(node, ast.Subscript):
+        shape = _shape_of(node.value, frame)
+        return None if shape is None else _part(shape, node.slice)
+    return None
+
+
+def _part(shape: tuple[int, ...], index: ast.AST) -> tuple[int, ...] | None:
+    """The shape of a part, where its index is of constants."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    left, made = list(shape), []
+    for part in parts:
+        if isinstance(part, ast.Constant) and part.value is None:
+            made.append(1)
+            continue
+        try:
+            given = ast.literal_eval(part) if not isinstance(part, ast.Slice) else slice(
+                *(None if own is None else ast.literal_eval(own) for own in (part.lower, part.upper, part.step))
+            )
+            size = left.pop(0)
+            if isinstance(given, slice):
+                made.append(len(range(*given.indices(size))))
+            elif type(given) is not int:
+                return None
+        except (ValueError, TypeError, IndexError, MemoryError, RecursionError):
+            return None
+    return (*made, *left)
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

@@ -33,6 +33,21 @@ def of_finding(shapes: Sequence[Shape], names: Sequence[str], code: str, *, torc
     return fixes + (as_another(shapes, names) if torch else [])
 
 
+def product(names: Sequence[str], shapes: Sequence[Shape]) -> list[str]:
+    """Which axes of a product of two matrices, or of stacks of them, do not fit."""
+    (a, b), (left, right) = names, shapes
+    if not left or not right:
+        return [f"  {a if not left else b} is a number: multiply by *"]
+    axis = -1 if len(right) == 1 else -2
+    if left[-1] != right[axis]:
+        return [f"  axis -1 of {a} has {left[-1]}, axis {axis} of {b} has {right[axis]}: they are summed over, and must be equal"]
+    explained = explain(left[:-2], right[:-2], names=[a, b])
+    if explained.shape is not None:
+        return []
+    lines = [line for line in str(explained).rstrip().splitlines() if not line.startswith("  help ")]
+    return ["the axes before the last two:", *lines]
+
+
 def of_error(data: dict[str, Any], names: Sequence[str], *, torch: bool) -> list[OperandFix]:
     """Fixes of an error that was explained as data."""
     given = data.get("error", {}).get("fixes", ())

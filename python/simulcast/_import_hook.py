@@ -12,6 +12,7 @@ import importlib.machinery
 import importlib.util
 import operator
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _fixes, _places, _policy
@@ -38,6 +39,10 @@ _UFUNCS = {
     "rshift": "right_shift", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
     "ge": "greater_equal",
 }  # fmt: skip
+_IN_PLACE = frozenset(getattr(operator, f"i{name.rstrip('_')}", None) for name in _OPERATORS.values()) - {None}
+# What takes operands by another rule: nothing is judged, errors are explained.
+_PRODUCT = operator.matmul
+_IN_PLACE_PRODUCT = operator.imatmul
 # Libraries whose objects have shapes and meet by another rule.
 _BY_LABEL = frozenset(("pandas", "polars", "xarray", "geopandas"))
 _REDUCTIONS = frozenset(("sum", "mean", "nansum", "nanmean", "norm"))
@@ -84,9 +89,9 @@ def install_import_hook(*packages: str) -> ImportHook:
     """From now on, modules of these packages ask the policy where arrays meet: `install_import_hook("mypackage")`.
 
     Binary operators, comparisons and calls of `where` are judged, for arrays of any library (NumPy, CuPy, JAX, PyTorch);
-    findings name the operands as they are written, and errors of shapes get a note with our explanation. Modules that
-    are imported already stay as they are, as do those with expressions too deep to be rewritten (sums of hundreds of
-    terms). No other package is touched. Use it as a context manager to end it.
+    findings name the operands as they are written, and errors of shapes get a note with our explanation, those of `@` too.
+    Modules that are imported already stay as they are, of which a warning tells, as do those with expressions too deep to
+    be rewritten (sums of hundreds of terms). No other package is touched. Use it as a context manager to end it.
 
     >>> import simulcast
     >>> hook = simulcast.install_import_hook("mypackage")
@@ -97,9 +102,28 @@ def install_import_hook(*packages: str) -> ImportHook:
             raise ValueError(f"install_import_hook takes names of packages, not {own!r}")
     if not packages:
         raise ValueError("install_import_hook takes names of packages, such as 'mypackage'")
+    found = [(name, own) for name, own in list(sys.modules.items()) if _is_of(name, packages)]
+    there = sorted(name for name, own in found if _NAME not in getattr(own, "__dict__", {}) and not _is_beginning(own))
+    if there:
+        few = ", ".join(there[:3]) + (f" and {len(there) - 3} more" if len(there) > 3 else "")
+        warnings.warn(
+            f"install_import_hook came too late for {few}: modules that are imported already are not judged; call it before "
+            "they are imported",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     finder = _Finder(packages)
     sys.meta_path.insert(0, finder)
     return ImportHook(packages, finder)
+
+
+def _is_of(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == own or name.startswith(f"{own}.") for own in packages)
+
+
+def _is_beginning(module: ModuleType) -> bool:
+    """Whether a module is just being imported: a package may call the hook for its own parts."""
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 class _Finder:
@@ -112,7 +136,7 @@ class _Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The specification of a module of ours, with our loader; `None` for others."""
-        if not any(name == own or name.startswith(f"{own}.") for own in self._packages):
+        if not _is_of(name, self._packages):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
@@ -193,7 +217,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._operation(node, node.ops[0], node.left, node.comparators[0])
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        name = _OPERATORS.get(type(node.op))
+        name = "matmul" if isinstance(node.op, ast.MatMult) else _OPERATORS.get(type(node.op))
         if not isinstance(node.target, ast.Name) or name is None or isinstance(node.value, ast.Constant):
             return self.generic_visit(node)
         read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
@@ -211,7 +235,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Call(self._caller(), [ast.Constant(number), *visited], []), node)
 
     def _operation(self, node: ast.expr, op: ast.AST, left: ast.expr, right: ast.expr) -> ast.AST:
-        name = _OPERATORS.get(type(op))
+        name = "matmul" if isinstance(op, ast.MatMult) else _OPERATORS.get(type(op))
         texts = isinstance(left, (ast.Constant, ast.JoinedStr)) or isinstance(right, (ast.Constant, ast.JoinedStr))
         if name is None or texts:
             return self.generic_visit(node)
@@ -276,7 +300,8 @@ class _Caller:
         # The first argument of a call is the function that is called.
         arrays = operands[1:] if site.function is _called else operands
         shapes = [_shape(own) for own in arrays]
-        if shapes[0] != shapes[1] or (len(shapes) == 3 and shapes[2] != shapes[0]):
+        is_product = site.function in (_PRODUCT, _IN_PLACE_PRODUCT)
+        if not is_product and (shapes[0] != shapes[1] or (len(shapes) == 3 and shapes[2] != shapes[0])):
             self._meet(site, arrays, shapes)
         try:
             return site.function(*operands)
@@ -333,8 +358,18 @@ def _note(error: Exception, site: _Site, arrays: Sequence[Any], shapes: Sequence
     if isinstance(error, BroadcastError) or not all(map(_is_shape, known)):
         return
     met = [tuple(own) for own in known]
+    if site.function in (_PRODUCT, _IN_PLACE_PRODUCT):
+        lines = _fixes.product(site.names, met)
+        if lines:
+            sizes = [f"  {name} is {shape}" for name, shape in zip(site.names, met)]
+            _places.add_note(error, "\n".join([f"simulcast: {site.place}", site.place.picture(), *sizes, *lines]))
+        return
     explained = explain(*met, names=list(site.names))
     if explained.shape is not None:
+        if site.function in _IN_PLACE and tuple(explained.shape) != met[0]:
+            lines = [f"the result is {explained.shape}, and it is stored in {site.names[0]}, which is {met[0]} and cannot grow"]
+            lines += [f"  {name} is {shape}" for name, shape in zip(site.names, met)]
+            _places.add_note(error, "\n".join([f"simulcast: {site.place}", site.place.picture(), *lines]))
         return
     torch = any(_root(own) == "torch" for own in arrays)
     fixes = _fixes.of_error(explained.to_dict(), site.names, torch=torch)

@@ -235,3 +235,36 @@ def test_lines_end_where_they_do_for_python(tmp_path):
 def test_bad_names_are_refused(bad):
     with pytest.raises(ValueError, match="names of packages"):
         simulcast.install_import_hook(*bad)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes")
+def test_products_and_operations_in_place_are_explained(tmp_path):
+    text = "def grow(a, b):\n    a += b\ndef product(a, b):\n    return a @ b\ndef multiply(a, b):\n    a @= b\n    return a\n"
+    module = imported(tmp_path, "hooked_products", text)
+    for call, said in [
+        (lambda: module.grow(np.ones(4), COLUMN), ["the result is (4, 4), and it is stored in a, which is (4,)", "a += b"]),
+        (lambda: module.product(np.ones((2, 3)), np.ones((2, 3))), ["axis -1 of a has 3, axis -2 of b has 2", "a @ b"]),
+        (lambda: module.product(np.ones((3, 2, 2)), np.ones((4, 2, 2))), ["a has 3, b has 4"]),
+        (lambda: module.multiply(np.ones((2, 3)), np.ones((2, 3))), ["axis -1 of a has 3"]),
+    ]:
+        with simulcast.using("all=allow"), pytest.raises(ValueError) as caught:
+            call()
+        (note,) = caught.value.__notes__
+        assert all(own in note for own in said), note
+    with simulcast.strict("exact"):
+        assert module.product(np.ones((2, 3)), np.ones(3)).tolist() == [3.0, 3.0]
+
+
+def test_a_package_that_is_imported_already_is_told(tmp_path, monkeypatch):
+    (tmp_path / "hooked_late").mkdir()
+    (tmp_path / "hooked_late" / "__init__.py").write_text("")
+    (tmp_path / "hooked_self").mkdir()
+    (tmp_path / "hooked_self" / "__init__.py").write_text("import simulcast\nHOOK = simulcast.install_import_hook(__name__)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("hooked_late")
+    with pytest.warns(RuntimeWarning, match="too late for hooked_late:"), simulcast.install_import_hook("hooked_late"):
+        pass
+    # A package may call it for its own parts.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        importlib.import_module("hooked_self").HOOK.uninstall()

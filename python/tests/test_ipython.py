@@ -32,6 +32,27 @@ def test_an_error_in_a_cell_is_explained():
     assert "ZeroDivisionError" in b and "help" not in b and "help " not in c
 
 
+def test_calls_and_products_are_explained_by_their_operands():
+    pytest.importorskip("torch", reason="PyTorch is not installed: cargo xtask test torch")
+    cells = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+run = lambda text: (print("CELL"), shell.run_cell(text, store_history=True))
+run("import torch, numpy as np\\nimage, mask, table = torch.ones(2, 3), torch.ones(4), np.ones((2, 3))")
+run("%load_ext simulcast")
+for text in ("torch.where(image > 0, mask, 1)", "torch.nn.functional.mse_loss(image, mask[:2])", "image.mul(mask)",
+             "image @ mask", "table @ table", "torch.zeros(2).expand(3)"):
+    run(text)
+"""
+    said = subprocess.run([sys.executable, "-c", cells], capture_output=True, text=True).stdout
+    where, loss, method, product, numpys, other = said.split("CELL")[3:]
+    assert "mask" in where and "(image > 0) has 3, mask has 4" in where, where
+    assert "image has 3, mask[:2] has 2" in loss and "image has 3, mask has 4" in method, loss + method
+    assert "PyTorch, matmul" in product and "axis -1 of image has 3, axis -1 of mask has 4" in product, product
+    assert "NumPy, matmul" in numpys and "axis -1 of table has 3, axis -2 of table has 2" in numpys, numpys
+    assert "line 1 of the text" not in said
+
+
 def test_with_pytorch():
     pytest.importorskip("torch", reason="PyTorch is not installed: cargo xtask test torch")
     cells = CELLS.replace("import numpy as np", "import torch as np")

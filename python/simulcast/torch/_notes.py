@@ -122,14 +122,9 @@ def _product(name: str, tensors: Sequence[tuple[str, tuple[int, ...]]]) -> list[
     (a, left), (b, right) = tensors[-2:] if name in ("addmm", "baddbmm") else tensors[:2]
     if name == "__rmatmul__":
         (a, left), (b, right) = (b, right), (a, left)
-    axis = -1 if name == "linear" or len(right) == 1 else -2
-    if left[-1] != right[axis]:
-        return [f"  axis -1 of {a} has {left[-1]}, axis {axis} of {b} has {right[axis]}: they are summed over, and must be equal"]
-    explained = explain_shapes(left[:-2], right[:-2], names=[a, b])
-    if explained.shape is not None:
-        return []
-    lines = [line for line in str(explained).rstrip().splitlines() if not line.startswith("  help ")]
-    return ["the axes before the last two:", *lines]
+    if name == "linear" and left[-1] != right[-1]:
+        return [f"  axis -1 of {a} has {left[-1]}, axis -1 of {b} has {right[-1]}: they are summed over, and must be equal"]
+    return [] if name == "linear" else _fixes.product((a, b), (left, right))
 
 
 def _assigned(own: Any, index: Any, value: Any, node: ast.Subscript, frame: FrameType) -> str | None:
