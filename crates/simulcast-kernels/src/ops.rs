@@ -176,8 +176,7 @@ pub trait ElementOp {
     const BY_ONE: bool = false;
 
     /// The results of a tile or a chunk: all slices have the same length. The references promise the compiler that operands
-    /// and results do not overlap: it keeps that promise of a trait's method, but loses that of a function which it inlines
-    /// early.
+    /// and results do not overlap.
     #[inline(always)]
     fn tile<const FMA: bool>(
         a: &[Self::A],
