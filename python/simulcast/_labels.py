@@ -78,7 +78,9 @@ def _lazy(settings: dict[str, Any]) -> Any:
     """What computes Dask's arrays, each block of which is computed on one thread."""
     from . import _dask
 
-    settings.pop("threads", None)
+    threads = settings.pop("threads", None)
+    if threads is not None and threads < 1:
+        raise ValueError(f"argument 'threads' is {threads}, and threads is a number from 1 on")
     return _dask
 
 

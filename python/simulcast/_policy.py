@@ -46,7 +46,11 @@ _NUMPY = "numpy"
 
 
 def _read(policy: str | Policy) -> Policy:
-    return policy if isinstance(policy, Policy) else Policy(policy)
+    if isinstance(policy, Policy):
+        return policy
+    if not isinstance(policy, str):
+        raise TypeError(f"policy is a simulcast.Policy or its text, not {policy!r}")
+    return Policy(policy)
 
 
 def _of_environment() -> Policy:

@@ -26,13 +26,23 @@ if TYPE_CHECKING:
 _NUMPY = "numpy"
 
 
-def _axes(axis: _Axis) -> str:
-    """The axes as they stand in an expression."""
+def _axes(x: Any, axis: _Axis) -> str:
+    """The axes of an array as they stand in an expression."""
     if axis is None:
         return "None"
-    if hasattr(axis, "__index__"):
-        return str(axis.__index__())
-    axes = [own.__index__() for own in axis]
+    try:
+        is_one = hasattr(axis, "__index__")
+        axes = [own.__index__() for own in ((axis,) if is_one else axis)]  # type: ignore[union-attr]
+    except (TypeError, AttributeError):
+        raise TypeError(f"argument 'axis' is a number, a tuple of numbers or None, not {axis!r}") from None
+    count = np.ndim(x)
+    for own in axes:
+        if not -count <= own < count:
+            raise np.exceptions.AxisError(own, count)
+    if len({own % count for own in axes}) < len(axes):
+        raise ValueError(f"argument 'axis' names an axis twice: {axis!r} of {count} axes")
+    if is_one:
+        return str(axes[0])
     return f"({', '.join(map(str, axes))}{',' if len(axes) == 1 else ''})"
 
 
@@ -46,6 +56,8 @@ def _array(x: ArrayLike, axis: _Axis, keepdims: bool) -> Any:
 
 
 def _plain(x: ArrayLike) -> Any:
+    if x is None:
+        raise TypeError("argument 'x' is an array or a number, not None")
     x, dask = unlabelled(x), dask_array()
     if dask is not None and isinstance(x, dask.Array):
         return x
@@ -69,7 +81,7 @@ def _reduce(
     operands, settings["rule"] = _masked(x, where, settings["rule"])
     if where is not None:
         text = f"({text} if mask else {otherwise})"
-    text = f"{name}({text}, axis={_axes(axis)}, keepdims={bool(keepdims)})"
+    text = f"{name}({text}, axis={_axes(x, axis)}, keepdims={bool(keepdims)})"
     return _simulcast.compile(text)(local_dict=operands, out=out, **settings)
 
 
@@ -229,6 +241,15 @@ def min(
     return _extreme("min", "minimum", x, axis, keepdims, initial, where, out, rule, threads)
 
 
+def _refuse_empty(name: str, array: Any, axis: _Axis) -> None:
+    """Of no elements there is no extreme."""
+    if 0 in array.shape and (axis is None or hasattr(axis, "__index__")):
+        _axes(array, axis)
+        if axis is None or array.shape[axis.__index__()] == 0:
+            along = "" if axis is None else f" along axis {axis}"
+            raise ValueError(f"there is no {name} of no elements: the array is {array.shape}{along}; give initial=")
+
+
 def _extreme(
     name: str,
     pair: str,
@@ -246,6 +267,7 @@ def _extreme(
     if initial is None:
         if where is not None:
             raise ValueError(f"{name} with where needs initial: where nothing is left there is no {name}")
+        _refuse_empty(name, array, axis)
         return _reduce(name, array, axis, keepdims, out=out, **settings)
     first = array.dtype.type(initial)
     if array.size == 0:
@@ -254,5 +276,5 @@ def _extreme(
     operands, settings["rule"] = _masked(array, where, rule)
     operands["initial"] = first
     text = "x" if where is None else "(x if mask else initial)"
-    text = f"{pair}({name}({text}, axis={_axes(axis)}, keepdims={bool(keepdims)}), initial)"
+    text = f"{pair}({name}({text}, axis={_axes(array, axis)}, keepdims={bool(keepdims)}), initial)"
     return _simulcast.compile(text)(local_dict=operands, out=out, **settings)

@@ -7,6 +7,7 @@ of the run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -84,8 +85,24 @@ def _configure_report(config: pytest.Config) -> None:
             _baseline.read(config.getoption("simulcast_baseline"))
     except (OSError, ValueError) as error:
         raise pytest.UsageError(f"--simulcast-baseline: {error}") from None
+    for option in ("output", "write_baseline"):
+        path = config.getoption(f"simulcast_{option}")
+        if path:
+            _try_to_write(f"--simulcast-{option.replace('_', '-')}", path)
     config.stash[_FOUND] = []
     _policy._everyone = []
+
+
+def _try_to_write(option: str, path: str) -> None:
+    """A file that cannot be written ends the run before the tests, not after them."""
+    is_new = not os.path.lexists(path)
+    try:
+        with open(path, "a", encoding="utf-8"):
+            pass
+        if is_new:
+            os.unlink(path)
+    except OSError as error:
+        raise pytest.UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -424,3 +424,8 @@ def test_truths_of_other_bytes_are_truths():
     assert simulcast.logical_xor(lazy, lazy[::-1]).compute().tobytes() == (truth ^ truth[::-1]).tobytes()
     assert simulcast.where(lazy, 1.5, 2.5).compute().tobytes() == np.where(truth, 1.5, 2.5).tobytes()
     assert simulcast.evaluate("x + 1", x=lazy).compute().tobytes() == (truth + 1).tobytes()
+
+
+def test_threads_are_numbers_from_one_on():
+    with pytest.raises(ValueError, match="argument 'threads' is 0"):
+        simulcast.add(da.ones(3), 1, threads=0)

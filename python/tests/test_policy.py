@@ -517,3 +517,9 @@ def test_allow_takes_codes_that_there_are():
     for wrong in [5, None, ["SC102"]]:
         with pytest.raises(TypeError, match="codes of findings as text"):
             simulcast.allow(wrong)
+
+
+def test_a_policy_that_is_none_is_named():
+    for call in (lambda: simulcast.using(None), lambda: simulcast.check((3,), policy=5)):
+        with pytest.raises(TypeError, match=r"policy is a simulcast\.Policy or its text, not (None|5)"):
+            call()

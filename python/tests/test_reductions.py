@@ -122,3 +122,22 @@ def test_the_number_of_threads_is_set_for_the_process():
     for wrong in (0, -1):
         with pytest.raises(ValueError, match="threads is a number from 1 on"):
             simulcast.set_num_threads(wrong)
+
+
+def test_axes_and_arrays_that_are_none_are_said_as_arguments():
+    x = np.ones((2, 3))
+    for axis in (2, -3, (0, 5)):
+        with pytest.raises(np.exceptions.AxisError, match="out of bounds for array of dimension 2"):
+            simulcast.sum(x, axis=axis)
+    for axis in (1.0, "a", (0, None)):
+        with pytest.raises(TypeError, match="argument 'axis' is a number, a tuple of numbers or None"):
+            simulcast.mean(x, axis=axis)
+    with pytest.raises(ValueError, match="argument 'axis' names an axis twice"):
+        simulcast.sum(x, axis=(0, -2))
+    with pytest.raises(TypeError, match="argument 'x' is an array or a number, not None"):
+        simulcast.sum(None)
+    for empty, axis in ([], None), (np.ones((0, 3)), 0), (np.ones((0, 3)), None):
+        with pytest.raises(ValueError, match="there is no max of no elements: .*initial=") as caught:
+            simulcast.max(empty, axis=axis)
+        assert "keepdims" not in str(caught.value)
+    assert simulcast.max(np.ones((0, 3)), axis=1).shape == (0,) and simulcast.sum(5) == 5 == simulcast.sum(5, axis=())

@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -283,3 +284,12 @@ def test_the_pytest_plugin_reports_at_the_end(pytester):
     assert pytester.runpytest_inprocess("--simulcast-output=x").ret == usage
     (pytester.path / "known.json").write_text("{")
     assert pytester.runpytest_inprocess(*known).ret == usage
+
+
+@pytest.mark.parametrize("option", ["output", "write-baseline"])
+def test_a_report_that_cannot_be_written_ends_the_run_at_its_start(option, tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it():\n    print('ran')\n")
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s", "--simulcast-format=json"]
+    ran = subprocess.run([*words, f"--simulcast-{option}={tmp_path}/none/x"], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 4 and "ran" not in ran.stdout and "Traceback" not in ran.stderr
+    assert f"--simulcast-{option}: cannot write" in ran.stderr, ran.stderr

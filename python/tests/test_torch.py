@@ -907,3 +907,10 @@ def test_an_error_of_something_else_has_no_note():
     with simulcast.torch.guard(), pytest.raises(IndexError) as caught:
         IMAGE.select(0, 7)
     assert not getattr(caught.value, "__notes__", [])
+
+
+def test_an_interrupt_of_a_script_shows_the_scripts_frames(tmp_path):
+    (tmp_path / "train.py").write_text("def step():\n    raise KeyboardInterrupt\nstep()\n")
+    words = [sys.executable, "-m", "simulcast.torch", "train.py"]
+    ran = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 130 and "in step" in ran.stderr and "__main__.py" not in ran.stderr, ran.stderr

@@ -25,7 +25,8 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         usage="python -m simulcast.torch [OPTIONS] (SCRIPT | -m MODULE) [ARGUMENTS]",
         description="Runs a PyTorch script under guard: accidental broadcasts are found where they happen, and errors "
         "of shapes are explained. All threads are watched.",
-        epilog="The exit code is the script's. With --policy SC102=deny, a confirmed finding is an exception in it.",
+        epilog="The exit code is the script's. With --policy SC102=deny, a finding is an exception in it, before "
+        "the call is made; with SC102:confirmed=deny, once it is confirmed.",
     )
     parser.add_argument("--policy", metavar="POLICY", help="what is warned of or raised: 'SC102=deny'; by default "
                         "SIMULCAST_POLICY, or SC102=warn")
@@ -95,12 +96,10 @@ def _run(script: str, is_module: bool) -> int:
             _run_file(script)
     except SystemExit as end:
         return _exit_code(end.code)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
         _strip(error)
         sys.excepthook(type(error), error, error.__traceback__)
-        return 1
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
