@@ -78,17 +78,37 @@ impl<'r> From<Rule<'r>> for Laying<'r> {
 }
 
 impl Laying<'_> {
+    /// The operands that the rule applies to, and it.
+    fn arrays(&self, shapes: &[&[usize]]) -> (Vec<usize>, Rule<'_>) {
+        let is_array = |n: &usize| self.numbers >> n & 1 == 0 || !shapes[*n].is_empty();
+        let arrays: Vec<usize> = (0..shapes.len()).filter(is_array).collect();
+        // A rule of two says nothing about an operand alone.
+        let alone = arrays.len() < shapes.len()
+            && (arrays.is_empty() || arrays.len() == 1 && self.rule.kind().arity() == Some(2));
+        let rule = if alone { Rule::Numpy } else { self.rule };
+        (arrays, rule)
+    }
+
+    /// The plan of the operands that the rule applies to, and which those are.
+    ///
+    /// # Errors
+    ///
+    /// Where they do not come together.
+    pub fn plan(&self, shapes: &[&[usize]]) -> Result<(Plan, Vec<usize>), ProgramError> {
+        let (arrays, rule) = self.arrays(shapes);
+        let own: Vec<&[usize]> = arrays.iter().map(|&n| shapes[n]).collect();
+        let plan = resolve(rule, &own)
+            .map_err(|error| ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0))?;
+        Ok((plan, arrays))
+    }
+
     /// The operands in the result's shape, and those of the plan.
     fn lay<'v>(
         self,
         operands: &[AnyView<'v>],
     ) -> Result<(Plan, Vec<usize>, Vec<AnyView<'v>>), ProgramError> {
-        let is_array = |n: &usize| self.numbers >> n & 1 == 0 || !operands[*n].shape().is_empty();
-        let arrays: Vec<usize> = (0..operands.len()).filter(is_array).collect();
-        // A rule of two says nothing about an operand alone.
-        let alone = arrays.len() < operands.len()
-            && (arrays.is_empty() || arrays.len() == 1 && self.rule.kind().arity() == Some(2));
-        let rule = if alone { Rule::Numpy } else { self.rule };
+        let shapes: Vec<&[usize]> = operands.iter().map(AnyView::shape).collect();
+        let (arrays, rule) = self.arrays(&shapes);
         let own: Vec<AnyView<'v>> = arrays.iter().map(|&n| operands[n].clone()).collect();
         let (plan, own) = lay(rule, &own)?;
         let mut laid = operands.to_vec();
@@ -215,23 +235,9 @@ pub fn vjp_clip_by<'r>(
     grad: &AnyView<'_>,
 ) -> Result<Vec<Option<AnyArray>>, ProgramError> {
     let operands: Vec<AnyView<'_>> = [Some(x), lo, hi].into_iter().flatten().cloned().collect();
+    let bounds = [lo.is_some(), hi.is_some()];
     let mut made = pulled(laying.into(), "clip", &operands, grad, |args, grad, at| {
-        let x = args[0];
-        let low = lo.and(args.get(1).copied());
-        let high = hi.and(args.last().copied());
-        let raised = low.map_or(x, |low| x.maximum(low));
-        let of_raised = match high {
-            Some(high) if low.is_none() || at == 2 => {
-                let place = usize::from(at > 0);
-                return slope(Op::Minimum, &[raised, high], grad, place);
-            }
-            Some(high) => slope(Op::Minimum, &[raised, high], grad, 0),
-            None => grad.into(),
-        };
-        match (low, of_raised) {
-            (Some(low), Slope::Of(grad)) => slope(Op::Maximum, &[x, low], grad, at),
-            (_, of_raised) => of_raised,
-        }
+        clip_slope(bounds, args, grad, at)
     })?;
     if lo.is_none() {
         made.insert(1, None);
@@ -240,6 +246,26 @@ pub fn vjp_clip_by<'r>(
         made.push(None);
     }
     Ok(made)
+}
+
+/// The slope of `clip`, which is `minimum(maximum(x, low), high)`, by one of the operands that are there.
+fn clip_slope<'b>([lo, hi]: [bool; 2], args: &[Term<'b>], grad: Term<'b>, at: usize) -> Slope<'b> {
+    let x = args[0];
+    let low = args.get(1).copied().filter(|_| lo);
+    let high = args.last().copied().filter(|_| hi);
+    let raised = low.map_or(x, |low| x.maximum(low));
+    let of_raised = match high {
+        Some(high) if low.is_none() || at == 2 => {
+            let place = usize::from(at > 0);
+            return slope(Op::Minimum, &[raised, high], grad, place);
+        }
+        Some(high) => slope(Op::Minimum, &[raised, high], grad, 0),
+        None => grad.into(),
+    };
+    match (low, of_raised) {
+        (Some(low), Slope::Of(grad)) => slope(Op::Maximum, &[x, low], grad, at),
+        (_, of_raised) => of_raised,
+    }
 }
 
 /// The operands as values of a program.
@@ -257,11 +283,11 @@ fn widened(build: &mut Builder, node: Node, dtype: DType) -> Result<Node, TypeEr
 ///
 /// ```
 /// use simulcast::gradient::{OperandGradient, vjp_programs};
-/// use simulcast::{DType, Op};
+/// use simulcast::{DType, Op, Rule};
 ///
 /// let choice: Op = "where".parse().unwrap();
 /// let operands: [(DType, &[usize]); 3] = [(DType::Bool, &[3]), (DType::F64, &[3]), (DType::F64, &[3])];
-/// let by = vjp_programs(choice, &operands, (DType::F64, &[3]))?;
+/// let by = vjp_programs(Rule::Numpy, choice, &operands, (DType::F64, &[3]))?;
 /// assert!(matches!(by[0], OperandGradient::Nothing)); // it only decides between the others
 /// assert!(matches!(by[1], OperandGradient::Program(_)));
 /// # Ok::<(), simulcast::ProgramError>(())
@@ -277,16 +303,16 @@ pub enum OperandGradient {
     Program(TypedProgram),
 }
 
-/// The programs of [`vjp`] for operands and a gradient of these types and shapes, under NumPy's rule: for back ends
-/// that run them elsewhere.
+/// The programs of [`vjp_by`] for operands and a gradient of these types and shapes: for back ends that run them
+/// elsewhere.
 ///
 /// ```
 /// use ndarray::array;
 /// use simulcast::gradient::{OperandGradient, vjp_programs};
-/// use simulcast::{AnyView, DType, Op};
+/// use simulcast::{AnyView, DType, Rule};
 ///
 /// let own: (DType, &[usize]) = (DType::F64, &[2]);
-/// let by = vjp_programs("multiply".parse().unwrap(), &[own, own], own)?;
+/// let by = vjp_programs(Rule::Numpy, "multiply".parse().unwrap(), &[own, own], own)?;
 /// let (a, b, grad) = (array![2.0, 3.0], array![10.0, 20.0], array![1.0, 0.5]);
 /// if let OperandGradient::Program(by_a) = &by[0] {
 ///     let made = by_a.run(&[AnyView::from(&a), AnyView::from(&b), AnyView::from(&grad)])?;
@@ -297,8 +323,9 @@ pub enum OperandGradient {
 ///
 /// # Errors
 ///
-/// As [`vjp`].
-pub fn vjp_programs(
+/// As [`vjp_by`].
+pub fn vjp_programs<'r>(
+    laying: impl Into<Laying<'r>>,
     op: Op,
     operands: &[(DType, &[usize])],
     grad: (DType, &[usize]),
@@ -307,13 +334,50 @@ pub fn vjp_programs(
     let types: Vec<DType> = operands.iter().map(|own| own.0).collect();
     let args = named(&mut build, &types);
     build.apply(op, &args)?;
-    check(op.name(), &types, grad.0)?;
+    laid_programs(laying.into(), op.name(), operands, grad, &|args, grad, at| {
+        slope(op, args, grad, at)
+    })
+}
+
+/// The same of `clip`: of [`vjp_clip_by`], whose bounds are there or not. There is a program for each operand.
+///
+/// ```
+/// use simulcast::gradient::{OperandGradient, vjp_clip_programs};
+/// use simulcast::{DType, Rule};
+///
+/// let own: (DType, &[usize]) = (DType::F64, &[2]);
+/// let by = vjp_clip_programs(Rule::Numpy, [false, true], &[own, (DType::F64, &[])], own)?;
+/// assert!(matches!(by[..], [OperandGradient::Program(_), OperandGradient::Program(_)]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`vjp_by`].
+pub fn vjp_clip_programs<'r>(
+    laying: impl Into<Laying<'r>>,
+    bounds: [bool; 2],
+    operands: &[(DType, &[usize])],
+    grad: (DType, &[usize]),
+) -> Result<Vec<OperandGradient>, ProgramError> {
+    laid_programs(laying.into(), "clip", operands, grad, &|args, grad, at| {
+        clip_slope(bounds, args, grad, at)
+    })
+}
+
+/// The programs of gradients of operands that are laid.
+fn laid_programs(
+    laying: Laying<'_>,
+    name: &'static str,
+    operands: &[(DType, &[usize])],
+    grad: (DType, &[usize]),
+    slope: &SlopeOf<'_>,
+) -> Result<Vec<OperandGradient>, ProgramError> {
+    let types: Vec<DType> = operands.iter().map(|own| own.0).collect();
+    check(name, &types, grad.0)?;
     let shapes: Vec<&[usize]> = operands.iter().map(|own| own.1).collect();
-    let plan = resolve(Rule::Numpy, &shapes)
-        .map_err(|error| ProgramError::new(ProgramErrorKind::Broadcast(error), 0..0))?;
-    let all: Vec<usize> = (0..operands.len()).collect();
-    let laid = (&plan, &all[..]);
-    programs(laid, op.name(), &types, grad, &|args, grad, at| slope(op, args, grad, at))
+    let (plan, arrays) = laying.plan(&shapes)?;
+    programs((&plan, &arrays), name, &types, grad, slope)
 }
 
 fn no_derivative(name: &'static str, operands: &[DType]) -> ProgramError {

@@ -322,8 +322,17 @@ impl JointProgram {
         JointRun { program: self, operands, rule: Rule::Numpy, threads: None }
     }
 
+    /// Whether text is among what it computes.
+    pub(in crate::by_name::program) const fn has_text(&self) -> bool {
+        !self.separate.is_empty()
+    }
+
     /// The passes for arrays of some shapes, which may be there already.
-    fn schedule(&self, rule: Rule<'_>, shapes: &[&[usize]]) -> Result<Arc<Schedule>, ProgramError> {
+    pub(in crate::by_name::program) fn schedule(
+        &self,
+        rule: Rule<'_>,
+        shapes: &[&[usize]],
+    ) -> Result<Arc<Schedule>, ProgramError> {
         let is_it = |key: &Key| key.rule.as_rule() == rule && key.shapes.iter().eq(shapes);
         let mut kept = self.kept.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = kept.iter().find(|(key, _)| is_it(key)) {

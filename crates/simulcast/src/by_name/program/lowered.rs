@@ -33,6 +33,8 @@
 //! and the end of a pass round. Of a `bool` that is read, every byte but 0 is true. The result of an operation has the
 //! type that [`Op`]'s table says for its operands; the meaning of special cases is that of the page of [`Op`].
 
+use std::ops::Range;
+
 use ndarray::{ArrayD, IxDyn};
 use simulcast_core::{Rule, resolve};
 
@@ -43,10 +45,14 @@ use crate::by_name::program::build::graph::Node;
 use crate::by_name::program::build::stages::{Flattened, Leaf, Origin, Stage, Work, flattened};
 use crate::by_name::program::front::axes::Fold;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
+use crate::by_name::program::joint::schedule::Outcome;
 use crate::by_name::program::run::bind::{
     RelaidSteps, Stepwise, blame, left, reduced, root, seen_through, shapes,
 };
-use crate::by_name::program::{Hoisting, Run, TypedProgram};
+use crate::by_name::program::run::joint::{
+    Leaf as JointLeaf, Origin as JointOrigin, Pass as JointPass, Value as JointValue,
+};
+use crate::by_name::program::{Hoisting, JointProgram, Run, TypedProgram};
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::every_dtype;
 use simulcast_kernels::op::Op;
@@ -263,6 +269,158 @@ impl TypedProgram {
         }
         Ok(lowering.passes)
     }
+}
+
+/// The passes of a program of several results: what [`JointProgram::lower`] gives.
+///
+/// ```
+/// use simulcast::{DType, Rule, TypedProgram};
+///
+/// let f32 = DType::F32;
+/// let loss = TypedProgram::parse("mean((x - m) ** 2)", &[("x", f32), ("m", f32)])?.value_and_grad(&["m"])?;
+/// let lowered = loss.lower(&[&[200, 300], &[300]], Rule::Numpy)?;
+/// // The value and the gradient are sums over the same elements.
+/// let [value, gradient] = lowered.results() else { panic!("two results") };
+/// assert_eq!((value.shape(), gradient.shape()), (&[][..], &[300][..]));
+/// let same = &lowered.groups()[lowered.groups().len() - 1];
+/// assert!(same.contains(&value.pass()));
+/// assert!(lowered.passes()[same.clone()].iter().all(|pass| pass.shape() == [200, 300]));
+/// # Ok::<(), simulcast::ProgramError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct JointPasses {
+    passes: Vec<Pass>,
+    groups: Vec<Range<usize>>,
+    results: Vec<JointResult>,
+}
+
+/// A result among [`JointPasses`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JointResult {
+    pass: usize,
+    shape: Vec<usize>,
+}
+
+impl JointPasses {
+    /// The passes, in an order in which they can run.
+    #[must_use]
+    pub fn passes(&self) -> &[Pass] {
+        &self.passes
+    }
+
+    /// Which passes go over the same elements and need nothing of each other: the engine of this crate runs them as one.
+    #[must_use]
+    pub fn groups(&self) -> &[Range<usize>] {
+        &self.groups
+    }
+
+    /// The results, in their order.
+    #[must_use]
+    pub fn results(&self) -> &[JointResult] {
+        &self.results
+    }
+}
+
+impl JointResult {
+    /// The pass that makes it.
+    #[must_use]
+    pub const fn pass(&self) -> usize {
+        self.pass
+    }
+
+    /// Its shape: that of the pass's array but for axes of size 1.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+}
+
+impl JointProgram {
+    /// The program for operands of these shapes, as passes in the order in which they run.
+    ///
+    /// # Errors
+    ///
+    /// As [`TypedProgram::lower`], and where what is to have a gradient is not one number.
+    pub fn lower(
+        &self,
+        operands: &[&[usize]],
+        rule: Rule<'_>,
+    ) -> Result<JointPasses, ProgramError> {
+        let (expected, given) = (self.operands().len(), operands.len());
+        if expected != given {
+            return Err(ProgramError::new(ProgramErrorKind::Operands { expected, given }, 0..0));
+        }
+        if self.has_text() {
+            let kind = ProgramErrorKind::Unsupported("text on this device".into());
+            return Err(ProgramError::new(kind, 0..0));
+        }
+        let schedule = self.schedule(rule, operands)?;
+        let (mut passes, mut groups) = (Vec::new(), Vec::new());
+        // The pass that makes each array.
+        let mut makers = vec![0; schedule.arrays];
+        for joint in &schedule.passes {
+            let start = passes.len();
+            for ((made, value), &end) in joint.values.iter().zip(&joint.ends) {
+                passes.push(one_of(joint, value, end, &makers));
+                makers[*made] = passes.len() - 1;
+            }
+            groups.push(start..passes.len());
+        }
+        let results = schedule.outcomes.iter();
+        let result =
+            |own: &Outcome| JointResult { pass: makers[own.made], shape: own.shape.clone() };
+        Ok(JointPasses { passes, groups, results: results.map(result).collect() })
+    }
+}
+
+/// One of the values of a joint pass, with the steps and the leaves that it needs.
+fn one_of(joint: &JointPass, value: &JointValue, end: usize, makers: &[usize]) -> Pass {
+    let mut is_needed = vec![false; end + 1];
+    is_needed[end] = true;
+    for at in (0..=end).rev().filter(|&at| at < joint.steps.len()) {
+        if is_needed[at] {
+            let args: &[usize] = match &joint.steps[at].0 {
+                Flat::Apply(op, _, args) => &args[..op.arity().min(3)],
+                Flat::Cast(of) => std::slice::from_ref(of),
+                Flat::Leaf(_) | Flat::Constant(_) => &[],
+            };
+            args.iter().for_each(|&arg| is_needed[arg] = true);
+        }
+    }
+    let (mut places, mut steps, mut leaves) = (vec![0; end + 1], Vec::new(), Vec::new());
+    for (at, (flat, dtype)) in joint.steps.iter().enumerate().take(end + 1) {
+        if !is_needed[at] {
+            continue;
+        }
+        let kind = match *flat {
+            Flat::Leaf(leaf) => {
+                let JointLeaf { origin, ref axes } = joint.leaves[leaf];
+                let source = match origin {
+                    JointOrigin::Operand(operand) => LeafSource::Operand(operand),
+                    JointOrigin::Made(made) => LeafSource::Pass(makers[made]),
+                };
+                // For each axis of the pass that of the array, where the schedule has it the other way round.
+                let of = |axis: usize| axes.iter().position(|&own| own == Some(axis));
+                let axes = (0..joint.shape.len()).map(of).collect();
+                leaves.push(PassLeaf { source, dtype: *dtype, axes });
+                StepKind::Leaf(leaves.len() - 1)
+            }
+            Flat::Constant(bytes) => StepKind::Constant(bytes.0),
+            Flat::Apply(op, of, args) => StepKind::Apply(op, of, args.map(|arg| places[arg])),
+            Flat::Cast(of) => StepKind::Cast(places[of]),
+        };
+        places[at] = steps.len();
+        steps.push(Step { kind, dtype: *dtype });
+    }
+    let element = steps.last().map_or(value.dtype, |step| widened(step.dtype));
+    let reduction = value.fold.as_ref().map(|(fold, gone)| Reduction {
+        fold: *fold,
+        kept: gone.iter().map(|gone| !gone).collect(),
+        element,
+        count: value.count,
+    });
+    let (shape, result_shape) = (joint.shape.clone(), value.shape.clone());
+    Pass { shape, leaves, steps, reduction, result_shape, dtype: value.dtype }
 }
 
 /// Where a leaf comes from, its shape, and in the place of each stride one more than the axis of the source that it would

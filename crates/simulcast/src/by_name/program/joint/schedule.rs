@@ -222,7 +222,9 @@ fn pass(
         values.push((root, Value { dtype, shape, fold, count }));
     }
     let code = Several::new(&writing.flats, &results, level)?;
-    Some(Pass { shape, leaves: writing.leaves, code, values, spent: Vec::new() })
+    let ends = results.into_iter().map(|(at, _)| at).collect();
+    let (leaves, steps) = (writing.leaves, writing.flats);
+    Some(Pass { shape, leaves, code, steps, ends, values, spent: Vec::new() })
 }
 
 /// Steps of a pass as code.

@@ -26,7 +26,7 @@ use self::nest::Nest;
 use self::sums::Sums;
 use crate::array::output::Fresh;
 use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
-use crate::by_name::program::build::bytecode::Several;
+use crate::by_name::program::build::bytecode::{Flat, Several};
 use crate::by_name::program::front::axes::Fold;
 use crate::layout::broadcast::checked_len;
 use simulcast_kernels::cpu::level::Level;
@@ -64,6 +64,9 @@ pub(crate) struct Pass {
     pub(crate) shape: Vec<usize>,
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) code: Several,
+    /// The steps that the code was made of, and the place of each value's among them.
+    pub(crate) steps: Vec<(Flat, DType)>,
+    pub(crate) ends: Vec<usize>,
     /// What it makes, in the order of the code's results; each is the array of that number.
     pub(crate) values: Vec<(usize, Value)>,
     /// Arrays that no later pass reads, and that are no results.
