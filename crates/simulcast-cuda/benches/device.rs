@@ -118,6 +118,8 @@ struct Case {
     result: Option<Vec<usize>>,
     transposed: bool,
     backwards: bool,
+    /// The operands whose gradients are computed beside the value.
+    wrt: Vec<String>,
 }
 
 impl Case {
@@ -145,6 +147,12 @@ impl Case {
             result: value.get("result").map(sizes),
             transposed: value["transposed"] == true,
             backwards: value["backwards"] == true,
+            wrt: value["wrt"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|name| Some(name.as_str()?.to_owned()))
+                .collect(),
         })
     }
 }
@@ -206,7 +214,19 @@ fn measure(case: &Case, stream: &Stream) -> Outcome<Measured> {
     }
     let types: Vec<(&str, DType)> =
         NAMES.into_iter().zip(case.types.iter().copied()).take(views.len()).collect();
-    let program: DeviceProgram = TypedProgram::parse(&case.op, &types)?.on_device(stream.device());
+    let program = TypedProgram::parse(&case.op, &types)?;
+    if !case.wrt.is_empty() {
+        let wrt: Vec<&str> = case.wrt.iter().map(String::as_str).collect();
+        let program = program.value_and_grad(&wrt)?.on_device(stream.device());
+        let made = program.run_on(&views, stream)?;
+        let bytes = read + made.iter().map(|own| bytes_of(own.shape(), own.dtype())).sum::<usize>();
+        let seconds = measured(stream, || {
+            program.run_on(&views, stream)?;
+            Ok(())
+        })?;
+        return Ok(Measured { seconds, bytes, call: None });
+    }
+    let program: DeviceProgram = program.on_device(stream.device());
     let made = program.run_on(&views, stream)?;
     let bytes = read + bytes_of(made.shape(), made.dtype());
     let seconds = measured(stream, || {

@@ -12,6 +12,8 @@ use simulcast::program::Fold;
 use simulcast::program::lowered::{Pass, PassLeaf, StepKind};
 use simulcast::{DType, Op};
 
+use crate::tuning::PAIRWISE_STEPS_MAX;
+
 /// A type of elements as the code of kernels calls it, in memory.
 pub(crate) const fn stored(dtype: DType) -> &'static str {
     match dtype {
@@ -110,8 +112,23 @@ pub(crate) struct Body {
     pub(crate) is_complex: bool,
     /// The numbers that stand in the program, as the kernel's arguments have them.
     pub(crate) constants: Vec<u64>,
+    /// Whether it is a few instructions, none of them a call.
+    pub(crate) is_light: bool,
+    /// The reductions that a joint kernel computes.
+    pub(crate) parts: Vec<BodyPart>,
     /// The function `packed` of a word of elements of 8 or 16 bits, where the program has one.
     pub(crate) packed: Option<String>,
+}
+
+/// A reduction among several: its functions are in the namespace `v` with its number.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyPart {
+    /// What its values are joined in.
+    pub(crate) element: DType,
+    /// For each of its leaves, which of the body's that is.
+    pub(crate) leaves: Vec<usize>,
+    /// Where its numbers begin among the body's.
+    pub(crate) constants: usize,
 }
 
 /// A reduction: how elements of a type become one of another.
@@ -176,7 +193,23 @@ impl Body {
         }
         let element = joining.map(|joining| joining.element);
         let packed = joining.is_none().then(|| packed(pass)).flatten();
-        Self { leaves, text, result: pass.dtype(), element, is_complex, constants, packed }
+        let is_light = pass.steps().len() <= PAIRWISE_STEPS_MAX
+            && pass.steps().iter().all(|step| match *step.kind() {
+                StepKind::Apply(op, ..) => is_light(op),
+                _ => true,
+            });
+        let result = pass.dtype();
+        Self {
+            leaves,
+            text,
+            result,
+            element,
+            is_complex,
+            constants,
+            is_light,
+            parts: Vec::new(),
+            packed,
+        }
     }
 
     /// The body of a copy.
@@ -198,7 +231,32 @@ impl Body {
             element,
             is_complex: dtype.is_complex(),
             constants,
+            is_light: true,
+            parts: Vec::new(),
             packed,
+        }
+    }
+
+    /// The body of several reductions, of leaves that they share: for each its own, and which of the leaves it reads.
+    pub(crate) fn joint(leaves: Vec<DType>, own: &[(Self, Vec<usize>)]) -> Self {
+        let (mut text, mut parts, mut constants) = (String::new(), Vec::new(), Vec::new());
+        for (n, (body, leaves)) in own.iter().enumerate() {
+            // Writing to a string never fails.
+            let _ = writeln!(text, "namespace v{n} {{\n{}}}", body.text);
+            let element = body.element.unwrap_or(DType::F32);
+            parts.push(BodyPart { element, leaves: leaves.clone(), constants: constants.len() });
+            constants.extend(&body.constants);
+        }
+        Self {
+            leaves,
+            text,
+            result: DType::U8,
+            element: None,
+            is_complex: own.iter().any(|own| own.0.is_complex),
+            constants,
+            is_light: false,
+            parts,
+            packed: None,
         }
     }
 
@@ -216,9 +274,43 @@ impl Body {
             element,
             is_complex,
             constants: Vec::new(),
+            is_light: true,
+            parts: Vec::new(),
             packed: None,
         }
     }
+}
+
+/// Whether an operation is a few instructions for every type.
+const fn is_light(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Add
+            | Op::Subtract
+            | Op::Multiply
+            | Op::MultiplyAdd
+            | Op::Square
+            | Op::Negative
+            | Op::Absolute
+            | Op::Maximum
+            | Op::Minimum
+            | Op::Relu
+            | Op::Where
+            | Op::Equal
+            | Op::NotEqual
+            | Op::Less
+            | Op::LessEqual
+            | Op::Greater
+            | Op::GreaterEqual
+            | Op::LogicalAnd
+            | Op::LogicalOr
+            | Op::LogicalXor
+            | Op::LogicalNot
+            | Op::BitwiseAnd
+            | Op::BitwiseOr
+            | Op::BitwiseXor
+            | Op::BitwiseNot
+    )
 }
 
 /// The steps of a pass on four elements of 8 bits in a word, where each of them has such a form.

@@ -1,34 +1,29 @@
-//! Devices, their streams and their memory.
+//! Devices, and the kernels that are loaded on them.
 //!
 //! # Safety
 //!
 //! Handles (contexts, streams, events, functions) come from the driver and are given back to it once, by the `Drop` of
 //! the one value that has them. Every call is made with the device's own context current, which [`Device::enter`] sees
-//! to. Memory is freed in the order of the stream that it was made on, after everything that was launched there;
-//! what another stream does with an array, that stream does after an event which this one recorded, and memory that
-//! was seen by another stream is freed after the device has done all its work.
+//! to.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use simulcast::{AnyArray, AnyView, DType};
+use simulcast::AnyView;
 
+use crate::array::DeviceArray;
 use crate::cache::Cache;
 use crate::driver::{
-    CAPABILITY_MAJOR, CAPABILITY_MINOR, Context, Driver, Event, Function, MULTIPROCESSORS,
-    POINTER_DEVICE, RELEASE_THRESHOLD, RawStream, driver,
+    CAPABILITY_MAJOR, CAPABILITY_MINOR, Context, Driver, Function, MULTIPROCESSORS, POINTER_DEVICE,
+    RELEASE_THRESHOLD, driver,
 };
 use crate::error::Error;
 use crate::launch::Limits;
 use crate::nvrtc::{Target, compiler};
-use crate::plan::{bytes_of, contiguous};
 use crate::source::NAME;
-
-/// What the driver says of an event that has not happened.
-const NOT_READY: i32 = 600;
+use crate::stream::Stream;
 
 /// A device: a GPU that the driver knows. It is shared, and cheap to clone.
 #[derive(Clone)]
@@ -54,7 +49,7 @@ unsafe impl Sync for Shared {}
 
 /// A kernel that is loaded, as long as the process lives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernel(Function);
+pub(crate) struct Kernel(pub(crate) Function);
 
 // SAFETY: a function may be launched from any thread.
 unsafe impl Send for Kernel {}
@@ -311,14 +306,14 @@ impl Device {
         let mut raw = std::ptr::null_mut();
         // SAFETY: a place; 1 says that it does not wait for the default stream.
         driver.check("cuStreamCreate", unsafe { (driver.stream_create)(&raw mut raw, 1) })?;
-        Ok(Stream(Arc::new(OwnStream { device: self.clone(), raw, is_owned: true })))
+        Ok(Stream::new(self.clone(), raw, true))
     }
 
     /// The stream on which everything runs where no other is named.
     #[must_use]
     pub fn default_stream(&self) -> Stream {
         let raw = std::ptr::null_mut();
-        Stream(Arc::new(OwnStream { device: self.clone(), raw, is_owned: false }))
+        Stream::new(self.clone(), raw, false)
     }
 
     /// A stream of another library.
@@ -329,7 +324,7 @@ impl Device {
     /// the arrays that are made on it.
     #[must_use]
     pub unsafe fn stream_from_raw(&self, raw: *mut c_void) -> Stream {
-        Stream(Arc::new(OwnStream { device: self.clone(), raw, is_owned: false }))
+        Stream::new(self.clone(), raw, false)
     }
 
     /// The number of the device whose memory an address is; none where it is no device's.
@@ -370,613 +365,9 @@ impl PartialEq for Device {
 
 impl Eq for Device {}
 
-/// A stream of a device: what is launched on it runs in order.
-#[derive(Clone)]
-pub struct Stream(Arc<OwnStream>);
-
-struct OwnStream {
-    device: Device,
-    raw: RawStream,
-    is_owned: bool,
-}
-
-// SAFETY: a stream may be used from any thread.
-unsafe impl Send for OwnStream {}
-// SAFETY: as above.
-unsafe impl Sync for OwnStream {}
-
-impl Drop for OwnStream {
-    fn drop(&mut self) {
-        if self.is_owned
-            && let Ok(_entered) = self.device.enter()
-        {
-            // SAFETY: a stream that was made here; the driver lets it finish.
-            unsafe { (self.device.driver().stream_destroy)(self.raw) };
-        }
-    }
-}
-
-impl fmt::Debug for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Stream").field(&self.0.device).field(&self.0.raw).finish()
-    }
-}
-
-impl Stream {
-    /// Its device.
-    #[must_use]
-    pub fn device(&self) -> &Device {
-        &self.0.device
-    }
-
-    /// Its handle.
-    #[must_use]
-    #[inline]
-    pub fn raw(&self) -> *mut c_void {
-        self.0.raw
-    }
-
-    /// Waits until it has done all that was launched on it.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails, also by an earlier launch.
-    pub fn synchronize(&self) -> Result<(), Error> {
-        let (_entered, driver) = (self.0.device.enter()?, self.0.device.driver());
-        // SAFETY: its own handle.
-        driver.check("cuStreamSynchronize", unsafe { (driver.stream_synchronize)(self.0.raw) })
-    }
-
-    /// What is launched on it from now on waits for what was launched on another stream until now.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails.
-    pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
-        if self.0.raw == other.0.raw {
-            return Ok(());
-        }
-        let event = self.0.device.event()?;
-        other.record(&event)?;
-        let (_entered, driver) = (self.0.device.enter()?, self.0.device.driver());
-        // SAFETY: both handles live; the event may be destroyed before it has happened.
-        driver.check("cuStreamWaitEvent", unsafe { (driver.stream_wait)(self.0.raw, event.raw, 0) })
-    }
-
-    /// Notes on an event when all that was launched until now is done.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails.
-    pub fn record(&self, event: &Timestamp) -> Result<(), Error> {
-        let (_entered, driver) = (self.0.device.enter()?, self.0.device.driver());
-        // SAFETY: both handles live.
-        driver.check("cuEventRecord", unsafe { (driver.event_record)(event.raw, self.0.raw) })
-    }
-
-    /// A copy of an array on the device. It returns when the array has been read.
-    ///
-    /// # Errors
-    ///
-    /// Text, and where the driver fails or memory is short.
-    pub fn upload(&self, array: &AnyView<'_>) -> Result<DeviceArray, Error> {
-        let dtype = array.dtype();
-        if dtype == DType::String {
-            return Err(Error::Text);
-        }
-        let made = self.new_array(dtype, array.shape())?;
-        let is_plain = array.strides() == contiguous(array.shape()) && dtype != DType::Bool;
-        let copied = (!is_plain).then(|| array.to_owned());
-        let view = copied.as_ref().map_or_else(|| array.clone(), AnyArray::view);
-        let bytes = made.memory.bytes;
-        if bytes > 0 {
-            let (_entered, driver) = (self.0.device.enter()?, self.0.device.driver());
-            // SAFETY: as many bytes as the array has, contiguous, into memory of the same size; the stream is waited for
-            // before the array may go.
-            let code = unsafe {
-                (driver.upload)(made.memory.address, view.as_ptr().cast(), bytes, self.0.raw)
-            };
-            driver.check("cuMemcpyHtoDAsync", code)?;
-            self.synchronize()?;
-        }
-        Ok(made)
-    }
-
-    /// The driver's own copy between two arrays of as many bytes, which benchmarks measure against.
-    ///
-    /// # Errors
-    ///
-    /// Where the two are not of one size, and where the driver fails.
-    #[doc(hidden)]
-    pub fn copy_bytes(&self, from: &DeviceArray, to: &DeviceArray) -> Result<(), Error> {
-        let bytes = from.memory.bytes;
-        if bytes != to.memory.bytes {
-            return Err(Error::Layout { shape: to.shape.clone(), given: bytes });
-        }
-        let (_entered, driver) = (self.0.device.enter()?, self.0.device.driver());
-        // SAFETY: as many bytes as both have.
-        let code =
-            unsafe { (driver.copy)(to.memory.address, from.memory.address, bytes, self.0.raw) };
-        driver.check("cuMemcpyDtoDAsync", code)
-    }
-
-    /// A new contiguous array, whose elements are anything until they are written.
-    ///
-    /// # Errors
-    ///
-    /// Text, and where memory is short.
-    pub fn new_array(&self, dtype: DType, shape: &[usize]) -> Result<DeviceArray, Error> {
-        if dtype == DType::String {
-            return Err(Error::Text);
-        }
-        let bytes = bytes_of(shape, dtype)
-            .ok_or_else(|| Error::Layout { shape: shape.to_vec(), given: dtype.size() })?;
-        let memory = Arc::new(self.memory(bytes)?);
-        let offset = 0;
-        Ok(DeviceArray { memory, dtype, shape: shape.to_vec(), strides: contiguous(shape), offset })
-    }
-
-    pub(crate) fn memory(&self, bytes: usize) -> Result<Memory, Error> {
-        let mut address = 0;
-        if bytes > 0 {
-            let (_entered, driver) = (self.0.device.enter()?, self.0.device.driver());
-            // SAFETY: a place for an address.
-            let code = unsafe { (driver.allocate)(&raw mut address, bytes, self.0.raw) };
-            if code != 0 {
-                return Err(driver.not_allocated(bytes, code));
-            }
-        }
-        Ok(Memory { stream: self.clone(), address, bytes, is_seen: AtomicBool::new(false) })
-    }
-
-    /// Launches a kernel.
-    ///
-    /// # Safety
-    ///
-    /// The arguments are those of the kernel, and every array that it reads or writes by them is there until it has run.
-    #[inline]
-    pub(crate) unsafe fn launch(
-        &self,
-        kernel: Kernel,
-        grid: [u32; 2],
-        args: &mut [u8],
-    ) -> Result<(), Error> {
-        let driver = self.0.device.driver();
-        let mut size = args.len();
-        // Pointer and size of a buffer of arguments, then the end.
-        let mut extra: [*mut c_void; 5] = [
-            std::ptr::without_provenance_mut(1),
-            args.as_mut_ptr().cast(),
-            std::ptr::without_provenance_mut(2),
-            (&raw mut size).cast(),
-            std::ptr::null_mut(),
-        ];
-        let ([x, y], threads) = (grid, crate::source::THREADS);
-        // SAFETY: the caller promises the arguments; the driver copies them before it returns.
-        let code = unsafe {
-            (driver.launch)(
-                kernel.0,
-                x,
-                y,
-                1,
-                threads,
-                1,
-                1,
-                0,
-                self.0.raw,
-                std::ptr::null_mut(),
-                extra.as_mut_ptr(),
-            )
-        };
-        driver.check("cuLaunchKernel", code)
-    }
-}
-
-/// A point in the work of a stream, with its time.
-pub struct Timestamp {
-    device: Device,
-    raw: Event,
-}
-
-// SAFETY: an event may be used from any thread.
-unsafe impl Send for Timestamp {}
-// SAFETY: as above.
-unsafe impl Sync for Timestamp {}
-
-impl fmt::Debug for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Timestamp").field(&self.raw).finish()
-    }
-}
-
-impl Drop for Timestamp {
-    fn drop(&mut self) {
-        if let Ok(_entered) = self.device.enter() {
-            // SAFETY: an event that was made here.
-            unsafe { (self.device.driver().event_destroy)(self.raw) };
-        }
-    }
-}
-
-impl Device {
-    /// A point in time, to be [recorded](Stream::record).
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails.
-    pub fn event(&self) -> Result<Timestamp, Error> {
-        let (_entered, driver) = (self.enter()?, self.0.driver);
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: a place.
-        driver.check("cuEventCreate", unsafe { (driver.event_create)(&raw mut raw, 0) })?;
-        Ok(Timestamp { device: self.clone(), raw })
-    }
-}
-
-impl Timestamp {
-    /// Whether all that it was recorded after is done. Nothing is waited for.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails, also by an earlier launch.
-    pub fn is_done(&self) -> Result<bool, Error> {
-        let (_entered, driver) = (self.device.enter()?, self.device.driver());
-        // SAFETY: its own handle.
-        match unsafe { (driver.event_query)(self.raw) } {
-            NOT_READY => Ok(false),
-            code => driver.check("cuEventQuery", code).map(|()| true),
-        }
-    }
-
-    /// Waits until all that it was recorded after is done.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails, also by an earlier launch.
-    pub fn synchronize(&self) -> Result<(), Error> {
-        let (_entered, driver) = (self.device.enter()?, self.device.driver());
-        // SAFETY: its own handle.
-        driver.check("cuEventSynchronize", unsafe { (driver.event_synchronize)(self.raw) })
-    }
-
-    /// The seconds from one to another, both of which were recorded; waits for the later one.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails.
-    pub fn seconds_until(&self, later: &Self) -> Result<f64, Error> {
-        let (_entered, driver) = (self.device.enter()?, self.device.driver());
-        let mut milliseconds = 0.0;
-        // SAFETY: both handles live, and a place.
-        unsafe {
-            driver.check("cuEventSynchronize", (driver.event_synchronize)(later.raw))?;
-            let code = (driver.event_elapsed)(&raw mut milliseconds, self.raw, later.raw);
-            driver.check("cuEventElapsedTime", code)?;
-        }
-        Ok(f64::from(milliseconds) / 1000.0)
-    }
-}
-
-/// Memory of a device, which is freed in the order of its stream.
-pub(crate) struct Memory {
-    pub(crate) stream: Stream,
-    pub(crate) address: u64,
-    pub(crate) bytes: usize,
-    /// Whether another stream uses it.
-    is_seen: AtomicBool,
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let device = self.stream.device();
-        if self.address == 0 {
-            return;
-        }
-        if let Ok(_entered) = device.enter() {
-            let driver = device.driver();
-            // SAFETY: memory that was allocated on the stream; nothing on the device uses it after what was launched.
-            unsafe {
-                if self.is_seen.load(Ordering::Acquire) {
-                    (driver.context_synchronize)();
-                }
-                (driver.free)(self.address, self.stream.raw());
-            }
-        }
-    }
-}
-
-/// An array on a device, of any element type but text. A clone is the same memory.
-#[derive(Clone)]
-pub struct DeviceArray {
-    memory: Arc<Memory>,
-    dtype: DType,
-    shape: Vec<usize>,
-    strides: Vec<isize>,
-    /// The bytes from the memory's start to the first element.
-    offset: isize,
-}
-
-/// Read-only elements on a device, of this crate or of another library: an address, sizes and strides.
-#[derive(Clone, Debug)]
-pub struct DeviceView<'a> {
-    pub(crate) device: Device,
-    pub(crate) dtype: DType,
-    pub(crate) address: u64,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) strides: Vec<isize>,
-    pub(crate) array: Option<&'a DeviceArray>,
-}
-
-/// Elements on a device that are written; no two of them share a place.
-#[derive(Debug)]
-pub struct DeviceViewMut<'a> {
-    pub(crate) view: DeviceView<'a>,
-}
-
-impl DeviceArray {
-    /// Its device.
-    #[must_use]
-    pub fn device(&self) -> &Device {
-        self.memory.stream.device()
-    }
-
-    /// The type of its elements.
-    #[must_use]
-    pub const fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// The sizes.
-    #[must_use]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// How far apart neighbours are along each axis, in elements.
-    #[must_use]
-    pub fn strides(&self) -> &[isize] {
-        &self.strides
-    }
-
-    /// The address of the first element on the device; the array keeps the memory.
-    #[must_use]
-    pub fn address(&self) -> u64 {
-        self.memory.address.wrapping_add_signed(self.offset as i64)
-    }
-
-    /// A view of all of it.
-    #[must_use]
-    pub fn view(&self) -> DeviceView<'_> {
-        DeviceView {
-            device: self.device().clone(),
-            dtype: self.dtype,
-            address: self.address(),
-            shape: self.shape.clone(),
-            strides: self.strides.clone(),
-            array: Some(self),
-        }
-    }
-
-    /// A view of all of it, for writing; none where a clone shares the memory.
-    #[must_use]
-    pub fn view_mut(&mut self) -> Option<DeviceViewMut<'_>> {
-        let is_alone = Arc::get_mut(&mut self.memory).is_some();
-        is_alone.then(|| DeviceViewMut { view: self.view() })
-    }
-
-    /// The same elements with the axes in another order; none where `axes` is no order of them.
-    #[must_use]
-    pub fn permuted_axes(&self, axes: &[usize]) -> Option<Self> {
-        let mut seen = vec![false; self.shape.len()];
-        for &axis in axes {
-            if std::mem::replace(seen.get_mut(axis)?, true) {
-                return None;
-            }
-        }
-        let is_order = axes.len() == self.shape.len();
-        is_order.then(|| Self {
-            shape: axes.iter().map(|&axis| self.shape[axis]).collect(),
-            strides: axes.iter().map(|&axis| self.strides[axis]).collect(),
-            ..self.clone()
-        })
-    }
-
-    /// A copy on the host, once everything that makes it is done.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails, also by an earlier launch.
-    pub fn download(&self) -> Result<AnyArray, Error> {
-        let stream = &self.memory.stream;
-        if self.strides != contiguous(&self.shape) {
-            return crate::copy_to(&self.view(), &self.shape, stream)?.download();
-        }
-        let (device, driver) = (self.device(), self.device().driver());
-        let _entered = device.enter()?;
-        let fill = |to: *mut u8, bytes: usize| -> Result<(), Error> {
-            if bytes > 0 {
-                // SAFETY: room for as many bytes as the array has; the stream is waited for.
-                let code =
-                    unsafe { (driver.download)(to.cast(), self.address(), bytes, stream.raw()) };
-                driver.check("cuMemcpyDtoHAsync", code)?;
-            }
-            stream.synchronize()
-        };
-        crate::host::filled(self.dtype, &self.shape, fill)
-    }
-
-    /// That any stream may read the memory, all of whose elements are there: before it is freed, its device is waited for.
-    pub fn used_on_any(&self) {
-        self.memory.is_seen.store(true, Ordering::Release);
-    }
-
-    /// That another stream uses the memory, which waits for what its own stream did until now.
-    ///
-    /// # Errors
-    ///
-    /// Where the driver fails.
-    pub fn used_on(&self, stream: &Stream) -> Result<(), Error> {
-        if self.memory.stream.raw() != stream.raw() {
-            self.used_on_any();
-            stream.wait_for(&self.memory.stream)?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for DeviceArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "DeviceArray {:?} of {} on device {}",
-            self.shape,
-            self.dtype,
-            self.device().index()
-        )
-    }
-}
-
-impl DeviceView<'_> {
-    /// A view of another library's memory; strides in elements.
-    ///
-    /// # Safety
-    ///
-    /// For every index within `shape`, the address moved by the index times the strides (times the size of an element)
-    /// is aligned and holds a value of that type in memory that `device` can read, until all that is launched with the
-    /// view is done.
-    ///
-    /// # Errors
-    ///
-    /// Where the strides are not one for each axis, or the sizes are more than memory has; and text.
-    pub unsafe fn from_raw(
-        device: &Device,
-        dtype: DType,
-        address: u64,
-        shape: &[usize],
-        strides: &[isize],
-    ) -> Result<Self, Error> {
-        if dtype == DType::String {
-            return Err(Error::Text);
-        }
-        let fits = |shape: &[usize]| {
-            let sizes: Vec<usize> = shape.iter().copied().filter(|&size| size != 0).collect();
-            bytes_of(&sizes, dtype).is_some()
-        };
-        if shape.len() != strides.len() || !fits(shape) {
-            return Err(Error::Layout { shape: shape.to_vec(), given: strides.len() });
-        }
-        Ok(Self {
-            device: device.clone(),
-            dtype,
-            address,
-            shape: shape.to_vec(),
-            strides: strides.to_vec(),
-            array: None,
-        })
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    pub const fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// The sizes.
-    #[must_use]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// How far apart neighbours are along each axis, in elements.
-    #[must_use]
-    pub fn strides(&self) -> &[isize] {
-        &self.strides
-    }
-
-    /// The device that it lies on.
-    #[must_use]
-    pub const fn device(&self) -> &Device {
-        &self.device
-    }
-
-    /// The address of the first element in the order of indices.
-    #[must_use]
-    pub const fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// The bytes that it reaches: from the first address on, and up to the last.
-    pub(crate) fn extent(&self) -> (u64, u64) {
-        if self.shape.contains(&0) {
-            return (self.address, self.address);
-        }
-        let size = self.dtype.size().cast_signed();
-        let (mut low, mut high) = (0_isize, size);
-        for (&len, &stride) in self.shape.iter().zip(&self.strides) {
-            let far = stride.wrapping_mul(size).wrapping_mul(len.cast_signed() - 1);
-            if far < 0 { low += far } else { high += far }
-        }
-        (
-            self.address.wrapping_add_signed(low as i64),
-            self.address.wrapping_add_signed(high as i64),
-        )
-    }
-}
-
-impl DeviceViewMut<'_> {
-    /// A place for results in another library's memory; strides in elements.
-    ///
-    /// # Safety
-    ///
-    /// As [`DeviceView::from_raw`], of memory that `device` can write, and which nothing else reads or writes until
-    /// what is launched with the view is done.
-    ///
-    /// # Errors
-    ///
-    /// As [`DeviceView::from_raw`], and where two elements share a place.
-    pub unsafe fn from_raw(
-        device: &Device,
-        dtype: DType,
-        address: u64,
-        shape: &[usize],
-        strides: &[isize],
-    ) -> Result<Self, Error> {
-        // SAFETY: the caller promises it.
-        let view = unsafe { DeviceView::from_raw(device, dtype, address, shape, strides)? };
-        if is_apart(shape, strides) { Ok(Self { view }) } else { Err(Error::RepeatedOut) }
-    }
-}
-
-/// Whether no two elements share a place: every axis steps over all that the smaller ones reach.
-pub(crate) fn is_apart(shape: &[usize], strides: &[isize]) -> bool {
-    if shape.contains(&0) {
-        return true;
-    }
-    let mut axes: Vec<(usize, usize)> = shape
-        .iter()
-        .zip(strides)
-        .filter(|axis| *axis.0 != 1)
-        .map(|(&size, stride)| (stride.unsigned_abs(), size))
-        .collect();
-    axes.sort_unstable();
-    let mut reach = 0_usize;
-    axes.iter().all(|&(stride, size)| {
-        let apart = stride > reach;
-        reach = reach.saturating_add(stride.saturating_mul(size - 1));
-        apart
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn elements_that_share_a_place_are_found() {
-        assert!(is_apart(&[3, 4], &[4, 1]) && is_apart(&[3, 4], &[-1, 3]) && is_apart(&[], &[]));
-        assert!(is_apart(&[3, 1], &[2, 0]) && is_apart(&[0, 2], &[0, 0]));
-        assert!(!is_apart(&[3, 4], &[0, 1]) && !is_apart(&[3, 4], &[3, 1]));
-    }
 
     #[test]
     fn without_a_driver_the_error_says_what_is_missing() {

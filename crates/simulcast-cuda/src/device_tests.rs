@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use ndarray::{ArrayD, ArrayView1, IxDyn};
-use simulcast::{AnyArray, AnyView, DType, Op, Rule, TypedProgram};
+use simulcast::program::Hoisting;
+use simulcast::{AnyArray, AnyView, DType, Rule, TypedProgram};
 
-use crate::host_tests::{Operand, compare, numbers, random};
+use crate::host_tests::{Operand, cases, compare, numbers, random};
 use crate::{Device, DeviceArray, DeviceProgram, DeviceView, DeviceViewMut, Error, OnDevice as _};
 use crate::{Stream, ULP_MAX, copy_into, copy_to, samples, sum_to};
 
@@ -104,24 +105,9 @@ fn operations_of_every_type_in_every_layout() {
         ("outer", &[70, 1], &[1, 64]),
         ("one axis", &[4099], &[4099]),
     ];
-    let mut programs = Vec::new();
-    for &op in Op::ALL {
-        for &dtype in DType::ALL {
-            if dtype == DType::String || !op.row().domain.has(dtype) {
-                continue;
-            }
-            let names = ["a", "b", "c"];
-            let own = |n: usize| if op == Op::Where && n == 0 { DType::Bool } else { dtype };
-            let types: Vec<(&str, DType)> = (0..op.arity()).map(|n| (names[n], own(n))).collect();
-            let text = format!("{}({})", op.name(), names[..op.arity()].join(", "));
-            if let Ok(program) = TypedProgram::parse(&text, &types) {
-                programs.push((op, format!("{text} of {dtype}"), program, types));
-            }
-        }
-    }
-    assert!(programs.len() > 400, "{} programs", programs.len());
+    let programs = cases::every_operation();
     on_threads(&device, programs.len(), |at, stream| {
-        let (op, name, program, types) = &programs[at];
+        let cases::Operation { op, name, program, types } = &programs[at];
         let mut source = random::Source::new(at as u64);
         let on_device = program.on_device(&device);
         // Two layouts each: kernels of all are in the matrix, and take a while to compile.
@@ -325,14 +311,8 @@ fn other_rules_copies_and_sums() {
     let f32 = DType::F32;
     let program =
         TypedProgram::parse("a * b * 2 - 1", &[("a", f32), ("b", f32)]).expect("a program");
-    let rules: [(Rule<'_>, &[usize], &[usize]); 4] = [
-        (Rule::Pdpd { axis: Some(1) }, &[2, 3, 4, 5], &[3, 4]),
-        (Rule::Exact, &[4, 3], &[4, 3]),
-        (Rule::Paddle { axis: Some(0) }, &[4, 3, 2], &[4, 3]),
-        (Rule::Numpy, &[4, 1, 2], &[3, 1]),
-    ];
     let (stream, mut source) = (device.stream().expect("a stream"), random::Source::new(7));
-    for (rule, a, b) in rules {
+    for (rule, a, b) in cases::RULES {
         let operands = [source.array(f32, a, true), source.array(f32, b, true)];
         let views: Vec<AnyView<'_>> = operands.iter().map(Operand::view).collect();
         let expected = program.bind(&views).rule(rule).compute().expect("the engine's result");
@@ -396,6 +376,70 @@ fn other_rules_copies_and_sums() {
 }
 
 #[test]
+fn squares_of_results() {
+    let Some(device) = device() else { return };
+    let numbers: Vec<DType> =
+        DType::ALL.iter().copied().filter(|own| *own != DType::String).collect();
+    on_threads(&device, cases::SQUARES.len() * numbers.len(), |at, stream| {
+        let (text, a, b) = cases::SQUARES[at / numbers.len()];
+        let dtype = numbers[at % numbers.len()];
+        let Ok(program) = TypedProgram::parse(text, &[("a", dtype), ("b", dtype)]) else { return };
+        let mut source = random::Source::new(at as u64);
+        // Enough squares for all multiprocessors, and results of a few.
+        for (more, is_odd) in [(1, false), (1, true), (12, false), (12, true)] {
+            let longer = |shape: &[usize]| -> Vec<usize> {
+                shape.iter().map(|&size| if size > 35 { size * more } else { size }).collect()
+            };
+            let (a, b) = (longer(a), longer(b));
+            let passes = program.lower(&[&a, &b], Rule::Numpy, Hoisting::Never).expect("shapes");
+            let steps = passes.iter().map(|pass| pass.shape().iter().product::<usize>()).sum();
+            if (40_000_000..).contains::<usize>(&steps) {
+                continue;
+            }
+            let operands = [&a, &b].map(|shape| source.bounded(dtype, shape, is_odd));
+            let views: Vec<AnyView<'_>> = operands.iter().map(Operand::view).collect();
+            let expected = program.run(&views).expect("the engine's result");
+            let got = run_on(&program.on_device(&device), &operands, stream);
+            let places = if got.dtype().is_integer() { 0.0 } else { random::places(text) };
+            compare(&format!("{text} of {dtype}"), &got, &expected, places);
+        }
+    });
+}
+
+#[test]
+fn values_and_gradients() {
+    let Some(device) = device() else { return };
+    let types = [DType::F32, DType::F64, DType::F16, DType::Bf16];
+    on_threads(&device, cases::LOSSES.len() * types.len(), |at, stream| {
+        let ((text, wrt, shapes), dtype) =
+            (cases::LOSSES[at / types.len()], types[at % types.len()]);
+        let names = [("a", dtype), ("b", dtype), ("c", dtype)];
+        let loss = TypedProgram::parse(text, &names).expect("a loss");
+        let program = loss.value_and_grad(wrt).expect("gradients");
+        let on_device = program.on_device(&device);
+        let mut source = random::Source::new(at as u64);
+        // As they are, and large enough to be computed together.
+        for (more, is_odd) in [(1, false), (1, true), (16, false), (16, true)] {
+            let longer = |shape: &[usize]| -> Vec<usize> {
+                shape.iter().map(|&size| if size > 9 { size * more } else { size }).collect()
+            };
+            let operands: Vec<Operand> =
+                shapes.iter().map(|shape| source.small(dtype, &longer(shape), is_odd)).collect();
+            let views: Vec<AnyView<'_>> = operands.iter().map(Operand::view).collect();
+            let expected = program.run(&views).expect("the engine's results");
+            let uploaded: Vec<Uploaded<'_>> =
+                operands.iter().map(|own| Uploaded::new(own, stream)).collect();
+            let views: Vec<DeviceView<'_>> = uploaded.iter().map(Uploaded::view).collect();
+            let made = on_device.run_on(&views, stream).expect("results");
+            for (got, expected) in made.iter().zip(&expected) {
+                let got = got.download().expect("a download");
+                compare(&format!("gradients, the sum {text} of {dtype}"), &got, expected, 256.0);
+            }
+        }
+    });
+}
+
+#[test]
 fn results_go_into_places_of_any_layout() {
     let Some(device) = device() else { return };
     let stream = device.stream().expect("a stream");
@@ -414,7 +458,7 @@ fn results_go_into_places_of_any_layout() {
             let place = loop {
                 // A place that repeats is none.
                 let place = source.array(DType::F32, expected.shape(), true);
-                if crate::device::is_apart(&place.shape, &place.strides) {
+                if crate::array::is_apart(&place.shape, &place.strides) {
                     break place;
                 }
             };

@@ -4,7 +4,10 @@
 //! All kernels of a test are one file, so that the compiler starts once. Where there is no C++ compiler the tests say
 //! so and pass; with `XTASK_STRICT=1` they fail.
 
+pub(crate) mod cases;
+mod joint;
 pub(crate) mod random;
+mod squares;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -73,6 +76,8 @@ struct Case {
     operands: Vec<Operand>,
     dtype: DType,
     shape: Vec<usize>,
+    /// The types and shapes of further results.
+    others: Vec<(DType, Vec<usize>)>,
 }
 
 #[repr(C)]
@@ -152,12 +157,20 @@ impl Compiled {
 
     /// Runs a case, and gives the result.
     fn run(&self, case: &Case) -> AnyArray {
+        self.run_all(case).remove(0)
+    }
+
+    /// Runs a case, and gives all results.
+    fn run_all(&self, case: &Case) -> Vec<AnyArray> {
+        let mut results = vec![(case.dtype, case.shape.clone())];
+        results.extend(case.others.iter().cloned());
         let mut made: Vec<Memory> = Vec::new();
         for pass in &case.passes {
-            let bytes = if pass.is_last {
-                bytes_of(&case.shape, case.dtype).expect("a small result")
-            } else {
-                pass.result_bytes
+            let bytes = match pass.place {
+                Some(place) => {
+                    bytes_of(&results[place].1, results[place].0).expect("a small result")
+                }
+                None => pass.result_bytes,
             };
             made.push(Memory::new(bytes));
             let scratch = Memory::new(pass.scratch_bytes);
@@ -229,11 +242,13 @@ impl Compiled {
                 }
             }
         }
-        let strides = contiguous(&case.shape);
-        let first = made.last().expect("a pass").address() as *const u8;
-        // SAFETY: the memory has room for all elements, of numbers, and of truths that kernels made.
-        let view = unsafe { AnyView::from_raw(case.dtype, first, &case.shape, &strides) };
-        view.to_owned()
+        let result = |(place, (dtype, shape)): (usize, &(DType, Vec<usize>))| {
+            let at = case.passes.iter().position(|pass| pass.place == Some(place));
+            let first = made[at.expect("a pass for each result")].address() as *const u8;
+            // SAFETY: the memory has room for all elements, of numbers, and of truths that kernels made.
+            unsafe { AnyView::from_raw(*dtype, first, shape, &contiguous(shape)) }.to_owned()
+        };
+        results.iter().enumerate().map(result).collect()
     }
 }
 
@@ -254,8 +269,15 @@ fn case(
     let shapes: Vec<&[usize]> = operands.iter().map(|own| &own.shape[..]).collect();
     let passes = program.lower(&shapes, rule, hoisting).expect("operands that fit");
     let layouts: Vec<Layout> = operands.iter().map(Operand::layout).collect();
-    let plan = Plan::new(&passes, &layouts, None, limits).expect("a plan");
-    Case { name, passes: plan.passes, operands, dtype: program.dtype(), shape: plan.shape }
+    let mut plan = Plan::new(&passes, &layouts, None, limits).expect("a plan");
+    Case {
+        name,
+        passes: plan.passes,
+        operands,
+        dtype: program.dtype(),
+        shape: plan.shapes.remove(0),
+        others: Vec::new(),
+    }
 }
 
 /// Elements of any type as complex numbers, in the order of indices.
@@ -320,29 +342,12 @@ fn every_operation_of_every_type() {
     let limits = Limits { multiprocessors: 2, ..Limits::new(2) };
     let mut source = random::Source::new(1);
     let (mut cases, mut programs) = (Vec::new(), Vec::new());
-    for &op in simulcast::Op::ALL {
-        for &dtype in DType::ALL {
-            if dtype == DType::String || !op.row().domain.has(dtype) {
-                continue;
-            }
-            let types: Vec<(String, DType)> = (0..op.arity())
-                .map(|n| {
-                    let own = if op.name() == "where" && n == 0 { DType::Bool } else { dtype };
-                    (format!("x{n}"), own)
-                })
-                .collect();
-            let names: Vec<&str> = types.iter().map(|own| own.0.as_str()).collect();
-            let text = format!("{}({})", op.name(), names.join(", "));
-            let own: Vec<(&str, DType)> = types.iter().map(|own| (own.0.as_str(), own.1)).collect();
-            let Ok(program) = TypedProgram::parse(&text, &own) else { continue };
-            let operands: Vec<Operand> =
-                own.iter().map(|own| source.array(own.1, &[50], false)).collect();
-            let name = format!("{text} of {dtype}");
-            cases.push(case(name, &program, Rule::Numpy, Hoisting::Never, operands, &limits));
-            programs.push((op, program));
-        }
+    for own in cases::every_operation() {
+        let operands: Vec<Operand> =
+            own.types.iter().map(|own| source.array(own.1, &[50], false)).collect();
+        cases.push(case(own.name, &own.program, Rule::Numpy, Hoisting::Never, operands, &limits));
+        programs.push((own.op, own.program));
     }
-    assert!(cases.len() > 400, "{} cases", cases.len());
     let Some(compiled) = Compiled::new("operations", &cases) else { return };
     for ((op, program), case) in programs.iter().zip(&cases) {
         let views: Vec<AnyView<'_>> = case.operands.iter().map(Operand::view).collect();
@@ -387,6 +392,7 @@ fn random_programs_over_random_layouts() {
             elements: if source.below(4) == 0 { 300 } else { 1 << 30 },
             loops: if source.below(4) == 0 { 2 } else { 8 },
             joined: [0, 1 << 20][source.below(2)],
+            joint: 0,
         };
         let Some((name, program, operands, hoisting)) = source.program() else { continue };
         cases.push(case(name, &program, Rule::Numpy, hoisting, operands, &limits));
@@ -405,6 +411,8 @@ fn random_programs_over_random_layouts() {
                 Kind::Tiled(_) => "tiled",
                 Kind::Along(_) => "along",
                 Kind::Across(_) => "across",
+                Kind::Pairwise(_) => "pairwise",
+                Kind::Joint(_) => "joint",
             };
             *seen.entry(kind).or_insert(0) += 1;
             if launch.joins_partial {
@@ -460,14 +468,8 @@ fn other_rules_bring_operands_together_as_on_the_host() {
     let f32 = DType::F32;
     let program =
         TypedProgram::parse("a * b * 2 - 1", &[("a", f32), ("b", f32)]).expect("a program");
-    let rules: [(Rule<'_>, &[usize], &[usize]); 4] = [
-        (Rule::Pdpd { axis: Some(1) }, &[2, 3, 4, 5], &[3, 4]),
-        (Rule::Exact, &[4, 3], &[4, 3]),
-        (Rule::Paddle { axis: Some(0) }, &[4, 3, 2], &[4, 3]),
-        (Rule::Numpy, &[4, 1, 2], &[3, 1]),
-    ];
     let (mut cases, mut kept) = (Vec::new(), Vec::new());
-    for (rule, a, b) in rules {
+    for (rule, a, b) in cases::RULES {
         let operands = vec![source.array(f32, a, true), source.array(f32, b, true)];
         cases.push(case(
             format!("{rule:?}"),
@@ -521,6 +523,7 @@ fn copies_and_sums_to_a_shape() {
                 operands: vec![operand],
                 dtype,
                 shape: to.to_vec(),
+                others: Vec::new(),
             });
             let operand = source.array(dtype, to, true);
             let pass = copy(dtype, &operand.layout(), &Layout::fresh(shape), &limits);
@@ -535,6 +538,7 @@ fn copies_and_sums_to_a_shape() {
                 operands: vec![operand],
                 dtype,
                 shape: shape.to_vec(),
+                others: Vec::new(),
             });
         }
     }

@@ -30,8 +30,8 @@
 //! ─────────────────────────────────────────────────────── no device up to here: tested by the host's compiler
 //! cache    compiled kernels on disk
 //! driver, nvrtc   what is loaded
-//! device   devices, streams, arrays
-//! program, parts  calls
+//! device, stream, array   devices, what runs on them, what lies there
+//! program, joint, parts  calls
 //! ```
 //!
 //! # Values
@@ -48,6 +48,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod array;
 mod body;
 mod cache;
 mod device;
@@ -58,6 +59,7 @@ mod error;
 mod host;
 #[cfg(test)]
 mod host_tests;
+mod joint;
 mod launch;
 mod loops;
 mod nvrtc;
@@ -66,15 +68,20 @@ mod plan;
 mod program;
 mod samples;
 mod source;
+mod stream;
+mod tuning;
 
 use simulcast::Rule;
 
-pub use device::{Device, DeviceArray, DeviceView, DeviceViewMut, Stream, Timestamp};
+pub use array::{DeviceArray, DeviceView, DeviceViewMut};
+pub use device::Device;
 pub use error::Error;
+pub use joint::JointDeviceProgram;
 pub use nvrtc::{Compiler, Target, add_compiler_folder};
 pub use program::{DeviceProgram, OnDevice};
 #[doc(hidden)]
 pub use samples::{Sample, samples};
+pub use stream::{Stream, Timestamp};
 
 /// The most units in the last place that a function of real numbers is off, of `f32` and of `f64`; tests on a device
 /// assert it against the host's functions, whose own bounds are part of it.

@@ -10,10 +10,11 @@ use simulcast::program::lowered::{LeafSource, Pass};
 use simulcast::program::{Hoisting, row_axis};
 use simulcast::{AnyArray, AnyView, DType, TypedProgram, dispatch};
 
-use crate::device::{DeviceArray, DeviceView, Stream};
+use crate::array::{DeviceArray, DeviceView};
 use crate::error::Error;
 use crate::plan::bytes_of;
 use crate::program::DeviceProgram;
+use crate::stream::Stream;
 
 /// How a program is cut into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,13 @@
 //! A whole program for arrays that lie like this: its passes, the memory that they take, their launches.
 
+use std::ops::Range;
+
 use simulcast::DType;
-use simulcast::program::lowered::{LeafSource, Pass};
+use simulcast::program::lowered::{JointPasses, LeafSource, Pass, PassLeaf};
 
 use crate::body::{Body, Joining};
-use crate::launch::{Array, Launch, Limits, Place, Reducing, Reduction, VECTOR_BYTES, elementwise};
+use crate::launch::{Array, Joined, Launch, Limits, Place, Reducing, Reduction, elementwise};
+use crate::tuning::{ROW_MAX, VECTOR_BYTES};
 
 /// How an array lies: its sizes, its strides in elements, and the low bits of its address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,21 +43,38 @@ pub(crate) struct PlannedPass {
     pub(crate) launches: Vec<Launch>,
     /// The bytes of partial values.
     pub(crate) scratch_bytes: usize,
-    /// The bytes of the result, and whether it is the program's.
+    /// The bytes of the result, and which of the program's it is, where it is one.
     pub(crate) result_bytes: usize,
-    pub(crate) is_last: bool,
+    pub(crate) place: Option<usize>,
     /// The passes whose results no later pass reads.
     pub(crate) spent: Vec<usize>,
     /// Whether it repeats a short row for a pass that joins its rows.
     pub(crate) is_expansion: bool,
 }
 
+impl PlannedPass {
+    /// A pass that launches nothing yet.
+    const fn empty(body: Body) -> Self {
+        Self {
+            body,
+            partial: None,
+            sources: Vec::new(),
+            launches: Vec::new(),
+            scratch_bytes: 0,
+            result_bytes: 0,
+            place: None,
+            spent: Vec::new(),
+            is_expansion: false,
+        }
+    }
+}
+
 /// All passes of a program.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) passes: Vec<PlannedPass>,
-    /// The shape of the result.
-    pub(crate) shape: Vec<usize>,
+    /// The shapes of the results.
+    pub(crate) shapes: Vec<Vec<usize>>,
 }
 
 /// Bytes of so many elements, where they can be counted.
@@ -74,52 +94,185 @@ impl Plan {
     ) -> Option<Self> {
         let last = passes.len().checked_sub(1)?;
         let shape = passes[last].result_shape().to_vec();
-        let mut planned: Vec<PlannedPass> = Vec::with_capacity(passes.len() + 1);
         let is_stretched = out.is_some_and(|out| out.shape != shape);
-        // Where the passes of the program are among those that are planned.
-        let mut places: Vec<usize> = Vec::with_capacity(passes.len());
+        let mut planning = Planning::new(passes, operands, limits);
         for (at, pass) in passes.iter().enumerate() {
             let copies = at == last && is_stretched && pass.reduction().is_some();
             let layout = match out {
                 Some(out) if at == last && !copies => out.clone(),
                 _ => Layout::fresh(pass.result_shape()),
             };
-            let own = |source: LeafSource| match source {
-                LeafSource::Operand(operand) => Some(operands.get(operand)?.clone()),
-                LeafSource::Pass(pass) => Some(Layout::fresh(passes.get(pass)?.result_shape())),
-            };
-            let mut ins = Vec::with_capacity(pass.leaves().len());
-            for (n, leaf) in pass.leaves().iter().enumerate() {
-                let from = own(leaf.source())?;
-                let axis = |axis: &Option<usize>| axis.map_or(0, |axis| from.strides[axis]);
-                let strides: Vec<isize> = leaf.axes().iter().map(axis).collect();
-                ins.push(array(Place::Leaf(n), leaf.dtype(), from.low_bits, strides));
-            }
-            let mut sources: Vec<LeafSource> = Vec::with_capacity(ins.len());
-            for leaf in pass.leaves() {
-                sources.push(match leaf.source() {
-                    LeafSource::Pass(pass) => LeafSource::Pass(*places.get(pass)?),
-                    operand @ LeafSource::Operand(_) => operand,
-                });
-            }
-            let joined = JoinedRows::new(pass, &layout, &ins, limits);
-            let mut one = match joined {
-                Some(joined) => {
-                    joined.plan(pass, &layout, ins, &mut sources, &mut planned, limits)?
-                }
-                None => plan_pass(pass, &layout, ins, limits)?,
-            };
-            one.sources = sources;
-            places.push(planned.len());
-            one.result_bytes = bytes_of(pass.result_shape(), pass.dtype())?;
-            one.is_last = at == last && !copies;
-            planned.push(one);
+            planning.add(at, &layout, (at == last && !copies).then_some(0))?;
             if let Some(out) = out.filter(|_| copies) {
-                planned.push(copy(pass.dtype(), &Layout::fresh(&shape), out, limits));
-                let copied = planned.last_mut()?;
-                copied.sources = vec![LeafSource::Pass(*places.get(at)?)];
+                planning.copy(at, out, 0)?;
             }
         }
+        Some(planning.finished(vec![shape]))
+    }
+
+    /// The plan of a program of several results, into new arrays.
+    pub(crate) fn joint(
+        lowered: &JointPasses,
+        operands: &[Layout],
+        limits: &Limits,
+    ) -> Option<Self> {
+        let mut planning = Planning::new(lowered.passes(), operands, limits);
+        for group in lowered.groups() {
+            let of = |at: usize| {
+                (0..lowered.results().len()).filter(move |&n| lowered.results()[n].pass() == at)
+            };
+            let joined = planning.joined(group.clone(), |at| of(at).next()).unwrap_or_default();
+            for at in group.clone() {
+                let layout = Layout::fresh(lowered.passes()[at].result_shape());
+                let mut places = of(at);
+                let first = places.next();
+                if !joined.contains(&at) {
+                    planning.add(at, &layout, first)?;
+                }
+                for place in places {
+                    planning.copy(at, &layout, place)?;
+                }
+            }
+        }
+        let shapes = lowered.results().iter().map(|own| own.shape().to_vec());
+        Some(planning.finished(shapes.collect()))
+    }
+}
+
+/// Passes that are being planned.
+struct Planning<'p> {
+    passes: &'p [Pass],
+    operands: &'p [Layout],
+    limits: &'p Limits,
+    planned: Vec<PlannedPass>,
+    /// Where the passes of the program are among those that are planned.
+    places: Vec<usize>,
+}
+
+impl<'p> Planning<'p> {
+    fn new(passes: &'p [Pass], operands: &'p [Layout], limits: &'p Limits) -> Self {
+        Self { passes, operands, limits, planned: Vec::new(), places: vec![0; passes.len()] }
+    }
+
+    /// How the array of a leaf lies.
+    fn layout(&self, source: LeafSource) -> Option<Layout> {
+        match source {
+            LeafSource::Operand(operand) => Some(self.operands.get(operand)?.clone()),
+            LeafSource::Pass(pass) => Some(Layout::fresh(self.passes.get(pass)?.result_shape())),
+        }
+    }
+
+    /// A leaf as an array of that number, and where it comes from among what is planned.
+    fn leaf(&self, leaf: &PassLeaf, n: usize) -> Option<(Array, LeafSource)> {
+        let from = self.layout(leaf.source())?;
+        let axis = |axis: &Option<usize>| axis.map_or(0, |axis| from.strides[axis]);
+        let strides: Vec<isize> = leaf.axes().iter().map(axis).collect();
+        let source = match leaf.source() {
+            LeafSource::Pass(pass) => LeafSource::Pass(*self.places.get(pass)?),
+            operand @ LeafSource::Operand(_) => operand,
+        };
+        Some((array(Place::Leaf(n), leaf.dtype(), from.low_bits, strides), source))
+    }
+
+    /// Those reductions of a group that are computed together: which they are; none where there are not two.
+    fn joined(
+        &mut self,
+        group: Range<usize>,
+        place: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Vec<usize>> {
+        let shape = self.passes.get(group.start)?.shape();
+        // The leaves of all reductions, each once.
+        let mut leaves: Vec<&PassLeaf> = Vec::new();
+        let (mut all, mut outs, mut elements, mut bodies) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for at in group {
+            let pass = self.passes.get(at)?;
+            let Some(reduction) = pass.reduction() else { continue };
+            if pass.result_shape().len() != shape.len() {
+                continue;
+            }
+            let mut own = Vec::new();
+            for leaf in pass.leaves() {
+                let is_it = |known: &&PassLeaf| {
+                    (known.source(), known.dtype(), known.axes())
+                        == (leaf.source(), leaf.dtype(), leaf.axes())
+                };
+                own.push(leaves.iter().position(is_it).unwrap_or_else(|| {
+                    leaves.push(leaf);
+                    leaves.len() - 1
+                }));
+            }
+            let strides = contiguous(pass.result_shape()).into_iter().zip(reduction.kept());
+            outs.push(strides.map(|(stride, &kept)| if kept { stride } else { 0 }).collect());
+            elements.push(reduction.element());
+            bodies.push((Body::new(pass), own));
+            all.push(at);
+        }
+        let found: Option<Vec<_>> =
+            leaves.iter().enumerate().map(|(n, leaf)| self.leaf(leaf, n)).collect();
+        let (ins, sources): (Vec<Array>, Vec<LeafSource>) = found?.into_iter().unzip();
+        let joined = Joined::new(shape, &ins, &outs, &elements, self.limits)?;
+        let own: Vec<(Body, Vec<usize>)> =
+            joined.chosen.iter().filter_map(|&n| bodies.get(n).cloned()).collect();
+        let body = Body::joint(leaves.iter().map(|leaf| leaf.dtype()).collect(), &own);
+        let mut partial = PlannedPass::empty(body);
+        partial.launches = vec![joined.launch(&partial.body, &ins)];
+        (partial.sources, partial.result_bytes) = (sources, joined.bytes);
+        let made = self.planned.len();
+        self.planned.push(partial);
+        for (n, &chosen) in joined.chosen.iter().enumerate() {
+            let (pass, element) = (self.passes.get(all[chosen])?, elements[chosen]);
+            let reduction = pass.reduction()?;
+            let joining = Joining { fold: reduction.fold(), element, result: pass.dtype() };
+            let rest = joined.rest(n, ins.len(), element);
+            let mut one = PlannedPass::empty(Body::reduction(element, joining));
+            let mut to = array(Place::Out, pass.dtype(), 0, rest.to);
+            to.offset = rest.start * pass.dtype().size().cast_signed();
+            let (count, from) = (reduction.count(), [rest.from]);
+            reduced(&mut one, joining, &rest.shape, &rest.kept, count, &to, &from, self.limits);
+            one.sources = vec![LeafSource::Pass(made)];
+            one.result_bytes = bytes_of(pass.result_shape(), pass.dtype())?;
+            one.place = place(all[chosen]);
+            self.places[all[chosen]] = self.planned.len();
+            self.planned.push(one);
+        }
+        Some(joined.chosen.iter().map(|&n| all[n]).collect())
+    }
+
+    /// A pass of the program, whose result lies as `layout` says, and is one of the program's by its place.
+    fn add(&mut self, at: usize, layout: &Layout, place: Option<usize>) -> Option<()> {
+        let pass = self.passes.get(at)?;
+        let found: Option<Vec<_>> =
+            pass.leaves().iter().enumerate().map(|(n, leaf)| self.leaf(leaf, n)).collect();
+        let (ins, mut sources): (Vec<Array>, Vec<LeafSource>) = found?.into_iter().unzip();
+        let limits = self.limits;
+        let mut one = match JoinedRows::new(pass, layout, &ins, limits) {
+            Some(joined) => {
+                joined.plan(pass, layout, ins, &mut sources, &mut self.planned, limits)?
+            }
+            None => plan_pass(pass, layout, ins, limits)?,
+        };
+        one.sources = sources;
+        one.result_bytes = bytes_of(pass.result_shape(), pass.dtype())?;
+        one.place = place;
+        self.places[at] = self.planned.len();
+        self.planned.push(one);
+        Some(())
+    }
+
+    /// A copy of what a pass of the program made, to a result.
+    fn copy(&mut self, at: usize, out: &Layout, place: usize) -> Option<()> {
+        let pass = self.passes.get(at)?;
+        let mut copied = copy(pass.dtype(), &Layout::fresh(pass.result_shape()), out, self.limits);
+        copied.sources = vec![LeafSource::Pass(*self.places.get(at)?)];
+        copied.place = Some(place);
+        self.planned.push(copied);
+        Some(())
+    }
+
+    /// The plan, in which memory goes after the last pass that reads it.
+    fn finished(self, shapes: Vec<Vec<usize>>) -> Plan {
+        let mut planned = self.planned;
         let mut read = vec![false; planned.len()];
         for at in (0..planned.len()).rev() {
             for source in planned[at].sources.clone() {
@@ -130,7 +283,7 @@ impl Plan {
                 }
             }
         }
-        Some(Self { passes: planned, shape })
+        Plan { passes: planned, shapes }
     }
 }
 
@@ -145,9 +298,6 @@ struct JoinedRows {
     row: usize,
     rows: usize,
 }
-
-/// Rows of more elements are not joined.
-const ROW_MAX: usize = 64;
 
 impl JoinedRows {
     /// None where rows stay as they are.
@@ -208,7 +358,7 @@ impl JoinedRows {
                 let mut copied = copy(own.dtype, &short, &Layout::fresh(&[rows, row]), limits);
                 copied.sources = vec![*source];
                 copied.result_bytes = bytes_of(&[rows, row], own.dtype)?;
-                (copied.is_last, copied.is_expansion) = (false, true);
+                (copied.place, copied.is_expansion) = (None, true);
                 *source = LeafSource::Pass(planned.len());
                 planned.push(copied);
                 (strides[last], low_bits) = (1, 0);
@@ -220,17 +370,7 @@ impl JoinedRows {
         let body = Body::new(pass);
         let to = array(Place::Out, pass.dtype(), out.low_bits, contiguous(&shape));
         let launches = elementwise(&body, &shape, &to, &all, limits);
-        Some(PlannedPass {
-            body,
-            partial: None,
-            sources: Vec::new(),
-            launches,
-            scratch_bytes: 0,
-            result_bytes: 0,
-            is_last: false,
-            spent: Vec::new(),
-            is_expansion: false,
-        })
+        Some(PlannedPass { launches, ..PlannedPass::empty(body) })
     }
 }
 
@@ -245,18 +385,7 @@ fn stretched(own: &[usize], strides: &[isize], shape: &[usize]) -> Vec<isize> {
 
 /// The launches of one pass; where its result goes is `out`, which may be larger than an element-wise result.
 fn plan_pass(pass: &Pass, out: &Layout, ins: Vec<Array>, limits: &Limits) -> Option<PlannedPass> {
-    let body = Body::new(pass);
-    let mut planned = PlannedPass {
-        body,
-        partial: None,
-        sources: Vec::new(),
-        launches: Vec::new(),
-        scratch_bytes: 0,
-        result_bytes: 0,
-        is_last: false,
-        spent: Vec::new(),
-        is_expansion: false,
-    };
+    let mut planned = PlannedPass::empty(Body::new(pass));
     let Some(reduction) = pass.reduction() else {
         let whole = |own: Array| {
             let strides = stretched(pass.shape(), &own.strides, &out.shape);
@@ -310,17 +439,8 @@ pub(crate) fn copy(dtype: DType, from: &Layout, out: &Layout, limits: &Limits) -
     let source = array(Place::Leaf(0), dtype, from.low_bits, strides);
     let to = array(Place::Out, dtype, out.low_bits, out.strides.clone());
     let launches = elementwise(&body, &out.shape, &to, &[source], limits);
-    PlannedPass {
-        body,
-        partial: None,
-        sources: vec![LeafSource::Operand(0)],
-        launches,
-        scratch_bytes: 0,
-        result_bytes: 0,
-        is_last: true,
-        spent: Vec::new(),
-        is_expansion: false,
-    }
+    let (sources, place) = (vec![LeafSource::Operand(0)], Some(0));
+    PlannedPass { launches, sources, place, ..PlannedPass::empty(body) }
 }
 
 /// A pass that sums an array to a shape that broadcasts to its own; `out` has that shape.
@@ -334,17 +454,8 @@ pub(crate) fn sum_to(dtype: DType, from: &Layout, out: &Layout, limits: &Limits)
         .collect();
     let axes = from.shape.iter().zip(&kept).filter(|axis| !axis.1);
     let count = axes.map(|axis| axis.0).product();
-    let mut planned = PlannedPass {
-        body: Body::reduction(dtype, joining),
-        partial: None,
-        sources: vec![LeafSource::Operand(0)],
-        launches: Vec::new(),
-        scratch_bytes: 0,
-        result_bytes: 0,
-        is_last: true,
-        spent: Vec::new(),
-        is_expansion: false,
-    };
+    let mut planned = PlannedPass::empty(Body::reduction(dtype, joining));
+    (planned.sources, planned.place) = (vec![LeafSource::Operand(0)], Some(0));
     let to = array(Place::Out, dtype, out.low_bits, strides);
     let source = array(Place::Leaf(0), dtype, from.low_bits, from.strides.clone());
     reduced(&mut planned, joining, &from.shape, &kept, count, &to, &[source], limits);

@@ -8,16 +8,14 @@ use simulcast::program::lowered::{LeafSource, Pass};
 use simulcast::{DType, Rule, TypedProgram};
 use simulcast_core::OwnedRule;
 
-use crate::device::{
-    Device, DeviceArray, DeviceView, DeviceViewMut, Kernel, Memory, Stream, is_apart,
-};
+use crate::array::{DeviceArray, DeviceView, DeviceViewMut, Memory, is_apart};
+use crate::device::{Device, Kernel};
 use crate::error::Error;
 use crate::launch::{Launch, Place};
 use crate::plan::{Layout, Plan, PlannedPass, contiguous};
 use crate::source::text;
-
-/// How many plans a program keeps.
-const PLANS_KEPT: usize = 64;
+use crate::stream::Stream;
+use crate::tuning::PLANS_KEPT;
 
 /// A program on a device: what [`OnDevice::on_device`] gives.
 ///
@@ -43,7 +41,7 @@ struct Key {
 #[derive(Debug)]
 pub(crate) struct Ready {
     passes: Vec<ReadyPass>,
-    shape: Vec<usize>,
+    pub(crate) shapes: Vec<Vec<usize>>,
 }
 
 #[derive(Debug)]
@@ -52,7 +50,7 @@ struct ReadyPass {
     sources: Vec<LeafSource>,
     scratch_bytes: usize,
     result_bytes: usize,
-    is_last: bool,
+    place: Option<usize>,
     spent: Vec<usize>,
 }
 
@@ -76,10 +74,15 @@ pub trait OnDevice {
     /// assert_eq!(y.download()?.typed::<f32>(), Some(array![[-1_f32, -2.0], [0.5, 1.0]].view().into_dyn()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    fn on_device(&self, device: &Device) -> DeviceProgram;
+    fn on_device(&self, device: &Device) -> Self::Program;
+
+    /// What it becomes.
+    type Program;
 }
 
 impl OnDevice for TypedProgram {
+    type Program = DeviceProgram;
+
     fn on_device(&self, device: &Device) -> DeviceProgram {
         DeviceProgram {
             program: Arc::new(self.clone()),
@@ -145,9 +148,9 @@ impl DeviceProgram {
         self.on_same_device("the stream", stream.device())?;
         let ready = self.ready(operands, None)?;
         self.used(operands, stream)?;
-        let made = stream.new_array(self.program.dtype(), &ready.shape)?;
+        let made = stream.new_array(self.program.dtype(), ready.shape())?;
         // SAFETY: a new array of the result's shape, on the same stream, which nothing else has yet.
-        unsafe { ready.run(operands, made.address(), stream)? };
+        unsafe { ready.run(operands, &[made.address()], stream)? };
         Ok(made)
     }
 
@@ -170,9 +173,9 @@ impl DeviceProgram {
     ) -> Result<(), E> {
         self.on_same_device("the stream", stream.device())?;
         let ready = self.ready(operands, None)?;
-        let address = allocate(&ready.shape)?;
+        let address = allocate(ready.shape())?;
         if address % 16 != 0 {
-            let (dtype, shape) = (self.program.dtype(), &ready.shape);
+            let (dtype, shape) = (self.program.dtype(), ready.shape());
             // SAFETY: by the condition of this function.
             let mut out = unsafe {
                 DeviceViewMut::from_raw(&self.device, dtype, address, shape, &contiguous(shape))?
@@ -182,7 +185,7 @@ impl DeviceProgram {
         }
         self.used(operands, stream)?;
         // SAFETY: by the condition of this function; vectors begin at the address as in a new array.
-        unsafe { ready.run(operands, address, stream)? };
+        unsafe { ready.run(operands, &[address], stream)? };
         Ok(())
     }
 
@@ -220,7 +223,7 @@ impl DeviceProgram {
             array.used_on(stream)?;
         }
         // SAFETY: memory for every element of `out`, which lies apart from the operands.
-        unsafe { ready.run(operands, own.address, stream) }
+        unsafe { ready.run(operands, &[own.address], stream) }
     }
 
     /// The shape of the result.
@@ -247,11 +250,7 @@ impl DeviceProgram {
     }
 
     fn on_same_device(&self, name: &str, given: &Device) -> Result<(), Error> {
-        if *given == self.device {
-            return Ok(());
-        }
-        let (expected, given) = (self.device.index(), given.index());
-        Err(Error::Devices { expected, given, name: name.into() })
+        on_same_device(&self.device, name, given)
     }
 
     /// The stream waits for what makes the operands.
@@ -313,6 +312,15 @@ impl DeviceProgram {
     }
 }
 
+/// Refuses what lies on another device.
+pub(crate) fn on_same_device(own: &Device, name: &str, given: &Device) -> Result<(), Error> {
+    if given == own {
+        return Ok(());
+    }
+    let (expected, given) = (own.index(), given.index());
+    Err(Error::Devices { expected, given, name: name.into() })
+}
+
 /// How a view lies.
 pub(crate) fn layout(view: &DeviceView<'_>) -> Layout {
     Layout {
@@ -331,6 +339,11 @@ impl PlannedPass {
 }
 
 impl Ready {
+    /// The shape of the only result.
+    fn shape(&self) -> &[usize] {
+        self.shapes.first().map_or(&[], Vec::as_slice)
+    }
+
     /// A plan with its kernels, which are compiled where they are not known.
     pub(crate) fn new(device: &Device, plan: Plan) -> Result<Self, Error> {
         let mut passes = Vec::with_capacity(plan.passes.len());
@@ -344,34 +357,39 @@ impl Ready {
                 sources: pass.sources,
                 scratch_bytes: pass.scratch_bytes,
                 result_bytes: pass.result_bytes,
-                is_last: pass.is_last,
+                place: pass.place,
                 spent: pass.spent,
             });
         }
-        Ok(Self { passes, shape: plan.shape })
+        Ok(Self { passes, shapes: plan.shapes })
     }
 
     /// Launches everything.
     ///
     /// # Safety
     ///
-    /// The operands lie as the plan was made for, and so does what `out` is the address of; no operand shares memory
-    /// with it; all of it is there until what is launched is done.
+    /// The operands lie as the plan was made for, and so do the results, whose addresses are `outs`; no operand shares
+    /// memory with them; all of it is there until what is launched is done.
     pub(crate) unsafe fn run(
         &self,
         operands: &[DeviceView<'_>],
-        out: u64,
+        outs: &[u64],
         stream: &Stream,
     ) -> Result<(), Error> {
         let _entered = stream.device().enter()?;
         let mut made: Vec<Option<Memory>> = Vec::with_capacity(self.passes.len());
+        let mut addresses: Vec<u64> = Vec::with_capacity(self.passes.len());
         for pass in &self.passes {
-            let memory = (!pass.is_last).then(|| stream.memory(pass.result_bytes)).transpose()?;
+            let out = pass.place.and_then(|place| outs.get(place).copied());
+            let memory = match out {
+                Some(_) => None,
+                None => Some(stream.memory(pass.result_bytes)?),
+            };
             let scratch = match pass.scratch_bytes {
                 0 => None,
                 bytes => Some(stream.memory(bytes)?),
             };
-            let result = memory.as_ref().map_or(out, |memory| memory.address);
+            let result = out.or(memory.as_ref().map(|memory| memory.address)).unwrap_or(0);
             for (kernel, launch) in &pass.launches {
                 let mut place = [0_u8; 1024];
                 let mut long;
@@ -389,9 +407,7 @@ impl Ready {
                         Place::Scratch => scratch.as_ref().map_or(0, |memory| memory.address),
                         Place::Leaf(n) => match pass.sources.get(n) {
                             Some(LeafSource::Operand(at)) => operands[*at].address,
-                            Some(LeafSource::Pass(at)) => {
-                                made[*at].as_ref().map_or(0, |memory| memory.address)
-                            }
+                            Some(LeafSource::Pass(at)) => addresses[*at],
                             None => 0,
                         },
                     };
@@ -402,6 +418,7 @@ impl Ready {
                 unsafe { stream.launch(*kernel, launch.grid, args)? };
             }
             made.push(memory);
+            addresses.push(result);
             for &spent in &pass.spent {
                 made[spent] = None;
             }
@@ -420,10 +437,10 @@ pub(crate) fn run_one(
     if let Some(array) = from.array {
         array.used_on(stream)?;
     }
-    let plan = Plan { passes: vec![pass], shape: Vec::new() };
+    let plan = Plan { passes: vec![pass], shapes: Vec::new() };
     let ready = Ready::new(stream.device(), plan)?;
     // SAFETY: the callers plan the pass for these two arrays, which lie apart.
-    unsafe { ready.run(std::slice::from_ref(from), out, stream) }
+    unsafe { ready.run(std::slice::from_ref(from), &[out], stream) }
 }
 
 /// Whether results can be written at a place of that layout.

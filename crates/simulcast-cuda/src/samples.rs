@@ -17,19 +17,20 @@ pub struct Sample {
 }
 
 /// How the operands of a sample lie.
-const LAYOUTS: [(&str, &[usize], &[usize]); 7] = [
+const LAYOUTS: [(&str, &[usize], &[usize]); 8] = [
     ("alike", &[64, 128], &[64, 128]),
     ("row", &[64, 128], &[128]),
     ("column", &[64, 128], &[64, 1]),
     ("middle", &[8, 64, 32], &[8, 1, 32]),
     ("odd row", &[33, 31], &[31]),
     ("transposed", &[64, 128], &[64, 128]),
+    ("transposed, odd", &[65, 127], &[65, 127]),
     ("backwards, not aligned", &[64, 128], &[64, 128]),
 ];
 
 fn layout(kind: &str, shape: &[usize], dtype: DType, is_first: bool) -> Layout {
     let mut own = Layout::fresh(shape);
-    if kind == "transposed" && is_first {
+    if kind.starts_with("transposed") && is_first {
         let turned: Vec<usize> = shape.iter().rev().copied().collect();
         own.strides = contiguous(&turned).into_iter().rev().collect();
     }
@@ -46,11 +47,8 @@ fn layout(kind: &str, shape: &[usize], dtype: DType, is_first: bool) -> Layout {
 pub fn samples() -> Vec<Sample> {
     let mut all: Vec<Sample> = Vec::new();
     let mut seen = std::collections::HashSet::new();
-    let mut add = |name: String, program: &TypedProgram, rule: Rule<'_>, layouts: &[Layout]| {
-        let shapes: Vec<&[usize]> = layouts.iter().map(|own| &own.shape[..]).collect();
-        let Ok(passes) = program.lower(&shapes, rule, Hoisting::Always) else { return };
-        let Some(plan) = Plan::new(&passes, layouts, None, &Limits::new(132)) else { return };
-        for pass in &plan.passes {
+    let mut take = |name: String, plan: Option<Plan>| {
+        for pass in plan.iter().flat_map(|plan| &plan.passes) {
             for launch in &pass.launches {
                 let partial = pass.partial.as_ref().filter(|_| launch.joins_partial);
                 let text = text(partial.unwrap_or(&pass.body), &launch.kind);
@@ -59,6 +57,26 @@ pub fn samples() -> Vec<Sample> {
                 }
             }
         }
+    };
+    let limits = Limits { joint: 0, ..Limits::new(132) };
+    let losses = [DType::F32, DType::F64, DType::F16, DType::Bf16];
+    for dtype in losses {
+        let names = [("a", dtype), ("b", dtype), ("c", dtype)];
+        let loss = TypedProgram::parse("mean((a - b) ** 2 / c + log(c))", &names);
+        let Ok(program) = loss.and_then(|loss| loss.value_and_grad(&["b", "c"])) else { continue };
+        for shapes in
+            [[&[512, 256][..], &[256], &[512, 1]], [&[64, 32, 129], &[32, 1], &[64, 1, 1]]]
+        {
+            let layouts = shapes.map(Layout::fresh);
+            let Ok(lowered) = program.lower(&shapes, Rule::Numpy) else { continue };
+            let plan = Plan::joint(&lowered, &layouts, &limits);
+            take(format!("gradients of {dtype}, {shapes:?}"), plan);
+        }
+    }
+    let mut add = |name: String, program: &TypedProgram, rule: Rule<'_>, layouts: &[Layout]| {
+        let shapes: Vec<&[usize]> = layouts.iter().map(|own| &own.shape[..]).collect();
+        let Ok(passes) = program.lower(&shapes, rule, Hoisting::Always) else { return };
+        take(name, Plan::new(&passes, layouts, None, &limits));
     };
     let numbers = DType::ALL.iter().copied().filter(|&dtype| dtype != DType::String);
     for dtype in numbers {
@@ -100,6 +118,17 @@ pub fn samples() -> Vec<Sample> {
                     let own = layout(kind, shape, dtype, true);
                     add(format!("{text} of {dtype}, {kind}"), &program, Rule::Numpy, &[own]);
                 }
+            }
+        }
+        let pairs = [("a", dtype), ("b", dtype)];
+        for (text, a, b) in [
+            ("sum((a[:, None, :] - b) ** 2, axis=-1)", [832, 20], [832, 20]),
+            ("sum(a[:, :, None] * b, axis=1)", [2048, 300], [300, 2048]),
+            ("max(a[:, None, :] + b, axis=-1)", [900, 7], [700, 7]),
+        ] {
+            if let Ok(program) = TypedProgram::parse(text, &pairs) {
+                let layouts = [Layout::fresh(&a), Layout::fresh(&b)];
+                add(format!("{text} of {dtype}"), &program, Rule::Numpy, &layouts);
             }
         }
         for &to in DType::ALL {

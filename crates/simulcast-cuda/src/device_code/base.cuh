@@ -68,6 +68,14 @@ template <class T, int V> FN void store(T *p, const Vec<T, V> &v) {
     __stcs(reinterpret_cast<W *>(p), both.b);
 }
 
+// The same by a store that stays in the cache: others of its line follow.
+template <class T, int V> FN void keep(T *p, const Vec<T, V> &v) {
+    typedef typename Word<sizeof(T) * V>::type W;
+    Both<Vec<T, V>, W> both;
+    both.a = v;
+    __stwb(reinterpret_cast<W *>(p), both.b);
+}
+
 // An element that is written to the cache: others of its line follow.
 template <class T> FN void keep_one(T *p, T x) {
     typedef typename Part<T>::type W;

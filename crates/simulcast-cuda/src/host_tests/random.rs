@@ -129,6 +129,35 @@ impl Source {
         }
     }
 
+    /// An array whose sums of products have no terms that are far larger than the sum.
+    pub(crate) fn bounded(&mut self, dtype: DType, shape: &[usize], is_odd: bool) -> Operand {
+        match dtype {
+            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => self.small(dtype, shape, is_odd),
+            _ => self.array(dtype, shape, is_odd),
+        }
+    }
+
+    /// An array of numbers between 1/2 and 2, which sums of products of them do not leave far.
+    pub(crate) fn small(&mut self, dtype: DType, shape: &[usize], is_odd: bool) -> Operand {
+        let mut own = self.array(dtype, shape, is_odd);
+        let size = dtype.size();
+        let bytes: Vec<u8> = (0..own.memory.0.len() * 16 / size)
+            .flat_map(|_| {
+                let number = 0.5 + self.below(1500) as f64 / 1000.0;
+                match dtype {
+                    DType::F16 => half::f16::from_f64(number).to_ne_bytes().to_vec(),
+                    DType::Bf16 => half::bf16::from_f64(number).to_ne_bytes().to_vec(),
+                    DType::F32 => (number as f32).to_ne_bytes().to_vec(),
+                    _ => number.to_ne_bytes().to_vec(),
+                }
+            })
+            .collect();
+        for (word, bytes) in own.memory.0.iter_mut().zip(bytes.chunks_exact(16)) {
+            *word = u128::from_ne_bytes(std::array::from_fn(|at| bytes[at]));
+        }
+        own
+    }
+
     /// An array; with any strides, where that is wanted: padded, transposed, backwards, repeated, not aligned.
     pub(crate) fn array(&mut self, dtype: DType, shape: &[usize], is_odd: bool) -> Operand {
         let rank = shape.len();

@@ -13,7 +13,7 @@
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __launch_bounds__(x)
+#define __launch_bounds__(...)
 // One block runs at a time.
 #define __shared__ static
 
