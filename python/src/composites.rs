@@ -244,28 +244,33 @@ pub(crate) fn vjp<'py>(
     }
     strengthen(op, &mut read)?;
     settle(op, &mut read)?;
-    if cuda::is_any(read.iter().chain(&grad)) {
-        let [grad] = grad;
-        if name == "clip" {
-            return Err(PyTypeError::new_err("the gradients of clip take arrays in memory"));
-        }
-        let shapes: Vec<&[usize]> = read.iter().map(Operand::shape).collect();
-        policies::observe(py, &name, &rule, &shapes)?;
-        return cuda::vjp(py, op, &rule, read, grad);
-    }
-    let (views, grads) = (views(&read)?, views(&grad)?);
     // Numbers fit everywhere, but where each operand has names.
     let named = rule.is_named();
     let is_number = |n: usize| !named && matches!(read[n], Operand::Scalar(..));
     let numbers = (0..read.len()).fold(0, |bits, n| bits | usize::from(is_number(n)) << n);
     let laid = (0..read.len()).filter(|&n| rule == Rule::NUMPY || !is_number(n));
-    let shapes: Vec<&[usize]> = laid.map(|n| views[n].shape()).collect();
+    let shapes: Vec<&[usize]> = laid.map(|n| read[n].shape()).collect();
     if shapes.len() > 1 || numbers == 0 {
         policies::observe(py, &name, &rule, &shapes)?;
     }
     let rule = rule.positional()?;
     let laying = Laying { rule: rule.as_rule(), numbers };
     let low = objects.get(1).is_some_and(|own| !own.is_none());
+    if cuda::is_any(read.iter().chain(&grad)) {
+        let ([grad], bounds) = (grad, [low, read.len() - usize::from(low) == 2]);
+        let function = match name.as_str() {
+            "clip" => cuda::Differentiated::Clip(bounds),
+            _ => cuda::Differentiated::Op(op),
+        };
+        let mut made = cuda::vjp(py, function, laying, read, grad)?;
+        if name == "clip" {
+            for (at, _) in bounds.iter().enumerate().filter(|(_, is_there)| !**is_there) {
+                made.insert(at + 1, py.None().into_bound(py));
+            }
+        }
+        return PyTuple::new(py, made);
+    }
+    let (views, grads) = (views(&read)?, views(&grad)?);
     let many = views.iter().chain(&grads).map(AnyView::len).fold(0, usize::max);
     let made = released(py, many, 0, || match name.as_str() {
         "clip" => {

@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use simulcast::gradient::{OperandGradient, vjp_programs};
+use simulcast::gradient::{Laying, OperandGradient, vjp_clip_programs, vjp_programs};
 use simulcast::program::Builder;
 use simulcast::types::{OperandType, Promotion, can_cast};
-use simulcast::{AnyView, DType, Op, ProgramError, TypedProgram};
-use simulcast_core::{OwnedRule, Rule as CoreRule, Source, resolve};
+use simulcast::{AnyView, DType, JointProgram, Op, ProgramError, TypedProgram};
+use simulcast_core::{OwnedRule, Source, resolve};
 use simulcast_cuda::{
-    Device, DeviceArray, DeviceProgram, DeviceView, Error, OnDevice as _, Stream,
-    add_compiler_folder, copy_into, sum_into,
+    Device, DeviceArray, DeviceProgram, DeviceView, DeviceViewMut, Error, JointDeviceProgram,
+    OnDevice as _, Stream, add_compiler_folder, copy_into, sum_into,
 };
 
 pub(crate) use self::arrays::Array;
@@ -59,22 +59,29 @@ pub(crate) fn is_any<'o, 'py: 'o>(operands: impl IntoIterator<Item = &'o Operand
 }
 
 /// One program on the devices that it ran on, under the rules that it was asked for.
-#[derive(Default)]
-pub(crate) struct Programs(Mutex<Vec<(OwnedRule, Arc<DeviceProgram>)>>);
+pub(crate) struct Programs<P = DeviceProgram>(Mutex<Vec<Known<P>>>);
 
-impl Programs {
-    fn get(&self, program: &TypedProgram, device: &Device, rule: &OwnedRule) -> Arc<DeviceProgram> {
+/// A rule, the number of a device, and the program for both.
+type Known<P> = (OwnedRule, usize, Arc<P>);
+
+impl<P> Default for Programs<P> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<P> Programs<P> {
+    fn get(&self, device: &Device, rule: &OwnedRule, make: impl FnOnce() -> P) -> Arc<P> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits =
-            |own: &&(OwnedRule, Arc<DeviceProgram>)| own.1.device() == device && own.0 == *rule;
-        if let Some((_, own)) = known.iter().find(fits) {
+        let fits = |own: &&Known<P>| own.1 == device.index() && own.0 == *rule;
+        if let Some((.., own)) = known.iter().find(fits) {
             return Arc::clone(own);
         }
-        let made = Arc::new(program.on_device(device).rule(rule.as_rule()));
+        let made = Arc::new(make());
         if known.len() >= 16 {
             known.clear();
         }
-        known.push((rule.clone(), Arc::clone(&made)));
+        known.push((rule.clone(), device.index(), Arc::clone(&made)));
         made
     }
 }
@@ -222,39 +229,70 @@ impl<'py> Meeting<'py> {
                 None => Err(PyTypeError::new_err("there is no result")),
             };
         };
-        let Out { object, array, casting } = out;
+        let (array, to, casting) = (&out.array, out.array.dtype, out.casting);
+        self.reach(array)?;
+        let mut place = array.place()?;
+        if to == dtype {
+            let done = program.run_into(&self.views, &mut place, &self.stream);
+            self.arrays.push(out.array);
+            done.map_err(fail)?;
+        } else {
+            uncastable(dtype, to, casting)?;
+            let made = program.run_on(&self.views, &self.stream).map_err(fail)?;
+            self.arrays.push(out.array);
+            self.write(py, &made, &mut place)?;
+        }
+        self.done().map_err(fail)?;
+        Ok(out.object)
+    }
+
+    /// Checks that a place for results is on this device, and waits for its stream.
+    fn reach(&self, array: &Array<'py>) -> PyResult<()> {
         if array.device != self.device {
-            let (own, other) = (arrays::described(&array), arrays::described(self.first()?));
+            let (own, other) = (arrays::described(array), arrays::described(self.first()?));
             return Err(PyValueError::new_err(format!(
                 "`out` is a {own}, and the operands are a {other}: move one of them"
             )));
         }
         if array.stream().raw() != self.stream.raw() {
-            self.stream.wait_for(array.stream()).map_err(fail)?;
+            let waited = self.stream.wait_for(array.stream());
+            waited.map_err(|error| failed(array.object.py(), &error))?;
         }
-        let (mut place, to) = (array.place()?, array.dtype);
-        self.arrays.push(array);
-        if to == dtype {
-            program.run_into(&self.views, &mut place, &self.stream).map_err(fail)?;
-        } else if can_cast(dtype, to, casting) {
-            let made = program.run_on(&self.views, &self.stream).map_err(fail)?;
-            let cast = cast(dtype, to).map_err(|error| errors::failed(py, &error))?;
-            let cast = cast.on_device(&self.device);
-            cast.run_into(&[made.view()], &mut place, &self.stream).map_err(fail)?;
+        Ok(())
+    }
+
+    /// Writes a result to a place, whose type it is cast to.
+    fn write(
+        &self,
+        py: Python<'py>,
+        made: &DeviceArray,
+        place: &mut DeviceViewMut<'_>,
+    ) -> PyResult<()> {
+        let (from, to) = (made.dtype(), place.dtype());
+        let written = if from == to {
+            copy_into(&made.view(), place, &self.stream)
         } else {
-            return Err(PyTypeError::new_err(format!(
-                "the result is {dtype}, which is not cast to out's {to} under casting {:?}",
-                name_of(casting)
-            )));
-        }
-        self.done().map_err(fail)?;
-        Ok(object)
+            let cast = cast(from, to).map_err(|error| errors::failed(py, &error))?;
+            cast.on_device(&self.device).run_into(&[made.view()], place, &self.stream)
+        };
+        written.map_err(|error| failed(py, &error))
     }
 
     /// The first array, whose library makes the results.
     fn first(&self) -> PyResult<&Array<'py>> {
         self.arrays.first().ok_or_else(|| PyTypeError::new_err("no operand is on a device"))
     }
+}
+
+/// Refuses results that are not cast to the type of their place.
+fn uncastable(from: DType, to: DType, casting: simulcast::types::Casting) -> PyResult<()> {
+    if can_cast(from, to, casting) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "the result is {from}, which is not cast to out's {to} under casting {:?}",
+        name_of(casting)
+    )))
 }
 
 impl Drop for Meeting<'_> {
@@ -362,7 +400,14 @@ pub(crate) struct Out<'py> {
 impl<'py> Out<'py> {
     /// The argument; none where there is none.
     pub(crate) fn read(options: &Options<'_, 'py>) -> PyResult<Option<Self>> {
-        let Some(object) = options.out.filter(|out| !out.is_none()) else { return Ok(None) };
+        options.out.map_or(Ok(None), |out| Self::of(out, options.casting))
+    }
+
+    /// An array as a place; none for `None`.
+    pub(crate) fn of(object: &Bound<'py, PyAny>, casting: Option<&str>) -> PyResult<Option<Self>> {
+        if object.is_none() {
+            return Ok(None);
+        }
         let mut object = object.clone();
         if let Ok(one) = object.cast::<PyTuple>()
             && one.len() == 1
@@ -379,7 +424,7 @@ impl<'py> Out<'py> {
                 object.get_type()
             )));
         };
-        let casting = dtypes::casting(options.casting)?;
+        let casting = dtypes::casting(casting)?;
         Ok(Some(Self { object, array, casting }))
     }
 
@@ -398,8 +443,73 @@ pub(crate) fn evaluate<'py>(
     fail: impl Fn(ProgramError) -> PyErr,
 ) -> PyResult<Bound<'py, PyAny>> {
     let meeting = Meeting::new(py, names, operands)?;
-    let program = programs.get(program, &meeting.device, rule);
+    let device = &meeting.device;
+    let made = || program.on_device(device).rule(rule.as_rule());
+    let program = programs.get(device, rule, made);
     meeting.run(py, &program, out, fail)
+}
+
+/// The values of expressions for operands with names, or their gradients; `outs` are places for some of them.
+pub(crate) fn evaluate_jointly<'py>(
+    py: Python<'py>,
+    (program, programs): (&JointProgram, &Programs<JointDeviceProgram>),
+    rule: &OwnedRule,
+    (names, operands): (&[&str], Vec<Operand<'py>>),
+    mut outs: Vec<Option<Out<'py>>>,
+    fail: impl Fn(ProgramError) -> PyErr,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let fail = |error: Error| match error {
+        Error::Program(error) => fail(error),
+        error => failed(py, &error),
+    };
+    let mut meeting = Meeting::new(py, names, operands)?;
+    let device = &meeting.device;
+    let made = || program.on_device(device).rule(rule.as_rule());
+    let program = programs.get(device, rule, made);
+    let dtypes = program.program().dtypes();
+    let mut results = Vec::with_capacity(dtypes.len());
+    if outs.iter().all(Option::is_none) {
+        let (mut fresh, array) = (Vec::with_capacity(dtypes.len()), meeting.first()?);
+        let allocate = |at: usize, shape: &[usize]| -> Result<u64, Failure> {
+            let made = array.fresh(dtypes[at], shape, &meeting.stream).map_err(Failure::Python)?;
+            fresh.push(made);
+            Ok(fresh[at].address)
+        };
+        // SAFETY: new arrays of the library's on the operands' device; see `Meeting::run`.
+        let run = unsafe { program.run_new(&meeting.views, &meeting.stream, allocate) };
+        run.map_err(|error| match error {
+            Failure::Python(error) => error,
+            Failure::Device(error) => fail(error),
+        })?;
+        meeting.done().map_err(fail)?;
+        for own in fresh {
+            results.push(own.object(py)?);
+        }
+        return Ok(results);
+    }
+    for (out, &dtype) in outs.iter().zip(dtypes) {
+        if let Some(out) = out {
+            meeting.reach(&out.array)?;
+            uncastable(dtype, out.array.dtype, out.casting)?;
+        }
+    }
+    let made = program.run_on(&meeting.views, &meeting.stream).map_err(fail)?;
+    for (at, made) in made.iter().enumerate() {
+        if let Some(out) = outs.get_mut(at).and_then(Option::take) {
+            let mut place = out.array.place()?;
+            meeting.arrays.push(out.array);
+            meeting.write(py, made, &mut place)?;
+            results.push(out.object);
+            continue;
+        }
+        let fresh = meeting.first()?.fresh(made.dtype(), made.shape(), &meeting.stream)?;
+        // SAFETY: a new array of that type and shape.
+        let place = unsafe { place(&meeting.device, made.dtype(), fresh.address, made.shape()) };
+        meeting.write(py, made, &mut place.map_err(fail)?)?;
+        results.push(fresh.object(py)?);
+    }
+    meeting.done().map_err(fail)?;
+    Ok(results)
 }
 
 /// A program of a function, and the same on devices.
@@ -484,7 +594,8 @@ pub(crate) fn compute<'py>(
     policies::observe(py, function, &rule, &shapes)?;
     let mut meeting = Meeting::new(py, &LETTERS, operands)?;
     meeting.lay(py, &rule)?;
-    let program = programs.get(program, &meeting.device, &OwnedRule::Numpy);
+    let device = &meeting.device;
+    let program = programs.get(device, &OwnedRule::Numpy, || program.on_device(device));
     meeting.run(py, &program, out, |error| errors::failed(py, &error))
 }
 
@@ -497,14 +608,22 @@ fn types(operands: &[Operand<'_>]) -> Vec<DType> {
     own.collect()
 }
 
-/// Gradients of an operation under NumPy's rule; see `vjp`.
+/// What is differentiated.
+#[derive(Clone, Copy)]
+pub(crate) enum Differentiated {
+    Op(Op),
+    /// `clip`, and which of its bounds are there.
+    Clip([bool; 2]),
+}
+
+/// Gradients of a function, one for each operand that is there; see `vjp`.
 pub(crate) fn vjp<'py>(
     py: Python<'py>,
-    op: Op,
-    rule: &Rule,
+    function: Differentiated,
+    laying: Laying<'_>,
     operands: Vec<Operand<'py>>,
     grad: Operand<'py>,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let mut all = operands;
     all.push(grad);
     let types = types(&all);
@@ -514,22 +633,24 @@ pub(crate) fn vjp<'py>(
     let fail = |error: Error| failed(py, &error);
     let last = meeting.views.len() - 1;
     let shapes: Vec<Vec<usize>> = meeting.views.iter().map(|view| view.shape().to_vec()).collect();
-    if *rule != Rule::NUMPY {
-        return Err(PyValueError::new_err("gradients on a device are those of NumPy's rule"));
-    }
     let own: Vec<(DType, &[usize])> =
         types.iter().copied().zip(shapes.iter().map(Vec::as_slice)).take(last).collect();
-    let programs = vjp_programs(op, &own, (types[last], &shapes[last]))
-        .map_err(|error| errors::failed(py, &error))?;
-    // Every operand in the result's shape, which is the gradient's.
-    let plan = {
-        let shapes: Vec<&[usize]> = shapes[..last].iter().map(Vec::as_slice).collect();
-        resolve(CoreRule::Numpy, &shapes).map_err(|error| refused(py, &error))?
+    let grad = (types[last], &shapes[last][..]);
+    let programs = match function {
+        Differentiated::Op(op) => vjp_programs(laying, op, &own, grad),
+        Differentiated::Clip(bounds) => vjp_clip_programs(laying, bounds, &own, grad),
     };
+    let programs = programs.map_err(|error| errors::failed(py, &error))?;
+    // Every operand in the result's shape, which is the gradient's.
+    let operand_shapes: Vec<&[usize]> = shapes[..last].iter().map(Vec::as_slice).collect();
+    let (plan, arrays) =
+        laying.plan(&operand_shapes).map_err(|error| errors::failed(py, &error))?;
     for n in 0..last {
-        if let Ok(sources) = plan.sources(n) {
-            meeting.views[n] = laid_by(&meeting.views[n], &sources, plan.shape()).map_err(fail)?;
-        }
+        let sources = match arrays.iter().position(|&own| own == n) {
+            Some(place) => plan.sources(place).unwrap_or_default(),
+            None => vec![Source::Added; plan.shape().len()],
+        };
+        meeting.views[n] = laid_by(&meeting.views[n], &sources, plan.shape()).map_err(fail)?;
     }
     let mut made = Vec::with_capacity(last);
     for ((kind, shape), &dtype) in programs.into_iter().zip(&shapes).zip(&types) {
@@ -560,7 +681,7 @@ pub(crate) fn vjp<'py>(
         made.push(fresh.object(py)?);
     }
     meeting.done().map_err(fail)?;
-    PyTuple::new(py, made)
+    Ok(made)
 }
 
 /// Zero of a type of floats on a device.
@@ -581,10 +702,29 @@ unsafe fn place(
     dtype: DType,
     address: u64,
     shape: &[usize],
-) -> Result<simulcast_cuda::DeviceViewMut<'static>, Error> {
+) -> Result<DeviceViewMut<'static>, Error> {
     let strides = arrays::contiguous(shape);
     // SAFETY: the caller promises it.
-    unsafe { simulcast_cuda::DeviceViewMut::from_raw(device, dtype, address, shape, &strides) }
+    unsafe { DeviceViewMut::from_raw(device, dtype, address, shape, &strides) }
+}
+
+/// A new array of a shape, whose elements `write` makes of another array at a place that is seen in the shape `seen`.
+fn made_of<'py>(
+    array: Array<'py>,
+    (shape, seen): (&[usize], &[usize]),
+    write: impl FnOnce(&DeviceView<'_>, &mut DeviceViewMut<'_>, &Stream) -> Result<(), Error>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.object.py();
+    let fail = |error: Error| failed(py, &error);
+    let meeting = Meeting::new(py, &["x"], vec![Operand::Device(Box::new(array))])?;
+    let own = meeting.first()?;
+    let (dtype, stream) = (own.dtype, &meeting.stream);
+    let fresh = own.fresh(dtype, shape, stream)?;
+    // SAFETY: a new array of that type, of as many elements.
+    let mut out = unsafe { place(&meeting.device, dtype, fresh.address, seen) }.map_err(fail)?;
+    write(&meeting.views[0], &mut out, stream).map_err(fail)?;
+    meeting.done().map_err(fail)?;
+    fresh.object(py)
 }
 
 /// The elements of an array in a larger shape, as a new array; `sources` as a plan lays it.
@@ -593,32 +733,20 @@ pub(crate) fn broadcast_to<'py>(
     sources: &[Source],
     shape: &[usize],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = array.object.py();
-    let fail = |error: Error| failed(py, &error);
-    let meeting = Meeting::new(py, &["x"], vec![Operand::Device(Box::new(array))])?;
-    let own = meeting.first()?;
-    let (dtype, stream) = (own.dtype, &meeting.stream);
-    let fresh = own.fresh(dtype, shape, stream)?;
-    let from = laid_by(&meeting.views[0], sources, shape).map_err(fail)?;
-    // SAFETY: a new array of that type and shape.
-    let mut out = unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
-    copy_into(&from, &mut out, stream).map_err(fail)?;
-    meeting.done().map_err(fail)?;
-    fresh.object(py)
+    made_of(array, (shape, shape), |own, out, stream| {
+        copy_into(&laid_by(own, sources, shape)?, out, stream)
+    })
 }
 
-/// The sum of an array to a shape, as a new array. By `sources` the shape is laid onto the array's, whose axes those
-/// that are kept come in the same order as in the shape.
-pub(crate) fn sum_to<'py>(array: Array<'py>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
-    let py = array.object.py();
-    let fail = |error: Error| failed(py, &error);
-    let meeting = Meeting::new(py, &["x"], vec![Operand::Device(Box::new(array))])?;
-    let own = meeting.first()?;
-    let (dtype, stream) = (own.dtype, &meeting.stream);
-    let fresh = own.fresh(dtype, shape, stream)?;
-    // SAFETY: a new array of that type and shape.
-    let mut out = unsafe { place(&meeting.device, dtype, fresh.address, shape) }.map_err(fail)?;
-    sum_into(&meeting.views[0], &mut out, stream).map_err(fail)?;
-    meeting.done().map_err(fail)?;
-    fresh.object(py)
+/// The sum of an array to a shape, as a new array. By `sources` the shape is laid onto the array's, whose axes that are
+/// kept come in the same order as in the shape.
+pub(crate) fn sum_to<'py>(
+    array: Array<'py>,
+    sources: &[Source],
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    let axes = array.shape.iter().zip(sources);
+    let kept = axes.map(|(&size, source)| if matches!(source, Source::Kept(_)) { size } else { 1 });
+    let kept: Vec<usize> = kept.collect();
+    made_of(array, (shape, &kept), sum_into)
 }

@@ -49,11 +49,10 @@ pub(crate) fn sum_to<'py>(
     };
     let Some(array) = arrays::plain(x) else {
         if let Some(array) = cuda::Array::read(x)? {
-            let (shape, rule) = (read_shape(shape)?, Rule::read(rule)?);
-            if rule != Rule::NUMPY {
-                return Err(PyValueError::new_err("sums on a device are those of NumPy's rule"));
-            }
-            return cuda::sum_to(array, &shape);
+            let (shape, rule) = (read_shape(shape)?, Rule::read(rule)?.positional()?);
+            let (plan, operand) = onto(py, &rule, Some(&array.shape), &shape, told)?;
+            let sources = plan.sources(operand).unwrap_or_default();
+            return cuda::sum_to(array, &sources, &shape);
         }
         let Some(read) = arrays::read(&PyTuple::new(py, [x])?)? else {
             let dask = py.import("simulcast._dask")?;
@@ -67,14 +66,6 @@ pub(crate) fn sum_to<'py>(
     }
     let shape = read_shape(shape)?;
     let rule = Rule::read(rule)?.positional()?;
-    // The shape is the caller's, what it is laid on is not.
-    let told = |error: BroadcastError| {
-        let names = match error.shapes().len() {
-            1 => Names::of(["shape"]),
-            _ => Names::of(["x", "shape"]),
-        };
-        error.with_names(names).without_fixes()
-    };
     let (plan, operand) = onto(py, &rule, Some(array.shape()), &shape, told)?;
     let work = Work { array, plan: &plan, operand, limit, shape: &shape };
     let descriptor = array.dtype();
@@ -100,6 +91,15 @@ pub(crate) fn sum_to<'py>(
             _ => Err(PyTypeError::new_err(format!("sum_to has no sums of dtype {descriptor}"))),
         }
     }
+}
+
+/// An error of a sum: the shape is the caller's, what it is laid on is not.
+fn told(error: BroadcastError) -> BroadcastError {
+    let names = match error.shapes().len() {
+        1 => Names::of(["shape"]),
+        _ => Names::of(["x", "shape"]),
+    };
+    error.with_names(names).without_fixes()
 }
 
 /// An array to be summed, and how.

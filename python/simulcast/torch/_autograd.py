@@ -26,7 +26,8 @@ def evaluate(
 ) -> Any:
     """The value of an expression of tensors, which `backward` differentiates, any number of times.
 
-    Operands are tensors in the CPU's memory, arrays and numbers; results are tensors. Neither is copied. Types are NumPy's,
+    Operands are tensors, arrays and numbers; results are tensors. Neither is copied. Tensors on a CUDA device are computed
+    there, forward and backward, on PyTorch's current stream; all other tensors are in the CPU's memory. Types are NumPy's,
     not PyTorch's: float64 with float32 is float64 whatever their ranks are. Gradients are those of `simulcast.grad`; tensors
     of integers and booleans have none, and a complex one that requires a gradient is an error.
 
@@ -88,15 +89,17 @@ def _computed(program: _Program, tensors: Mapping[str, torch.Tensor], rest: Mapp
     return tuple(map(_tensor, results)) if isinstance(results, tuple) else _tensor(results)
 
 
-def _array(name: str, own: torch.Tensor) -> np.ndarray[Any, Any]:
-    """The tensor's memory as an array."""
-    if own.device.type != "cpu":
-        raise TypeError(f"`{name}` is on {own.device}: expressions are computed of tensors in the CPU's memory; call .cpu()")
+def _array(name: str, own: torch.Tensor) -> Any:
+    """The tensor's memory as an array; of a tensor on a CUDA device, the tensor without its history."""
+    if own.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"`{name}` is on {own.device}: expressions are computed on CPUs and CUDA devices; call .cpu()")
     if own.is_quantized:
         raise TypeError(f"`{name}` is quantized ({own.dtype}): call .dequantize()")
     if own.layout != torch.strided:
         raise TypeError(f"`{name}` is {own.layout}, and not a dense tensor: call .to_dense()")
     own = own.detach().resolve_conj().resolve_neg()
+    if own.device.type == "cuda":
+        return own
     if own.dtype == torch.bfloat16:
         import ml_dtypes
 
@@ -110,6 +113,8 @@ def _array(name: str, own: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def _tensor(result: Any) -> torch.Tensor:
+    if isinstance(result, torch.Tensor):
+        return result
     array = np.asarray(result)
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
@@ -138,7 +143,7 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
                     f"the result is complex, and `{asking}` requires a gradient; expressions have gradients of real results "
                     f"alone: pass {asking}.detach(), or take `real(...)`, `imag(...)` or `abs(...)` in the expression"
                 )
-        ctx.like = [(own.shape, own.dtype) for own in made]
+        ctx.like = [(own.shape, own.dtype, own.device) for own in made]
         ctx.mark_non_differentiable(*(own for own in made if not own.is_floating_point()))
         return results
 
@@ -151,8 +156,8 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
             taken = set(ctx.program.operands)
             names = [_free(f"gradient{number}", taken) for number in range(len(gradients))]
             given = [
-                torch.zeros(shape, dtype=dtype) if own is None else own.to(dtype)
-                for own, (shape, dtype) in zip(gradients, ctx.like)
+                torch.zeros(shape, dtype=dtype, device=device) if own is None else own.to(dtype)
+                for own, (shape, dtype, device) in zip(gradients, ctx.like)
             ]
             program = _gradient(ctx.program, tuple(wrt), tuple(names))
             operands = {**dict(zip(ctx.names, tensors)), **dict(zip(names, given))}

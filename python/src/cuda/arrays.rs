@@ -387,6 +387,13 @@ impl<'py> Array<'py> {
             None => contiguous(&shape),
             Some(own) => {
                 let own: Vec<isize> = own.extract()?;
+                if own.len() != shape.len() {
+                    return Err(PyTypeError::new_err(format!(
+                        "__cuda_array_interface__ has {} strides for {} axes",
+                        own.len(),
+                        shape.len()
+                    )));
+                }
                 let whole = |(&stride, &len): (&isize, &usize)| match len {
                     0 | 1 => Ok(0),
                     _ if stride % size == 0 => Ok(stride / size),

@@ -10,8 +10,10 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use simulcast::program::{Builder, Diagnostic, Expr, ProgramErrorKind};
 use simulcast::types::{Casting, Literal, OperandType, Promotion, can_cast, literal_as};
 use simulcast::{AnyView, DType, JointProgram, ProgramError, TypedProgram};
+use simulcast_cuda::JointDeviceProgram;
 
 use super::JointExpression;
+use crate::cuda;
 use crate::dtypes;
 use crate::errors::{diagnosed, failed, mistyped};
 use crate::expressions::{compiled, observe};
@@ -31,6 +33,8 @@ struct Compiled {
     natural: Vec<DType>,
     /// The exponents of powers of integers, which must not be negative.
     exponents: Vec<TypedProgram>,
+    /// The program on devices.
+    on_devices: cuda::Programs<JointDeviceProgram>,
 }
 
 /// A program, and what it was made for.
@@ -41,8 +45,9 @@ pub(super) struct Kept {
 }
 
 /// What is asked for.
-pub(super) enum Wanted<'t, 'a, 'py> {
-    Results(&'t [Target<'a, 'py>]),
+pub(super) enum Wanted<'t, 'py> {
+    /// The results, in arrays where they are given.
+    Results(&'t [Bound<'py, PyAny>]),
     /// The shapes of its passes.
     Passes,
 }
@@ -53,7 +58,7 @@ impl JointExpression {
         py: Python<'py>,
         options: Options<'_, 'py>,
         objects: &[Option<Bound<'py, PyAny>>],
-        wanted: &Wanted<'_, '_, 'py>,
+        wanted: &Wanted<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(mut read) = read(&self.names, objects)? else {
             return self.lazy(py, options, objects);
@@ -90,10 +95,17 @@ impl JointExpression {
             &bound
         };
         let positional = rule.clone().positional()?;
-        let own_views = views(&operands)?;
         let name = |at: usize| self.names[at].text.as_str();
-        let told: Vec<(&str, DType, &[usize])> =
-            given.iter().zip(&own_views).map(|(&at, v)| (name(at), v.dtype(), v.shape())).collect();
+        let dtype_of = |operand: &Operand<'_>| match operand.is() {
+            OperandType::Array(dtype) => dtype,
+            OperandType::Literal(_) => DType::String,
+        };
+        let shapes: Vec<Vec<usize>> = operands.iter().map(|own| own.shape().to_vec()).collect();
+        let told: Vec<(&str, DType, &[usize])> = given
+            .iter()
+            .zip(operands.iter().zip(&shapes))
+            .map(|(&at, (own, shape))| (name(at), dtype_of(own), &shape[..]))
+            .collect();
         let fail = |error: ProgramError| {
             if let ProgramErrorKind::NotOneNumber { shape } = &error.kind {
                 return PyValueError::new_err(format!(
@@ -129,6 +141,27 @@ impl JointExpression {
         for (whole, expr) in self.exprs.iter().zip(exprs) {
             observe(py, &rule, [whole, expr], &told, &names)?;
         }
+        if let (true, Wanted::Results(outs)) =
+            (cuda::is_any(operands.iter().chain(gradients.iter().flatten())), wanted)
+        {
+            let gradients = self.settled_gradients(py, gradients, &compiled)?;
+            let mut all: Vec<Option<Operand<'py>>> = Vec::new();
+            all.resize_with(self.names.len(), || None);
+            let places = given.iter().copied().chain(self.own_names()..);
+            for (at, operand) in places.zip(operands.into_iter().chain(gradients)) {
+                all[at] = Some(operand);
+            }
+            let names: Vec<&str> = compiled.operands.iter().map(|&at| name(at)).collect();
+            let find = |&at: &usize| all.get_mut(at).and_then(Option::take);
+            let ordered: Vec<Operand<'py>> = compiled.operands.iter().filter_map(find).collect();
+            let outs = outs.iter().map(|out| cuda::Out::of(out, options.casting));
+            let outs = outs.collect::<PyResult<Vec<_>>>()?;
+            let program = (&compiled.program, &compiled.on_devices);
+            let results =
+                cuda::evaluate_jointly(py, program, &positional, (&names, ordered), outs, fail)?;
+            return self.shaped(py, self.derived.len(), results);
+        }
+        let own_views = views(&operands)?;
         for exponents in &compiled.exponents {
             let run = exponents.bind(&own_views).rule(positional.as_rule());
             check_powers(&run.compute().map_err(fail)?.view())?;
@@ -152,14 +185,16 @@ impl JointExpression {
                     shapes.iter().map(|shape| PyTuple::new(py, shape)).collect::<PyResult<_>>()?;
                 Ok(PyList::new(py, shapes)?.into_any())
             }
-            Wanted::Results(targets) => {
+            Wanted::Results(outs) => {
+                let target = |at| Target::new(outs.get(at), options.casting, options.threads);
+                let targets = (0..self.count()).map(target).collect::<PyResult<Vec<_>>>()?;
                 let text = text_dtypes(&operands);
                 let (dtypes, threads) = (compiled.program.dtypes(), targets.first());
                 let run = match threads.and_then(|target| target.threads) {
                     Some(threads) => run.threads(threads),
                     None => run,
                 };
-                let results = fill_all(py, run, dtypes, targets, &ordered, &text, &fail)?;
+                let results = fill_all(py, run, dtypes, &targets, &ordered, &text, &fail)?;
                 self.shaped(py, self.derived.len(), results)
             }
         }
@@ -306,7 +341,9 @@ impl JointExpression {
         let place = |name: &str| all.iter().find(|(_, own)| own == name).map(|(at, _)| *at);
         let operands = program.operands().iter();
         let operands = operands.map(|operand| place(&operand.name).unwrap_or(usize::MAX)).collect();
-        let compiled = Arc::new(Compiled { program, operands, natural, exponents: powers });
+        let on_devices = cuda::Programs::default();
+        let compiled = Compiled { program, operands, natural, exponents: powers, on_devices };
+        let compiled = Arc::new(compiled);
         let mut kept = kept();
         if kept.len() >= KEPT {
             kept.clear();
@@ -374,13 +411,11 @@ pub(crate) fn call<'py>(
         return Err(PyValueError::new_err(what));
     }
     given.with_options(|options| {
-        let target = |at: usize| Target::new(outs.get(at), options.casting, options.threads);
-        let targets = (0..count).map(target).collect::<PyResult<Vec<_>>>()?;
         let options = Options {
             out: options.out.filter(|_| outs.iter().any(|out| !out.is_none())),
             ..options
         };
-        own.run(this.py(), options, &given.objects, &Wanted::Results(&targets))
+        own.run(this.py(), options, &given.objects, &Wanted::Results(&outs))
     })
 }
 

@@ -7,6 +7,7 @@ not installed is skipped. Each check is a function; the last line says how many 
 import os
 import sys
 import threading
+import time
 import traceback
 
 import numpy as np
@@ -307,6 +308,195 @@ def a_fork_is_told():
     said = os.read(reader, 4096).decode()
     os.waitpid(child, 0)
     assert "fork" in said, said
+
+
+@check()
+def gradients_of_every_rule():
+    for name, there, here, kind in libraries():
+        rule = simulcast.pdpd(axis=0)
+        a, b, grad = numbers(4, 3, 2), numbers(4, 3, seed=2), numbers(4, 3, 2, seed=4)
+        for function in ("multiply", "divide", "add"):
+            expected = simulcast.vjp(function, (a, b), grad, rule=rule)
+            got = simulcast.vjp(function, (there(a), there(b)), there(grad), rule=rule)
+            for one, other in zip(got, expected):
+                assert isinstance(one, kind) and here(one).shape == other.shape, (name, function)
+                near(here(one), other, 1e-5)
+        expected = simulcast.vjp("multiply", (a, 3.0), grad, rule=rule)
+        near(here(simulcast.vjp("multiply", (there(a), 3.0), there(grad), rule=rule)[0]), expected[0])
+        x, low = numbers(9, 8), numbers(8, seed=3)
+        for bounds in ((low, 1.0), (None, low), (low, None)):
+            expected = simulcast.vjp("clip", (x, *bounds), numbers(9, 8, seed=5))
+            own = tuple(there(bound) if isinstance(bound, np.ndarray) else bound for bound in bounds)
+            got = simulcast.vjp("clip", (there(x), *own), there(numbers(9, 8, seed=5)))
+            assert len(got) == len(expected) == 3
+            for one, other in zip(got, expected):
+                assert (one is None) == (other is None), name
+                if one is not None:
+                    near(here(one), other, 1e-5)
+        y = numbers(4, 3, 2)
+        got = simulcast.sum_to(there(y), (4, 3), rule=rule)
+        assert isinstance(got, kind)
+        near(here(got), simulcast.sum_to(y, (4, 3), rule=rule), 1e-5)
+        with raises(simulcast.BroadcastError):
+            simulcast.sum_to(there(y), (3, 2), rule=rule)
+
+
+@check()
+def values_and_gradients_together():
+    text = "mean((x - m) ** 2 / s + log(s))"
+    for name, there, here, kind in libraries():
+        own = dict(x=numbers(70, 33), m=numbers(33, seed=2), s=np.abs(numbers(70, 1, seed=3)) + 1)
+        on_device = {key: there(value) for key, value in own.items()}
+        loss = simulcast.value_and_grad(text, wrt=["x", "m", "s"])
+        value, expected = loss(**own)
+        got, gradients = loss(**on_device)
+        assert isinstance(got, kind) and here(got).shape == (), name
+        near(here(got), value, 1e-4)
+        for one, other in zip(gradients, expected):
+            assert isinstance(one, kind) and here(one).shape == other.shape and here(one).dtype == other.dtype, name
+            near(here(one), other, 1e-5)
+        pullback = simulcast.grad("x * m", wrt=["x", "m"], gradient="g")
+        grad = numbers(70, 33, seed=7)
+        for one, other in zip(pullback(x=on_device["x"], m=on_device["m"], g=there(grad)), pullback(x=own["x"], m=own["m"], g=grad)):
+            near(here(one), other, 1e-4)
+        # Several expressions, one of them twice, and places for some of the results.
+        several = simulcast.compile(["x + m", "sum(x * m, axis=0)", "x + m", "x"])
+        expected = several(x=own["x"], m=own["m"])
+        for one, other in zip(several(x=on_device["x"], m=on_device["m"]), expected):
+            near(here(one), other, 1e-4)
+        if name != "jax":
+            out = there(np.zeros((70, 33), np.float64))
+            made = several(x=on_device["x"], m=on_device["m"], out=(out, None, None, None))
+            assert made[0] is out
+            near(here(out), expected[0], 1e-6)
+        rule = simulcast.pdpd(axis=0)
+        by_rule = simulcast.grad("sum(x * r * x)", wrt=["r"])
+        r = numbers(70, seed=9)
+        near(here(by_rule(x=on_device["x"], r=there(r), rule=rule)[0]), by_rule(x=own["x"], r=r, rule=rule)[0], 1e-3)
+        with raises(ValueError, "not one number"):
+            simulcast.grad("x * m", wrt=["x"])(x=on_device["x"], m=on_device["m"])
+
+
+@check("torch")
+def strides_are_one_for_each_axis():
+    class Wrong:
+        def __init__(self, strides):
+            self.own = torch.zeros(4, 3, device="cuda")
+            self.__cuda_array_interface__ = {**self.own.__cuda_array_interface__, "strides": strides}
+
+    simulcast.add(torch.ones(4, 3, device="cuda"), Wrong((12, 4)))
+    for strides in ((12, 4, 4), (12,), (48, 12, 4)):
+        with raises(TypeError, f"{len(strides)} strides for 2 axes"):
+            simulcast.add(torch.ones(4, 3, device="cuda"), Wrong(strides))
+
+
+@check("torch")
+def autograd_computes_where_tensors_lie():
+    import simulcast.torch
+
+    def leaves(dtype):
+        torch.manual_seed(3)
+        x, m = torch.randn(40, 33, device="cuda", dtype=dtype), torch.randn(33, device="cuda", dtype=dtype)
+        s = torch.rand(40, 1, device="cuda", dtype=dtype) + 1
+        return [own.requires_grad_() for own in (x, m, s)]
+
+    def ours(x, m, s):
+        return simulcast.torch.evaluate("exp((x - m) / s) * k", x=x, m=m, s=s, k=0.5)
+
+    def theirs(x, m, s):
+        return torch.exp((x - m) / s) * 0.5
+
+    for dtype in (torch.float32, torch.float64):
+        own, other = leaves(dtype), leaves(dtype)
+        y, z = ours(*own), theirs(*other)
+        assert y.is_cuda and y.requires_grad and y.dtype == dtype
+        torch.testing.assert_close(y, z)
+        grad = torch.randn_like(z)
+        first = torch.autograd.grad(y, own, grad, create_graph=True)
+        second = torch.autograd.grad(z, other, grad, create_graph=True)
+        for a, b in zip(first, second):
+            assert a.is_cuda
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+        twice = torch.autograd.grad(sum((a * a).sum() for a in first), own)
+        for a, b in zip(twice, torch.autograd.grad(sum((a * a).sum() for a in second), other)):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
+    small = [torch.rand(shape, device="cuda", dtype=torch.float64, requires_grad=True) + 0.5 for shape in ((3, 2), (2,), (3, 1))]
+    assert torch.autograd.gradcheck(ours, small) and torch.autograd.gradgradcheck(ours, small)
+    # On the current stream, also where the backward pass runs in another thread.
+    side = torch.cuda.Stream()
+    x, m, s = leaves(torch.float32)
+    big = torch.randn(1 << 22, device="cuda", requires_grad=True)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        y = big
+        for _ in range(20):
+            y = simulcast.torch.evaluate("y + 1", y=y) * 1.0
+        y.sum().backward()
+        total = big.grad.sum()
+    torch.cuda.current_stream().wait_stream(side)
+    assert total.item() == 1 << 22
+    # Halves, and a loss whose gradients are of two of its operands.
+    half = torch.randn(64, 32, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    loss = simulcast.torch.evaluate("mean((h - t) ** 2)", h=half, t=torch.zeros(32, device="cuda", dtype=torch.bfloat16))
+    loss.backward()
+    torch.testing.assert_close(half.grad, (2 * half.detach() / half.numel()), rtol=2e-2, atol=1e-3)
+    with raises(TypeError, "`b`", "`a`"):
+        simulcast.torch.evaluate("a + b", a=big, b=torch.ones(1 << 22))
+
+
+@check("torch")
+def a_guard_finds_and_does_not_wait():
+    import simulcast.torch
+
+    pred, target = torch.randn(64, 1, device="cuda", requires_grad=True), torch.randn(64, device="cuda")
+
+    def loss():
+        return ((pred - target) ** 2).mean()
+
+    loss().backward()
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        with simulcast.torch.guard() as watch:
+            for _ in range(3):
+                loss().backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert [own.code for own in watch.findings] == ["SC102"], watch.findings
+
+    def seconds():
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(300):
+            loss().backward()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - start) / 300
+
+    seconds()
+    plain = min(seconds() for _ in range(5))
+    with simulcast.torch.guard():
+        seconds()
+        guarded = min(seconds() for _ in range(5))
+    print(f"a loss and its gradients {plain * 1e6:.0f} µs, under guard {guarded * 1e6:.0f} µs ({guarded / plain:.2f} times)")
+
+
+@check("torch")
+def threads_of_data_parallel_are_watched():
+    import simulcast.torch
+
+    class Net(torch.nn.Module):
+        def forward(self, x, y):
+            return ((x - y) ** 2).mean()
+
+    x, y = torch.randn(8, 1, device="cuda"), torch.randn(8, device="cuda")
+    watch = simulcast.torch.Watch()
+    simulcast.torch.install(watch=watch)
+    try:
+        # What DataParallel starts: a thread for each replica, here two of them on one device.
+        made = torch.nn.parallel.parallel_apply([Net(), Net()], [(x, y), (x, y)], devices=[0, 0])
+    finally:
+        simulcast.torch.uninstall()
+    assert len(made) == 2 and [own.code for own in watch.findings] == ["SC102"], watch.findings
 
 
 @check("torch")
