@@ -1,9 +1,10 @@
 """The cases of ../gpu.json on a GPU: ours from Python beside PyTorch, torch.compile, CuPy and JAX (see ../README.md).
 
-    python3 gpu.py --json FILE [--rust FILE] [--table FILE] [--case PART] [--engine NAME] [--seconds N]
+    python3 gpu.py --json FILE [--rust FILE] [--table FILE] [--plot FILE] [--case PART] [--engine NAME] [--seconds N]
 
 Shares are those of a device-to-device copy of the same run, of the bytes that must move: each stored operand read once,
-the result written once. `--rust` adds what the benchmark of simulcast-cuda wrote, and `--table` writes all as Markdown.
+the result written once. `--rust` adds what the benchmark of simulcast-cuda wrote, `--table` writes all as Markdown, and `--plot` as a
+picture.
 An engine that fails at a case is left out there. After `--seconds` no further case is begun.
 """
 
@@ -41,7 +42,7 @@ def axes_of(case):
 
 
 def function(case, module, extra):
-    names = {name: getattr(module, name) for name in ("exp", "sin", "tanh", "where", "sum", "mean") if hasattr(module, name)}
+    names = {name: getattr(module, name) for name in ("exp", "log", "sin", "tanh", "where", "sum", "mean") if hasattr(module, name)}
     names.update(extra)
     return eval(f"lambda {', '.join('abcde'[:len(case['shapes'])])}: {case['op']}", names)
 
@@ -105,6 +106,16 @@ def engines(case, arrays, base):
             call = function(case, torch, {})
         if compiled:
             call = torch.compile(call, dynamic=False)
+        if "wrt" in case:
+            own = [x.detach().requires_grad_(name in case["wrt"]) for name, x in zip("abcde", own)]
+            wrt = [x for x in own if x.requires_grad]
+
+            def value_and_gradients():
+                value = call(*own)
+                torch.autograd.grad(value, wrt)
+                return value
+
+            return value_and_gradients
         return lambda: call(*own)
 
     def ours():
@@ -118,14 +129,17 @@ def engines(case, arrays, base):
             return lambda: simulcast.broadcast_to(own[0], case["result"])
         if op == "sum_to":
             return lambda: simulcast.sum_to(own[0], case["result"])
-        expression = simulcast.compile(op)
         names = dict(zip("abcde", own))
+        if "wrt" in case:
+            loss = simulcast.value_and_grad(op, wrt=case["wrt"])
+            return lambda: loss(**names)[0]
+        expression = simulcast.compile(op)
         return lambda: expression(**names)
 
     def of_cupy():
         import cupy
 
-        if "bf16" in types(case):
+        if "bf16" in types(case) or "wrt" in case:
             return None
         own = [cupy.from_dlpack(x) for x in arrays]
         own[0] = seen(case, own[0])
@@ -153,7 +167,7 @@ def engines(case, arrays, base):
 
         jax.config.update("jax_enable_x64", True)
         own = [jax.dlpack.from_dlpack(x) for x in arrays]
-        extra = {name: getattr(jax.numpy, name) for name in ("exp", "sin", "tanh", "where", "sum", "mean")}
+        extra = {name: getattr(jax.numpy, name) for name in ("exp", "log", "sin", "tanh", "where", "sum", "mean")}
         if op == "copy":
             shape = tuple(case["result"])
             if case.get("transposed"):
@@ -163,6 +177,10 @@ def engines(case, arrays, base):
         elif op == "sum_to":
             axes, shape = axes_of(case), tuple(case["result"])
             call = jax.jit(lambda a: a.sum(axis=axes).reshape(shape))
+        elif "wrt" in case:
+            places = ["abcde".index(name) for name in case["wrt"]]
+            both = jax.jit(jax.value_and_grad(function(case, jax.numpy, extra), argnums=places))
+            return lambda: both(*own)[0]
         else:
             inner = function(case, jax.numpy, extra)
             turned, back = case.get("transposed"), case.get("backwards")
@@ -317,11 +335,44 @@ def table(lines):
     return "\n".join(text) + "\n"
 
 
+COLOURS = {
+    "simulcast-rust": "#1f6f8b", "simulcast-python": "#5aa0b8", "torch": "#c9a26b", "torch-compile": "#a9762f",
+    "cupy": "#8f8f8f", "jax": "#b07aa1",
+}
+
+
+def plot(lines):
+    """The large cases as a picture: a dot for each engine, on a line from nothing to more than a copy."""
+    known = {(line["engine"], line["case"]): share(line) for line in lines if "bytes" in line}
+    cases = [case["name"] for case in CASES if case.get("kind", "large") == "large" and any(case["name"] == own for _, own in known)]
+    left, width, step = 150, 640, 20
+    height = 70 + step * len(cases)
+    x = lambda value: left + width * min(value, 1.15) / 1.15
+    text = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 20}" height="{height}" font-family="sans-serif" font-size="11">',
+            f'<rect width="{left + width + 20}" height="{height}" fill="white"/>',
+            '<text x="10" y="18" font-size="13">Share of a device-to-device copy, further right is better: NVIDIA H200</text>']
+    for at, (name, colour) in enumerate(COLOURS.items()):
+        text.append(f'<circle cx="{16 + 130 * at}" cy="34" r="4" fill="{colour}"/><text x="{24 + 130 * at}" y="38">{TITLES[name]}</text>')
+    for part in (25, 50, 75, 100):
+        colour = "#444" if part == 100 else "#ddd"
+        text.append(f'<line x1="{x(part / 100):.0f}" y1="58" x2="{x(part / 100):.0f}" y2="{height}" stroke="{colour}"/>'
+                    f'<text x="{x(part / 100):.0f}" y="54" text-anchor="middle">{part}%</text>')
+    for at, case in enumerate(cases):
+        y = 70 + step * at
+        text.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{case}</text>')
+        # Ours last, so that they lie above the others.
+        for name in reversed(COLOURS):
+            if (name, case) in known:
+                text.append(f'<circle cx="{x(known[name, case]):.0f}" cy="{y}" r="4" fill="{COLOURS[name]}"/>')
+    return "\n".join([*text, "</svg>"]) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--json", default="gpu.jsonl")
     parser.add_argument("--rust")
     parser.add_argument("--table")
+    parser.add_argument("--plot")
     parser.add_argument("--case", default="")
     parser.add_argument("--engine", default="")
     parser.add_argument("--seconds", type=float, default=3600)
@@ -334,6 +385,9 @@ def main():
     if options.table:
         with open(options.table, "w") as file:
             file.write(table(lines))
+    if options.plot:
+        with open(options.plot, "w") as file:
+            file.write(plot(lines))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ pub(crate) fn bench(options: &[&str]) -> Result<(), String> {
     Step::new("bench on a GPU, from Rust").run(own)?;
     let mut peers = command("python3", ["bench/peers/gpu.py", "--json"]);
     peers.arg(home.join("python.jsonl")).arg("--rust").arg(&rust);
-    peers.args(["--table", "bench/results/gpu.md"]).args(options);
+    peers.args(["--table", "bench/results/gpu.md", "--plot", "bench/results/gpu.svg"]);
+    peers.args(options);
     Step::new("bench on a GPU, beside peers").run(peers.env("PYTHONPATH", package()?))
 }
 

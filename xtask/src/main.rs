@@ -163,9 +163,8 @@ fn test() -> Result<(), String> {
     Step::new("pictures of the documentation").check(pictures::check)?;
     python::test()?;
     println!("   NOT RUN: real models (400 MB are downloaded: `cargo xtask test models`)");
-    println!(
-        "   NOT RUN: programs on a GPU (`cargo xtask test gpu`, `cargo xtask test gpu-kernels`)"
-    );
+    gpu::kernels()?;
+    println!("   NOT RUN: programs on a GPU (`cargo xtask test gpu`)");
     web::test()?;
     println!("   NOT RUN: PyTorch under guard (`cargo xtask test torch`)");
     println!(
