@@ -381,8 +381,11 @@ def values_and_gradients_together():
 def strides_are_one_for_each_axis():
     class Wrong:
         def __init__(self, strides):
-            self.own = torch.zeros(4, 3, device="cuda")
-            self.__cuda_array_interface__ = {**self.own.__cuda_array_interface__, "strides": strides}
+            self.own, self.strides = torch.zeros(4, 3, device="cuda"), strides
+
+        @property
+        def __cuda_array_interface__(self):
+            return {**self.own.__cuda_array_interface__, "strides": self.strides}
 
     simulcast.add(torch.ones(4, 3, device="cuda"), Wrong((12, 4)))
     for strides in ((12, 4, 4), (12,), (48, 12, 4)):
@@ -420,7 +423,8 @@ def autograd_computes_where_tensors_lie():
         twice = torch.autograd.grad(sum((a * a).sum() for a in first), own)
         for a, b in zip(twice, torch.autograd.grad(sum((a * a).sum() for a in second), other)):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
-    small = [torch.rand(shape, device="cuda", dtype=torch.float64, requires_grad=True) + 0.5 for shape in ((3, 2), (2,), (3, 1))]
+    small = [torch.rand(shape, device="cuda", dtype=torch.float64) + 0.5 for shape in ((3, 2), (2,), (3, 1))]
+    small = [own.requires_grad_() for own in small]
     assert torch.autograd.gradcheck(ours, small) and torch.autograd.gradgradcheck(ours, small)
     # On the current stream, also where the backward pass runs in another thread.
     side = torch.cuda.Stream()

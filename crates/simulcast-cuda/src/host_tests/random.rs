@@ -337,7 +337,11 @@ impl Source {
                 scale = Some(format!("{fold}(abs({term}){axis})"));
                 format!("{fold}({term}{axis})")
             }
-            (3, Kind::Int) => format!("sum({term}{axis})"),
+            (3, Kind::Int) => {
+                // uint64 and signed numbers become float64.
+                scale = Some(format!("sum(abs({term}){axis})"));
+                format!("sum({term}{axis})")
+            }
             (4, Kind::Float | Kind::Int) => {
                 format!("{}({term}{axis})", ["max", "min"][self.below(2)])
             }
@@ -358,6 +362,7 @@ impl Source {
             return None;
         }
         let program = TypedProgram::parse(&text, &names).ok()?;
+        let scale = scale.filter(|_| program.dtype().is_float());
         let scale = scale.map(|text| TypedProgram::parse(&text, &names)).transpose().ok()?;
         let shapes = self.shapes(names.len());
         if shapes[0].iter().product::<usize>() > 60_000 {
