@@ -72,3 +72,7 @@ pub(crate) const LOSSES: [Loss; 8] = [
     ("sum(a.T * b) + mean(c)", &["b", "c"], [&[70, 48], &[48, 1], &[48]]),
     ("sum(a * b) * sum(c * a)", &["b", "c"], [&[20, 160], &[160], &[20, 1]]),
 ];
+
+/// The types that squares are computed of.
+pub(crate) const SQUARE_TYPES: [DType; 7] =
+    [DType::F32, DType::F64, DType::I32, DType::F16, DType::U8, DType::C64, DType::C128];

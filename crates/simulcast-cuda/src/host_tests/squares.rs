@@ -1,7 +1,7 @@
 //! Squares of results: reductions of what rows of two operands make of each other, and transposed operands.
 
 use simulcast::program::Hoisting;
-use simulcast::{AnyView, DType, Rule, TypedProgram};
+use simulcast::{AnyView, Rule, TypedProgram};
 
 use super::{Case, Compiled, Operand, case, cases, compare, random};
 use crate::launch::Limits;
@@ -11,10 +11,8 @@ use crate::source::Kind;
 fn squares_of_results_have_the_values_of_the_engine() {
     let mut source = random::Source::new(8);
     let (mut all, mut programs): (Vec<Case>, Vec<TypedProgram>) = (Vec::new(), Vec::new());
-    let types =
-        [DType::F32, DType::F64, DType::I32, DType::F16, DType::U8, DType::C64, DType::C128];
     for (text, a, b) in cases::SQUARES {
-        for dtype in types {
+        for dtype in cases::SQUARE_TYPES {
             let names = [("a", dtype), ("b", dtype)];
             let Ok(program) = TypedProgram::parse(text, &names) else { continue };
             for (multiprocessors, is_odd) in [(1, false), (3, true)] {
