@@ -30,7 +30,7 @@ use crate::model::{AttributeValue, DeclaredDim, Graph, Node, Producer, ValueId};
 use crate::schema::{self, dim, shape, tensor_type, value_info, value_type};
 use crate::tensor::Buffer;
 use crate::wire::{Field, Fields, Message, Spliced, WireError};
-use crate::{ExternalFiles, LoadError, Model, external};
+use crate::{ElementType, ExternalFiles, LoadError, Model, external};
 
 /// What protobuf allows a message to have.
 const MOST_BYTES: usize = i32::MAX as usize;
@@ -375,7 +375,12 @@ impl Writer<'_> {
             return Ok(None);
         };
         out.message(value_info::TYPE, changed);
-        let about = (name.to_owned(), before, fact.dims.to_string());
+        let was = before.split(' ').next().and_then(ElementType::from_name);
+        let after = match fact.element.filter(|_| was.is_some()) {
+            Some(element) => format!("{element} {}", fact.dims),
+            None => fact.dims.to_string(),
+        };
+        let about = (name.to_owned(), before, after);
         self.report.replaced.push(about);
         Ok(Some(out))
     }
@@ -393,7 +398,7 @@ fn name_of<'a>(field: &Field<'a>) -> Result<&'a str, WireError> {
     Ok(name)
 }
 
-/// A `TypeProto` that says what is known, and the shape that it had; `None` where it says so already,
+/// A `TypeProto` that says what is known, and the shape that it had, with the type where that is another; `None` where it says so already,
 /// or is no tensor.
 fn typed<'a>(
     kind: Option<Fields<'a>>,
@@ -434,11 +439,13 @@ fn typed<'a>(
             _ => tensor.copy(&field),
         }
     }
-    let mut changed = false;
+    let (mut changed, mut typed) = (false, String::new());
     let code = fact.element.map(|element| i64::from(element.code()));
     match (&element, code) {
         (Some(own), Some(code)) if place == Place::Result && own.int()? != code => {
             changed = true;
+            let own = i32::try_from(own.int()?).ok().and_then(ElementType::from_code);
+            typed = own.map_or_else(String::new, |own| format!("{own} "));
             tensor.int(tensor_type::ELEM_TYPE, code);
         }
         (Some(own), _) => tensor.copy(own),
@@ -469,7 +476,7 @@ fn typed<'a>(
         (None, _) => {}
     }
     out.message(value_type::TENSOR, tensor);
-    Ok(changed.then_some((before, out)))
+    Ok(changed.then(|| (typed + &before, out)))
 }
 
 /// A `TensorShapeProto` with what is known, and what it said before; `None` where it says so already.

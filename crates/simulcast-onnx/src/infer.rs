@@ -175,7 +175,7 @@ impl std::fmt::Display for NodeProblem {
     }
 }
 
-/// A value whose declared shape is not the inferred one.
+/// A value whose declared shape or type is not the inferred one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
@@ -201,7 +201,7 @@ pub struct Inference {
     pub problems: Vec<NodeProblem>,
     /// What must hold for the symbols, and for which nodes.
     pub constraints: Vec<(Constraint, Vec<String>)>,
-    /// Values whose declared shape is not the inferred one.
+    /// Values whose declared shape or type is not the inferred one.
     pub differences: Vec<Difference>,
     /// What is wrong in branches that are not taken, a line for each node: `If` guards what cannot work
     /// with some sizes.
@@ -220,7 +220,7 @@ impl Inference {
     pub fn errors(&self) -> Vec<String> {
         let broadcasts = self.broadcasts.iter().filter_map(Broadcast::error_text);
         let problems = self.problems.iter().map(ToString::to_string);
-        broadcasts.chain(problems).collect()
+        broadcasts.chain(problems).map(|line| crate::check::one_line(&line)).collect()
     }
 }
 
@@ -491,8 +491,10 @@ impl<'m> Context<'m> {
         let mut own = InferNode { context: self, scope, node, row, index, opset, inputs, facts };
         let before = own.context.broadcasts.len();
         // Wrong types leave the shapes what they are.
-        if let Err(message) = own.types() {
-            own.problem(message);
+        for wrong in [own.types(), own.form()] {
+            if let Err(message) = wrong {
+                own.problem(message);
+            }
         }
         let results = rule(&mut own);
         let results = results.map_err(|message| own.problem(message));
@@ -526,21 +528,30 @@ impl<'m> Context<'m> {
     /// What a value is, from what was inferred of it and what is declared; a contradiction is noted.
     pub(crate) fn settle(&mut self, scope: &Scope<'m>, id: ValueId, inferred: Fact) -> Fact {
         let value = scope.graph.value(id);
+        let own = inferred.element;
         let Merged { fact, differs } = self.merge(inferred, value.declared.as_ref(), &value.name);
+        let Some(declared) = &value.declared else { return fact };
+        let typed = match declared {
+            Declared::Tensor { element: Some(element), .. } => own.filter(|own| own != element),
+            _ => None,
+        };
         // What comes from one declaration does not prove another one wrong.
         let differs = differs && !fact.declared;
-        if let (true, Some(Declared::Tensor { dims: Some(dims), .. })) = (differs, &value.declared)
-        {
-            let texts: Vec<String> = dims.iter().map(ToString::to_string).collect();
-            let declared = match texts.as_slice() {
-                [only] => format!("({only},)"),
-                all => format!("({})", all.join(", ")),
-            };
+        if differs || typed.is_some() {
+            let (mut declared, mut inferred) = (declared.to_string(), fact.dims.to_string());
+            match typed {
+                Some(element) => inferred = format!("{element} {inferred}"),
+                // Shapes alone, where only they differ.
+                None => {
+                    let own = declared.find('(').unwrap_or(0);
+                    declared.drain(..own);
+                }
+            }
             self.differences.push(Difference {
                 value: format!("{}{}", scope.path, value.name),
                 producer: scope.graph.producer_text(id),
                 declared,
-                inferred: fact.dims.to_string(),
+                inferred,
             });
         }
         fact

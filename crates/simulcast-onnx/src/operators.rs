@@ -8,10 +8,12 @@
 //!
 //! A family is one file with its rows and shape rules, and beside it `run.rs` with its code on
 //! arrays. Types are written as in the operator's schema: inputs, an arrow, outputs. A capitalised
-//! word is a type variable, and equal words are equal types; another word is an element type, or
+//! word is a type variable, and equal words are equal types: one that begins with `F` is a float type,
+//! with `I` an integer type, with `N` one of both, and others are any; another word is an element type, or
 //! `index` (int32 or int64); `_` is anything. `?` marks an input that may be left out in some opset,
 //! `*` one that repeats. `docs/contributing/adding-an-operator.md` adds one.
 
+pub(crate) mod attributes;
 mod contrib;
 mod control;
 mod elementwise;

@@ -8,6 +8,7 @@ mod checks;
 mod hostile;
 mod real;
 mod recorded;
+mod refused;
 mod rules;
 #[cfg(feature = "run")]
 mod runs;

@@ -8,7 +8,7 @@ use super::{Broadcast, Context, FOLDED, Fact, NodeProblem, ProblemOperand, Scope
 use crate::ElementType;
 use crate::expr::SizeExpr;
 use crate::model::{AttributeValue, Node};
-use crate::operators::{Row, Signature};
+use crate::operators::{Row, Signature, attributes};
 
 /// What an operator's rule says: its results, or what is wrong.
 pub(crate) type Results = Result<Vec<Fact>, String>;
@@ -121,6 +121,14 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
                 "index" if matches!(own, ElementType::I32 | ElementType::I64) => continue,
                 "index" => "int32 or int64",
                 word if word.starts_with(|first: char| first.is_ascii_uppercase()) => {
+                    if !own.is_in(word) {
+                        let class = match word.as_bytes().first() {
+                            Some(b'F') => "a float type",
+                            Some(b'I') => "an integer type",
+                            _ => "a type of numbers",
+                        };
+                        return Err(format!("{} is {own}, not {class}", name(input)));
+                    }
                     match bound.iter().find(|(variable, ..)| *variable == word) {
                         Some((_, other, element)) if *element != own => {
                             let (one, this) = (name(*other), name(input));
@@ -139,6 +147,21 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
             return Err(format!("{} is {own}, not {expected}", name(input)));
         }
         Ok(())
+    }
+
+    /// Whether results and attributes are such as the standard operators have.
+    pub(crate) fn form(&self) -> Result<(), String> {
+        if !self.node.domain.is_empty() {
+            return Ok(());
+        }
+        let outputs = Signature::of(self.row.types).outputs;
+        let given = self.node.outputs.len();
+        if given > outputs.len() && !outputs.last().is_some_and(|last| last.repeats) {
+            return Err(format!("it has {} results, not {given}", outputs.len()));
+        }
+        let known = if self.opset > attributes::OPSET { &[] } else { &*self.node.attributes };
+        let mut attributes = known.iter();
+        attributes.try_for_each(|own| attributes::check(&own.name, &own.value))
     }
 
     // Attributes, through the call of a function where they refer to it.

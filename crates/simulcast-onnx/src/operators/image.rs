@@ -8,14 +8,14 @@ use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
-    "AffineGrid" 20 "T int64 -> T" infer affine_grid;
+    "AffineGrid" 20 "F int64 -> F" infer affine_grid;
     "CenterCropPad" 18 "T index -> T" infer center_crop_pad;
     "Col2Im" 18 "T int64 int64 -> T" infer column_to_image;
     "GridSample" 16 "T _ -> T" infer grid_sample;
-    "MaxRoiPool" 1 "T T -> T" infer max_roi_pool;
+    "MaxRoiPool" 1 "F F -> F" infer max_roi_pool;
     "NonMaxSuppression" 10 "float32 float32 int64? float32? float32? -> int64" infer non_max_suppression;
     "Resize" 10 "T _? float32? int64? -> T" infer resize;
-    "RoiAlign" 10 "T T int64 -> T" infer roi_align;
+    "RoiAlign" 10 "F F int64 -> F" infer roi_align;
     "Upsample" 1 "T float32? -> T" infer upsample;
 }
 

@@ -21,7 +21,7 @@ rows! { "", ROWS:
     "ReverseSequence" 10 "T int64 -> T" infer same;
     "Scatter" 9 "T index T -> T" infer same run whole(run::scatter_elements) [moves(&[0, 2])];
     "ScatterElements" 11 "T index T -> T" infer same run whole(run::scatter_elements) [moves(&[0, 2])];
-    "ScatterND" 11 "T int64 T -> T" infer same run whole(run::scatter_nd) [moves(&[0, 2])];
+    "ScatterND" 11 "T int64 T -> T" infer scatter_nd run whole(run::scatter_nd) [moves(&[0, 2])];
     "Slice" 1 "T I? I? I? I? -> T" infer slice run whole(run::slice) [moves(&[0])];
     "Split" 1 "T _? -> T*" infer split run whole(run::split) [moves(&[0])];
     "Unique" 11 "T -> T int64 int64 int64" infer unique;
@@ -134,6 +134,9 @@ impl InferNode<'_, '_, '_> {
         let Some(dims) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked); count]);
         };
+        if let Some(parts @ ..1) = self.int("num_outputs") {
+            return Err(format!("num_outputs is {parts}"));
+        }
         let axis = self.axis(self.int("axis").unwrap_or(0), dims.len())?;
         let parts = match self.ints_of("split", 1) {
             Ok(parts) => parts,
@@ -298,12 +301,50 @@ impl InferNode<'_, '_, '_> {
         Ok(vec![Fact::new(element, dims.into())])
     }
 
+    /// The sizes of the data, where indices are inside and updates have the sizes of what they replace.
+    fn scatter_nd(&mut self) -> Results {
+        let (Some(data), Some(indices), Some(updates)) =
+            (self.ranked(0), self.ranked(1), self.ranked(2))
+        else {
+            return self.same();
+        };
+        let Some((Dim::Size(depth @ 1..), front)) = indices.split_last() else {
+            return self.same();
+        };
+        let Some((picked, left)) = data.split_at_checked(*depth) else {
+            let data = self.dims(0);
+            return Err(format!("an index of {depth} numbers is too long for {data}"));
+        };
+        let known = self.input(1).ints().unwrap_or_default();
+        for (position, index) in known.iter().enumerate() {
+            let Some(size) = picked[position % depth].size() else { continue };
+            let size = i64::try_from(size).unwrap_or(i64::MAX);
+            if !(size.saturating_neg()..size).contains(index) {
+                return Err(format!("the index {index} is outside an axis of {size}"));
+            }
+        }
+        let replaced: Vec<Dim> = front.iter().chain(left).cloned().collect();
+        let differ = |(a, b): (&Dim, &Dim)| a.size().zip(b.size()).is_some_and(|(a, b)| a != b);
+        if replaced.len() != updates.len() || replaced.iter().zip(updates).any(differ) {
+            let (updates, replaced) = (self.dims(2), Dims::from(replaced));
+            return Err(format!("its updates are {updates}, and what they replace is {replaced}"));
+        }
+        self.same()
+    }
+
     pub(super) fn tile(&mut self) -> Results {
         let element = self.element(0);
         let Some(dims) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
         let repeats = self.values(1).filter(|_| self.opset >= 6);
+        let given = self.ranked(1).and_then(|repeats| repeats.first()?.size());
+        match (self.opset, given) {
+            (6.., Some(given)) if given != dims.len() => {
+                return Err(format!("{given} numbers do not repeat {} axes", dims.len()));
+            }
+            _ => {}
+        }
         let mut out = Vec::new();
         for (axis, dim) in dims.iter().enumerate() {
             let times = repeats.and_then(|repeats| repeats.get(axis));

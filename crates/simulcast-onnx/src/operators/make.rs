@@ -18,11 +18,11 @@ rows! { "", ROWS:
     "EyeLike" 9 "_ -> _" infer random_like run whole_unless(run::eye, run::eye_refusal);
     "HammingWindow" 17 "index -> _" infer window;
     "HannWindow" 17 "index -> _" infer window;
-    "Multinomial" 7 "T -> _" infer multinomial;
+    "Multinomial" 7 "F -> _" infer multinomial;
     "OneHot" 9 "_ _ T -> T" infer one_hot run whole(run::one_hot);
     "RandomNormal" 1 "-> _" infer random;
     "RandomUniform" 1 "-> _" infer random;
-    "Range" 11 "T T T -> T" infer range run whole(run::range);
+    "Range" 11 "N N N -> N" infer range run whole(run::range);
 }
 
 impl InferNode<'_, '_, '_> {

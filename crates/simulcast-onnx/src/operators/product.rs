@@ -13,11 +13,11 @@ use crate::infer::{Fact, InferNode, Results};
 use crate::ElementType;
 
 rows! { "", ROWS:
-    "Einsum" 12 "T* -> T" infer einsum run whole(run::einsum);
-    "Gemm" 1 "T T T? -> T" infer gemm run whole(run::gemm);
-    "MatMul" 1 "T T -> T" infer matrices run whole(run::matmul);
-    "MatMulInteger" 10 "T1 T2 T1? T2? -> int32" infer integers run whole(super::quantize::run::matmul);
-    "QLinearMatMul" 10 "T1 _ T1 T2 _ T2 _ T3 -> T3" infer quantized;
+    "Einsum" 12 "N* -> N" infer einsum run whole(run::einsum);
+    "Gemm" 1 "N N N? -> N" infer gemm run whole(run::gemm);
+    "MatMul" 1 "N N -> N" infer matrices run whole(run::matmul);
+    "MatMulInteger" 10 "I1 I2 I1? I2? -> int32" infer integers run whole(super::quantize::run::matmul);
+    "QLinearMatMul" 10 "N1 _ N1 N2 _ N2 _ N3 -> N3" infer quantized;
 }
 
 impl InferNode<'_, '_, '_> {
@@ -133,6 +133,16 @@ impl InferNode<'_, '_, '_> {
         let terms: Vec<&str> = inputs.split(',').collect();
         if !terms.iter().all(|term| valid(term)) || !valid(&output) {
             return Err(format!("{equation:?} is no equation"));
+        }
+        let mut before = String::new();
+        for letter in output.chars() {
+            let is_known = letter == '…' || inputs.contains(letter);
+            if !is_known || before.contains(letter) {
+                return Err(format!(
+                    "{equation:?}: {letter} is in no input, or twice in the output"
+                ));
+            }
+            before.push(letter);
         }
         if terms.len() != self.inputs.len() {
             return Err(format!(

@@ -12,9 +12,9 @@ use crate::ElementType;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
-    "DequantizeLinear" 10 "T1 T2 T1? -> _" infer dequantize run whole_unless(run::dequantize, run::refusal);
+    "DequantizeLinear" 10 "N1 F2 N1? -> _" infer dequantize run whole_unless(run::dequantize, run::refusal);
     "DynamicQuantizeLinear" 11 "float32 -> uint8 float32 uint8" infer dynamic_quantize run whole(run::dynamic_quantize);
-    "QuantizeLinear" 10 "_ _ T? -> T" infer quantize run whole_unless(run::quantize, run::refusal);
+    "QuantizeLinear" 10 "_ _ N? -> N" infer quantize run whole_unless(run::quantize, run::refusal);
 }
 
 rows! { "com.microsoft", CONTRIB:

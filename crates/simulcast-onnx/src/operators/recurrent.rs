@@ -7,9 +7,9 @@ use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
-    "GRU" 1 "T T T T? int32? T? -> T T" infer gru;
-    "LSTM" 1 "T T T T? int32? T? T? T? -> T T T" infer lstm;
-    "RNN" 1 "T T T T? int32? T? -> T T" infer rnn;
+    "GRU" 1 "F F F F? int32? F? -> F F" infer gru;
+    "LSTM" 1 "F F F F? int32? F? F? F? -> F F F" infer lstm;
+    "RNN" 1 "F F F F? int32? F? -> F F" infer rnn;
 }
 
 rows! { "com.microsoft", CONTRIB:

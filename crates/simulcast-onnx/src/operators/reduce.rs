@@ -12,21 +12,21 @@ use crate::ElementType;
 use crate::expr::SizeExpr;
 
 rows! { "", ROWS:
-    "ArgMax" 1 "T -> int64" infer arg run whole(run::arg);
-    "ArgMin" 1 "T -> int64" infer arg run whole(run::arg);
-    "CumProd" 26 "T _ -> T" infer same run whole(run::cumulate);
-    "CumSum" 11 "T index -> T" infer same run whole(run::cumulate);
-    "ReduceL1" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "ReduceL2" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "ReduceLogSum" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "ReduceLogSumExp" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ArgMax" 1 "N -> int64" infer arg run whole(run::arg);
+    "ArgMin" 1 "N -> int64" infer arg run whole(run::arg);
+    "CumProd" 26 "N _ -> N" infer cumulated run whole(run::cumulate);
+    "CumSum" 11 "N index -> N" infer cumulated run whole(run::cumulate);
+    "ReduceL1" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
+    "ReduceL2" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
+    "ReduceLogSum" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
+    "ReduceLogSumExp" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
     "ReduceMax" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "ReduceMean" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
+    "ReduceMean" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
     "ReduceMin" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "ReduceProd" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "ReduceSum" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "ReduceSumSquare" 1 "T int64? -> T" infer reduce run whole(run::reduce) [reduces];
-    "TopK" 1 "T int64? -> T int64" infer top_k run whole(run::top_k) [runs_since(10), takes(2, 2)];
+    "ReduceProd" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
+    "ReduceSum" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
+    "ReduceSumSquare" 1 "N int64? -> N" infer reduce run whole(run::reduce) [reduces];
+    "TopK" 1 "N int64? -> N int64" infer top_k run whole(run::top_k) [runs_since(10), takes(2, 2)];
 }
 
 impl InferNode<'_, '_, '_> {
@@ -100,6 +100,14 @@ impl InferNode<'_, '_, '_> {
         Ok(vec![Fact::new(element, reduced(dims, &[axis], keep).into())])
     }
 
+    /// The sizes of the input, along an axis that it must have.
+    fn cumulated(&mut self) -> Results {
+        if let (Some(dims), Some([axis])) = (self.ranked(0), self.input(1).ints().as_deref()) {
+            self.axis(*axis, dims.len())?;
+        }
+        self.same()
+    }
+
     fn top_k(&mut self) -> Results {
         let Some(dims) = self.ranked(0) else { return Ok(Vec::new()) };
         let mut dims = dims.to_vec();
@@ -108,7 +116,14 @@ impl InferNode<'_, '_, '_> {
             (Some(values), _) => values.first().cloned(),
             (None, k) => k.map(SizeExpr::from),
         };
-        dims[axis] = self.dim(k.as_ref())?;
+        let picked = self.dim(k.as_ref())?;
+        match (picked.size(), dims[axis].size()) {
+            (Some(k), Some(size)) if k > size => {
+                return Err(format!("an axis of {size} has no {k} elements"));
+            }
+            _ => {}
+        }
+        dims[axis] = picked;
         let indices = Fact::new(Some(ElementType::I64), dims.clone().into());
         Ok(vec![Fact::new(self.element(0), dims.into()), indices])
     }

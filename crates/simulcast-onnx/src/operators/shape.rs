@@ -12,7 +12,7 @@ use crate::infer::{FOLDED, Fact, InferNode, Results, gathered, strides};
 
 rows! { "", ROWS:
     "DepthToSpace" 1 "T -> T" infer space run whole(run::space) [moves(&[0])];
-    "Dropout" 1 "T T1? bool? -> T _" infer dropout run whole_unless(run::dropout, run::dropout_refusal) [takes(1, 2)];
+    "Dropout" 1 "F F1? bool? -> F _" infer dropout run whole_unless(run::dropout, run::dropout_refusal) [takes(1, 2)];
     "Expand" 8 "T int64 -> T" infer expand run whole(run::expand) [moves(&[0])];
     "Flatten" 1 "T -> T" infer flatten run whole(run::flatten) [moves(&[0])];
     "Reshape" 1 "T int64? -> T" infer reshape run whole(run::reshape) [moves(&[0])];
@@ -20,7 +20,7 @@ rows! { "", ROWS:
     "Size" 1 "T -> int64" infer size run whole(run::size) [loses_text];
     "SpaceToDepth" 1 "T -> T" infer space run whole(run::space) [moves(&[0])];
     "Squeeze" 1 "T int64? -> T" infer squeeze run whole(run::squeeze) [moves(&[0])];
-    "Tile" 1 "T T1 T1? -> T" infer tile run whole(run::tile) [moves(&[0]), runs_since(6), takes(2, 2)];
+    "Tile" 1 "T N1 N1? -> T" infer tile run whole(run::tile) [moves(&[0]), runs_since(6), takes(2, 2)];
     "Transpose" 1 "T -> T" infer transpose run whole(run::transpose) [moves(&[0])];
     "Unsqueeze" 1 "T int64? -> T" infer unsqueeze run whole(run::unsqueeze) [moves(&[0])];
 }

@@ -7,9 +7,9 @@ use crate::expr::SizeExpr;
 use crate::infer::{Fact, InferNode, Results};
 
 rows! { "", ROWS:
-    "DFT" 17 "T index? int64? -> T" infer spectrum;
+    "DFT" 17 "F index? int64? -> F" infer spectrum;
     "MelWeightMatrix" 17 "index _ _ _ _ -> _" infer mel_weights;
-    "STFT" 17 "T index T? index? -> T" infer frames;
+    "STFT" 17 "F index F? index? -> F" infer frames;
 }
 
 impl InferNode<'_, '_, '_> {

@@ -9,18 +9,18 @@ use crate::ElementType;
 use crate::expr::SizeExpr;
 
 rows! { "", ROWS:
-    "AveragePool" 1 "T -> T" infer pool;
-    "Conv" 1 "T T T? -> T" infer conv;
-    "ConvTranspose" 1 "T T T? -> T" infer conv_transpose;
-    "DeformConv" 19 "T T T T? T? -> T" infer conv;
-    "ConvInteger" 10 "T1 T2 T1? T2? -> int32" infer conv_integer;
-    "GlobalAveragePool" 1 "T -> T" infer pool_all;
-    "GlobalLpPool" 1 "T -> T" infer pool_all;
-    "GlobalMaxPool" 1 "T -> T" infer pool_all;
-    "LpPool" 1 "T -> T" infer pool;
-    "MaxPool" 1 "T -> T int64" infer pool;
-    "MaxUnpool" 9 "T int64 int64? -> T" infer unpool;
-    "QLinearConv" 10 "T1 float32 T1 T2 float32 T2 float32 T3 int32? -> T3" infer conv_quantized;
+    "AveragePool" 1 "F -> F" infer pool;
+    "Conv" 1 "F F F? -> F" infer conv;
+    "ConvTranspose" 1 "F F F? -> F" infer conv_transpose;
+    "DeformConv" 19 "F F F F? F? -> F" infer conv;
+    "ConvInteger" 10 "I1 I2 I1? I2? -> int32" infer conv_integer;
+    "GlobalAveragePool" 1 "F -> F" infer pool_all;
+    "GlobalLpPool" 1 "F -> F" infer pool_all;
+    "GlobalMaxPool" 1 "F -> F" infer pool_all;
+    "LpPool" 1 "F -> F" infer pool;
+    "MaxPool" 1 "N -> N int64" infer pool;
+    "MaxUnpool" 9 "F int64 int64? -> F" infer unpool;
+    "QLinearConv" 10 "I1 float32 I1 I2 float32 I2 float32 I3 int32? -> I3" infer conv_quantized;
 }
 
 impl InferNode<'_, '_, '_> {
@@ -198,8 +198,11 @@ impl InferNode<'_, '_, '_> {
         let Some(data) = self.ranked(0) else {
             return Ok(vec![Fact::new(element, Dims::Unranked)]);
         };
-        let kernel: Vec<Dim> =
-            self.ints("kernel_shape").unwrap_or_default().iter().map(|size| known(*size)).collect();
+        let kernel = self.ints("kernel_shape").unwrap_or_default();
+        if kernel.iter().any(|size| *size < 1) {
+            return Err("windows must be above 0 for each axis".into());
+        }
+        let kernel: Vec<Dim> = kernel.iter().map(|size| known(*size)).collect();
         if data.len() != kernel.len() + 2 {
             let data = self.dims(0);
             return Err(format!("{data} has no windows of {} axes", kernel.len()));
