@@ -114,3 +114,55 @@ fn bad_baselines_and_formats_are_said_clearly() {
         assert_eq!(stdout(&output), "");
     }
 }
+
+/// A file that is no model is an error of its own; the others are reported as ever.
+#[test]
+fn a_file_that_is_no_model_does_not_hide_the_others() {
+    for format in ["concise", "github", "gitlab", "sarif", "junit", "json", "text"] {
+        let output = check(&["loss.onnx", "/nope.onnx", "--format", format, "--quiet"]);
+        assert_eq!(output.status.code(), Some(2), "{format}");
+        let said = stdout(&output);
+        assert!(said.contains("SC102"), "{format}: {said}");
+        assert!(said.contains("/nope.onnx"), "{format}: {said}");
+        assert!(stderr(&output).contains("error: ") && stderr(&output).contains("/nope.onnx"));
+    }
+    let alone = check(&["/nope.onnx", "--format", "json"]);
+    assert_eq!((alone.status.code(), stdout(&alone)), (Some(2), ""));
+}
+
+/// Names of models come from outside: none begins a line of a report, and none reaches a terminal as it is.
+#[test]
+fn names_with_line_ends_and_control_characters_stay_in_their_line() {
+    let text = fs::read(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../simulcast-onnx/models/clash.onnx"),
+    )
+    .unwrap();
+    // The name keeps its length, so that the file stays whole.
+    let at = text.windows(7).position(|own| own == b"rescale").unwrap();
+    let mut hostile = text;
+    hostile[at..at + 7].copy_from_slice(b"\n::e\x1b%\r");
+    let path = folder("hostile").join("names.onnx");
+    fs::write(&path, hostile).unwrap();
+    for format in ["concise", "github", "gitlab", "sarif", "junit", "json", "text"] {
+        for quiet in [&["--quiet"][..], &[]] {
+            let output = check(&[&[path.to_str().unwrap(), "--format", format], quiet].concat());
+            assert_eq!(output.status.code(), Some(1), "{format}");
+            for said in [stdout(&output), stderr(&output)] {
+                assert!(!said.contains(['\u{1b}', '\r']), "{format}: {said}");
+                assert!(
+                    !said
+                        .lines()
+                        .any(|line| line.starts_with("::e\u{1b}") || line.starts_with("::e?")),
+                    "{format}: {said}"
+                );
+            }
+            let said = stdout(&output);
+            match format {
+                "github" => assert!(said.contains("::%0A::e?%25%0D: "), "{said}"),
+                "concise" => assert!(said.lines().all(|line| line.contains("names.onnx: "))),
+                _ => {}
+            }
+        }
+    }
+}

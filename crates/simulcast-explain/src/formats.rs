@@ -223,7 +223,8 @@ impl Notice {
 
     /// `train.py:12:9`, `model.onnx: subtract`.
     fn place(&self) -> String {
-        let mut place = self.file.clone();
+        // Names come from files and models: a line end in one must not begin a line of the report.
+        let mut place = one_line(&self.file);
         // Texts in memory take everything.
         if let Some(Position { line, column }) = self.start {
             let _ = write!(place, ":{line}");
@@ -232,7 +233,7 @@ impl Notice {
             }
         }
         if let Some(node) = &self.node {
-            let _ = write!(place, ": {node}");
+            let _ = write!(place, ": {}", one_line(node));
         }
         place
     }
@@ -245,6 +246,11 @@ impl Notice {
         }
         text
     }
+}
+
+/// A text as one line.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
 }
 
 /// A path as reports write it: relative to a folder where it is below, and with `/` between folders.
@@ -293,10 +299,11 @@ fn pretty(value: &Value) -> String {
 fn text(notices: &[Notice]) -> String {
     let mut out = String::new();
     for notice in notices {
-        let _ = writeln!(out, "{}: {}: {}", notice.place(), notice.label(), notice.message);
+        let message = one_line(&notice.message);
+        let _ = writeln!(out, "{}: {}: {message}", notice.place(), notice.label());
         source(&mut out, notice);
         for help in &notice.help {
-            let _ = writeln!(out, "  help: {help}");
+            let _ = writeln!(out, "  help: {}", one_line(help));
         }
     }
     let counts = [Severity::Error, Severity::Warning, Severity::Note]
@@ -339,7 +346,7 @@ fn source(out: &mut String, notice: &Notice) {
 
 fn concise(notices: &[Notice]) -> String {
     let line = |notice: &Notice| {
-        let message = notice.with_help("; ").replace(['\n', '\r'], " ");
+        let message = one_line(&notice.with_help("; "));
         format!("{}: {}: {message}\n", notice.place(), notice.label())
     };
     notices.iter().map(line).collect()

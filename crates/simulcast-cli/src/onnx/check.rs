@@ -36,13 +36,20 @@ pub(super) fn run(args: &OnnxCheckArgs) -> Result<(), Failure> {
     let sizes = sizes(&args.sizes)?;
     let known = args.baseline.as_deref().map(baseline).transpose()?;
     let folder = std::env::current_dir().unwrap_or_default();
-    let mut all = Vec::new();
+    let (mut all, mut unread) = (Vec::new(), Vec::new());
     for path in &args.models {
-        let model = load_with(path, args.trust_names)?;
-        let about = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
-        let found = check(&model, &sizes, &policy).map_err(about)?;
         let file = report_path(&path.to_string_lossy(), &folder.to_string_lossy());
-        all.push(Checked { path: path.clone(), file, model, found });
+        let read = load_with(path, args.trust_names).and_then(|model| {
+            let about = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
+            let found = check(&model, &sizes, &policy).map_err(about)?;
+            Ok((model, found))
+        });
+        match read {
+            Ok((model, found)) => all.push(Checked { path: path.clone(), file, model, found }),
+            // One file that is no model does not hide what is found in the others.
+            Err(Failure::Usage(why)) if args.models.len() > 1 => unread.push((file, why)),
+            Err(failure) => return Err(failure),
+        }
     }
     let written = args.write_baseline.as_deref().map(|path| write_baseline(path, &all));
     let written = written.transpose()?;
@@ -51,15 +58,26 @@ pub(super) fn run(args: &OnnxCheckArgs) -> Result<(), Failure> {
             one.found.retain_new(&one.file, known);
         }
     }
-    let failures: Vec<String> = all.iter().flat_map(|one| failures(one, all.len())).collect();
-    let refused = (!failures.is_empty()).then(|| failures.join("\n"));
-    match (show(args, &all, page), refused) {
+    // GitHub reads standard error too: no line may begin with a name of the model.
+    let is_named = args.models.len() > 1 || args.format == Format::Github;
+    let mut failures: Vec<String> = all.iter().flat_map(|one| failures(one, is_named)).collect();
+    failures.extend(unread.iter().map(|(_, why)| format!("error: {}", one_line(why))));
+    let failed = failures.join("\n");
+    let verdict = match (unread.is_empty(), failures.is_empty()) {
+        (false, _) => Err(Failure::Shown(failed, 2)),
+        (true, false) => Err(Failure::Refused(failed)),
+        (true, true) => Ok(()),
+    };
+    match (show(args, &all, &unread, page), verdict) {
         // A reader that has seen enough changes nothing about the verdict.
-        (Err(Failure::Closed), Some(message)) => Err(Failure::Refused(message)),
-        (Err(failure), _) => Err(failure),
-        (Ok(()), Some(message)) => Err(Failure::Refused(message)),
-        (Ok(()), None) => Ok(()),
+        (Ok(()) | Err(Failure::Closed), Err(verdict)) => Err(verdict),
+        (shown, _) => shown,
     }
+}
+
+/// A text as one line.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], "?")
 }
 
 fn policy(args: &OnnxCheckArgs) -> Result<CheckPolicy, Failure> {
@@ -72,12 +90,12 @@ fn policy(args: &OnnxCheckArgs) -> Result<CheckPolicy, Failure> {
     Ok(policy)
 }
 
-/// Why a model fails, a line each, with its name where there are several.
-fn failures(one: &Checked, models: usize) -> Vec<String> {
+/// Why a model fails, a line each, with its name where that is asked for.
+fn failures(one: &Checked, is_named: bool) -> Vec<String> {
     let lines = one.found.failures();
-    match models {
-        0 | 1 => lines,
-        _ => lines.into_iter().map(|line| format!("{}: {line}", one.file)).collect(),
+    match is_named {
+        false => lines,
+        true => lines.into_iter().map(|line| format!("{}: {line}", one_line(&one.file))).collect(),
     }
 }
 
@@ -108,7 +126,12 @@ fn write_baseline(path: &Path, all: &[Checked]) -> Result<Baseline, Failure> {
 }
 
 /// Writes the page that was asked for, and prints the report unless something took its place.
-fn show(args: &OnnxCheckArgs, all: &[Checked], page: bool) -> Result<(), Failure> {
+fn show(
+    args: &OnnxCheckArgs,
+    all: &[Checked],
+    unread: &[(String, String)],
+    page: bool,
+) -> Result<(), Failure> {
     if let (Some(path), [one]) = (&args.html, all) {
         let title = one.path.file_name().unwrap_or(one.path.as_os_str());
         output::write(path, one.found.html(&one.model, &title.to_string_lossy()))?;
@@ -119,11 +142,14 @@ fn show(args: &OnnxCheckArgs, all: &[Checked], page: bool) -> Result<(), Failure
     if let (true, [one]) = (args.json, all) {
         return output::put(format!("{}\n", one.found.json(&one.model)));
     }
-    let notices =
-        || -> Vec<Notice> { all.iter().flat_map(|one| one.found.notices(&one.file)).collect() };
+    let notices = || -> Vec<Notice> {
+        let of_file = |(file, why): &(String, String)| Notice::new("model", None, &**why, &**file);
+        let found = all.iter().flat_map(|one| one.found.notices(&one.file));
+        found.chain(unread.iter().map(of_file)).collect()
+    };
     match (args.format, args.quiet) {
         (Format::Text, false) => {
-            let text: Vec<String> = all.iter().map(|one| text(one, all.len())).collect();
+            let text: Vec<String> = all.iter().map(|one| text(one, args.models.len())).collect();
             output::print(&text.join("\n"))
         }
         (Format::Text, true) => {

@@ -35,7 +35,8 @@ pub(super) fn github(notices: &[Notice]) -> String {
 
 /// Text of a command, which takes a line.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    text.replace(char::is_control, "?")
 }
 
 /// A property of a command, which ends at a comma or a colon.
