@@ -94,6 +94,7 @@ class PlacedFinding:
         self._sizes: set[tuple[int, ...]] = set()
         self._judged = judged
         self._told = False
+        self._key: tuple[object, ...] = ()
         self._is_new: bool | None = None
 
     def __repr__(self) -> str:
@@ -234,6 +235,7 @@ class Findings:
             if finding is None:
                 fixes = _fixes.of_finding(shapes, site.names, judged.code, torch=self._torch)
                 finding = self._found[key] = PlacedFinding(judged, function, site, shapes, fixes)
+                finding._key = key
             finding.times += 1
             finding._judged = judged
             if shapes not in finding.shapes and len(finding.shapes) < _SHAPES_MAX:
@@ -264,7 +266,12 @@ class Findings:
         if action == "deny":
             raise _error(finding, shapes)
         finding._told = True
-        _warn(finding)
+        if not self._is_told_within(finding):
+            _warn(finding)
+
+    def _is_told_within(self, finding: PlacedFinding) -> bool:
+        """Whether others that see the same call tell of it."""
+        return False
 
 
 def _judge(policy: Policy, shapes: Shapes) -> Judged | None:

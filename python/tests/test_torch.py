@@ -914,3 +914,18 @@ def test_an_interrupt_of_a_script_shows_the_scripts_frames(tmp_path):
     words = [sys.executable, "-m", "simulcast.torch", "train.py"]
     ran = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert ran.returncode == 130 and "in step" in ran.stderr and "__main__.py" not in ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize("loss", [lambda p, t: ((p - t) ** 2).mean(), torch.nn.functional.mse_loss])
+def test_guards_in_guards_tell_once_and_all_list_it(loss):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with guard() as outer, guard() as inner:
+            loss(COLUMN, ROW)
+    told = [own for own in caught if issubclass(own.category, simulcast.BroadcastWarning)]
+    assert len(told) == 1 and len(outer.confirmed) == len(inner.confirmed) == 1
+    # What only the outer one can tell, it tells.
+    with pytest.warns(simulcast.BroadcastWarning), guard():
+        for size in (3, 4):
+            with guard():
+                torch.ones(size, 1) * torch.ones(size)

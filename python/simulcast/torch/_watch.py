@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import _places
@@ -97,6 +98,18 @@ class Watch(Findings):
         file = user.f_code.co_filename
         spans = tuple(_places.span_in(node, file, user.f_globals) for node in nodes)
         return Site(outermost.place, tuple(names), spans, deliberate, inside)
+
+    def _is_told_within(self, finding: PlacedFinding) -> bool:
+        """Whether a guard within the one that saw the call tells of it: it is below us on the stack, in the same call."""
+        for outer in _places.frames(sys._getframe(1)):
+            if outer.f_code.co_name != "__torch_function__":
+                continue
+            mode: Any = outer.f_locals.get("self")
+            watch = getattr(mode, "watch", None)
+            other = watch._found.get(finding._key) if isinstance(watch, Watch) and watch is not self else None
+            if other is not None and (other._told or any(held is other for _, held in mode.followed.values())):
+                return True
+        return False
 
     def named(self, meeting: Meeting, function: Any, args: Sequence[Any], frame: FrameType) -> tuple[str, ...]:
         """What the operands of a call are called where it was made."""
