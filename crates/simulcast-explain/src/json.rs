@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 use simulcast_core::{
     BroadcastError, Constraint, Dim, Dims, Edit, Finding, Fix, Interval, Names, OwnedRule, Plan,
-    Refusal, Side, Source, SymbolicPlan, Term, elements, row_major_into,
+    Refusal, Side, Source, SymbolicPlan, Term, elements,
 };
 
 use crate::Subject;
@@ -60,8 +60,6 @@ fn plan_json(plan: &Plan, findings: &[Finding]) -> Value {
 
 fn operand_json(plan: &Plan, operand: usize) -> Value {
     let shape = plan.operand_shape(operand).unwrap_or_default();
-    let mut own = vec![0; shape.len()];
-    let strides = row_major_into(&shape, &mut own).and_then(|()| plan.strides(operand, &own));
     let source = |source: &Source| match source {
         Source::Kept(axis) => json!({ "axis": axis }),
         Source::Stretched(axis) => json!({ "axis": axis, "stretched": true }),
@@ -72,7 +70,7 @@ fn operand_json(plan: &Plan, operand: usize) -> Value {
         "shape": shape,
         "elements": elements(&shape).ok(),
         "sources": plan.sources(operand).unwrap_or_default().iter().map(source).collect::<Vec<_>>(),
-        "strides": strides.ok(),
+        "strides": plan.row_major_strides(operand).ok(),
         "sum_axes": plan.sum_axes(operand).unwrap_or_default(),
     })
 }

@@ -146,7 +146,8 @@ pub(crate) fn extent(width: usize, shape: &[usize]) -> Option<usize> {
     Some(if shape.contains(&0) { 0 } else { whole })
 }
 
-/// The strides of elements with nothing between them.
+/// The strides of elements with nothing between them. Not the core's `row_major_into`: files know Fortran's order too,
+/// and an empty array keeps the strides of its axes.
 pub(crate) fn strides(shape: &[usize], fortran: bool) -> Vec<isize> {
     let mut strides = vec![0; shape.len()];
     let mut step = 1;

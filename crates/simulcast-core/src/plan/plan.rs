@@ -7,7 +7,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Names, OwnedRule, Refusal, Rule, Source, elements, view_strides_into};
+use crate::{Names, OwnedRule, Refusal, Rule, Source, elements, row_major_into, view_strides_into};
 
 /// How operand axes were aligned with result axes.
 ///
@@ -210,6 +210,28 @@ impl Plan {
         let mut out = alloc::vec![0; self.shape.len()];
         view_strides_into(&self.sources(operand)?, strides, &mut out)?;
         Ok(out)
+    }
+
+    /// The strides, in elements, of a view of the result's shape of an operand that lies row-major.
+    ///
+    /// ```
+    /// use simulcast_core::{Rule, resolve};
+    ///
+    /// let plan = resolve(Rule::Numpy, &[&[8, 1, 6][..], &[7, 1]])?;
+    /// assert_eq!(plan.row_major_strides(0), Ok(vec![6, 0, 1]));
+    /// assert_eq!(plan.row_major_strides(1), Ok(vec![0, 1, 0]));
+    /// # Ok::<(), simulcast_core::BroadcastError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Index`] where there is no such operand, [`Refusal::Overflow`] where its elements do not fit in
+    /// `isize`.
+    pub fn row_major_strides(&self, operand: usize) -> Result<Vec<isize>, Refusal> {
+        let shape = self.operand_shape(operand)?;
+        let mut own = alloc::vec![0; shape.len()];
+        row_major_into(&shape, &mut own)?;
+        self.strides(operand, &own)
     }
 
     // Implements E_BROADCAST_ANY_FUNC_0040, E_BROADCAST_ANY_FUNC_0080, E_BROADCAST_ANY_ERR_0070.

@@ -1,6 +1,6 @@
 //! The right-aligned table as a picture: any rank, any number of operands, symbols and errors.
 
-use simulcast_core::{Plan, Refusal, row_major_into};
+use simulcast_core::Refusal;
 
 use super::canvas::{Area, Canvas, Font, MARGIN};
 use super::notes;
@@ -67,7 +67,7 @@ impl<'a> Grid<'a> {
         });
         let slots = columns(table.axes.len(), axes);
         let strides = |row: &Row| match subject {
-            Subject::Plan(plan, _) => view_strides(plan, row.operand?),
+            Subject::Plan(plan, _) => plan.row_major_strides(row.operand?).ok(),
             Subject::Symbolic(..) | Subject::Error(_) => None,
         };
         let line = |row| Line { row, result: false, strides: strides(row) };
@@ -236,12 +236,4 @@ fn column_width(table: &Table, lines: &[Line<'_>], slot: Slot) -> usize {
         stride.max(Font::Cell.width(&cell_text(table, line.row, axis)))
     });
     cells.chain([name * 6]).max().unwrap_or(0).max(44) + 16
-}
-
-/// The strides, in elements, of a view of a row-major operand; none where they overflow.
-fn view_strides(plan: &Plan, operand: usize) -> Option<Vec<isize>> {
-    let shape = plan.operand_shape(operand).ok()?;
-    let mut own = vec![0; shape.len()];
-    row_major_into(&shape, &mut own).ok()?;
-    plan.strides(operand, &own).ok()
 }
