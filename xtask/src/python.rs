@@ -63,7 +63,7 @@ fn tested(what: &str, environment_name: &str, list: &str, tests: &[&str]) -> Res
 /// Runs the tests of `simulcast.torch` and of the other homes of the guard with the packages themselves, and models
 /// that others wrote, whose table is in `docs/guide/pytorch.md`: compared, or with `write` made anew.
 pub(crate) fn test_torch(write: bool) -> Result<(), String> {
-    let tests = ["torch", "torch_planted", "torch_callbacks", "jax", "ipython"];
+    let tests = ["torch", "torch_guide", "torch_planted", "torch_callbacks", "jax", "ipython"];
     let tests = tests.map(|own| format!("python/tests/test_{own}.py"));
     let tests = tests.each_ref().map(String::as_str);
     tested("Python package: torch", "torch", "python/requirements-torch.txt", &tests)?;
