@@ -304,6 +304,6 @@ for _name in __all__:
     if str(getattr(globals()[_name], "__module__", "")).startswith("simulcast._"):
         try:
             globals()[_name].__module__ = "simulcast"
-        except AttributeError:  # of a function that is compiled
+        except (AttributeError, TypeError):  # of a function that is compiled
             pass
 del _name

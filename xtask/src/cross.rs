@@ -190,12 +190,17 @@ const HOT_LOOPS: [(&str, f64); 4] = [
 /// The kernels' innermost loops are compiled to vector instructions: their assembly has NEON's registers.
 fn vectorised(target: &Target) -> Result<(), String> {
     let step = Step::new(&format!("vector instructions on {}", target.name));
-    let words = ["rustc", "-p", "simulcast-kernels", "--features", "ops", "--release", "--lib"];
+    let words =
+        ["rustc", "-p", "simulcast-kernels", "--features", "ops,product", "--release", "--lib"];
     let folder = root().join("target/cross/assembly");
     let mut build = cargo_for(target, &words);
     build.env("CARGO_TARGET_DIR", &folder).args(["--", "--emit", "asm", "-C", "codegen-units=1"]);
-    output(build)?;
     let path = folder.join(target.name).join("release/deps");
+    // Assembly of an earlier build would be read in the place of this one's.
+    if path.exists() {
+        fs::remove_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    output(build)?;
     let files = fs::read_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let is_ours = |name: &str| name.starts_with("simulcast_kernels-") && name.ends_with(".s");
     let ours = files.flatten().find(|file| file.file_name().to_str().is_some_and(is_ours));

@@ -167,7 +167,7 @@ pub fn try_copy_into<A: Operand<Elem: Clone>, D: Dimension>(
     laid_to(array, out.raw_dim()).map_err(of_out)?.try_map_into(out, Clone::clone)
 }
 
-/// The array as a rule of one operand shows it, into `out`, which has the rule's shape.
+/// The array as a rule of one operand shows it, into `out`, to whose shape that stretches.
 ///
 /// ```
 /// use ndarray::{Array2, array};
@@ -180,8 +180,8 @@ pub fn try_copy_into<A: Operand<Elem: Clone>, D: Dimension>(
 ///
 /// # Panics
 ///
-/// Where the rule refuses the array, or `out` has another shape, with the message of the
-/// [`BroadcastError`].
+/// Where the rule refuses the array, or what it gives does not broadcast to the shape of `out`, with the message
+/// of the [`BroadcastError`].
 #[track_caller]
 pub fn copy_into_by<A: Operand<Elem: Clone>, D: Dimension>(
     rule: Rule<'_>,
@@ -204,7 +204,7 @@ pub fn copy_into_by<A: Operand<Elem: Clone>, D: Dimension>(
 ///
 /// # Errors
 ///
-/// Where the rule refuses the array, or `out` has another shape.
+/// Where the rule refuses the array, or what it gives does not broadcast to the shape of `out`.
 pub fn try_copy_into_by<A: Operand<Elem: Clone>, D: Dimension>(
     rule: Rule<'_>,
     array: A,
