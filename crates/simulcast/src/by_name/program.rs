@@ -64,6 +64,7 @@ use simulcast_core::{BroadcastError, Rule};
 use crate::by_name::dyn_array::{AnyArray, AnyView, AnyViewMut};
 use crate::by_name::types::Promotion;
 use crate::exec::inner_loop::{self, InnerLoop as _, Operands};
+use crate::exec::strategy::Stores;
 pub use build::builder::Builder;
 use build::graph::Graph;
 pub use build::graph::Node;
@@ -250,8 +251,14 @@ impl TypedProgram {
         // that the code reads; the rest is promised.
         unsafe {
             let repeated = splat as Operands;
-            let run =
-                inner_loop::Run { out, ins: &ins[..leaves.len()], repeated, prefetch: 0, len };
+            let run = inner_loop::Run {
+                out,
+                ins: &ins[..leaves.len()],
+                repeated,
+                prefetch: 0,
+                stores: Stores::Cached,
+                len,
+            };
             Interpreter::new(code, leaves.len()).contiguous(&run, inner_loop::RowLoop::ONE);
         }
         true

@@ -380,8 +380,14 @@ impl Strips<'_> {
             Some(n) => at.operand(n).cast_mut(),
             None => self.rooms.tile,
         };
-        let ordinary =
-            Run { out: tile, ins: &[], repeated: grid.repeated, prefetch: 0, len: columns.all };
+        let ordinary = Run {
+            out: tile,
+            ins: &[],
+            repeated: grid.repeated,
+            prefetch: 0,
+            stores: Stores::Cached,
+            len: columns.all,
+        };
         if one_run && copied.is_none() {
             let ins = at.ins();
             let len = high * columns.all;
@@ -412,9 +418,14 @@ impl Strips<'_> {
                                 0
                             });
                         }
-                        let run =
-                            Run { out: to, ins: &from[..operands], len: bytes / size, ..ordinary };
-                        inner.nontemporal(&run);
+                        let run = Run {
+                            out: to,
+                            ins: &from[..operands],
+                            len: bytes / size,
+                            stores: Stores::NonTemporal,
+                            ..ordinary
+                        };
+                        inner.contiguous(&run, RowLoop::ONE);
                     } else {
                         let made = if one_run || copied.is_some() {
                             tile.wrapping_add(row * columns.all * size)

@@ -19,6 +19,7 @@ use simulcast_kernels::pod::{is_bool, is_plain};
 use simulcast_kernels::tuning::{ALIGNED_RUN_BYTES, REPEATED_BLOCK_ELEMENTS, VECTOR_BYTES};
 
 use super::inner_loop::{Facts, InnerLoop, Operands, Repeated, RowLoop, Run};
+use super::strategy::Stores;
 
 /// A closure over elements of the types in `T`, with results of type `R`.
 pub(crate) struct Closure<F, T, R> {
@@ -190,7 +191,7 @@ macro_rules! closure {
                     ///
                     /// # Safety
                     ///
-                    /// As [`InnerLoop::nontemporal`], and the machine has AVX2.
+                    /// As [`InnerLoop::contiguous`], and the machine has AVX2.
                     unsafe fn stream_avx2(&mut self, run: &Run<'_>) {
                         // SAFETY: the caller keeps the conditions.
                         unsafe {
@@ -260,10 +261,13 @@ macro_rules! closure {
                 unsafe fn contiguous(&mut self, run: &Run<'_>, rows: RowLoop<'_>) {
                     // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
                     unsafe {
-                        match self.level.kind() {
-                            Kind::Baseline => self.rows::<false>(run, rows),
+                        match (self.level.kind(), run.stores) {
+                            // Facts promise no other stores for the baseline.
+                            (Kind::Baseline, _) => self.rows::<false>(run, rows),
                             #[cfg(target_arch = "x86_64")]
-                            Kind::Avx2 | Kind::Avx512 => self.rows_avx2(run, rows),
+                            (Kind::Avx2 | Kind::Avx512, Stores::Cached) => self.rows_avx2(run, rows),
+                            #[cfg(target_arch = "x86_64")]
+                            (Kind::Avx2 | Kind::Avx512, Stores::NonTemporal) => self.stream_avx2(run),
                         }
                     }
                 }
@@ -285,18 +289,6 @@ macro_rules! closure {
                                 self.assign,
                                 &mut self.written,
                             );
-                        }
-                    }
-                }
-
-                unsafe fn nontemporal(&mut self, run: &Run<'_>) {
-                    // SAFETY: the caller keeps the conditions; facts promise these stores for AVX2 alone, and a `Level`
-                    // exists only where the machine has it.
-                    unsafe {
-                        match self.level.kind() {
-                            Kind::Baseline => self.rows::<false>(run, RowLoop::ONE),
-                            #[cfg(target_arch = "x86_64")]
-                            Kind::Avx2 | Kind::Avx512 => self.stream_avx2(run),
                         }
                     }
                 }

@@ -128,7 +128,7 @@ impl<'e> Emitter<'e> {
         len: usize,
         rows: RowLoop<'_>,
     ) {
-        let run = Run { out, ins, repeated, prefetch: self.prefetch, len };
+        let run = Run { out, ins, repeated, prefetch: self.prefetch, stores: Stores::Cached, len };
         // SAFETY: the caller keeps the conditions.
         unsafe {
             match self.stores {
@@ -168,7 +168,8 @@ impl<'e> Emitter<'e> {
                 return store_nontemporal(self.level, run.out, run.ins[operand], run.len * size);
             }
             if self.nontemporal {
-                return self.inner.nontemporal(run);
+                let run = Run { stores: Stores::NonTemporal, ..*run };
+                return self.inner.contiguous(&run, RowLoop::ONE);
             }
             let whole = NONTEMPORAL_TILE_BYTES / size;
             // The first tile ends at a cache line.

@@ -7,6 +7,8 @@
 //! aligned for its element and reaches `len` elements along its step, valid for writes (the result) or reads (operands).
 //! The result overlaps no operand: it comes from a `&mut` borrow or from a new allocation, while operands are borrowed.
 
+use super::strategy::Stores;
+
 /// The most operands of an inner loop: the leaves of a program's stage.
 pub(crate) const MAX_OPERANDS: usize = 16;
 
@@ -26,7 +28,7 @@ pub(crate) struct Facts<'f> {
     pub(crate) repeated: Repeated,
     /// The operand whose elements are the results, where the loop only copies.
     pub(crate) copies: Option<usize>,
-    /// Whether the loop has non-temporal stores of its own: [`InnerLoop::nontemporal`].
+    /// Whether the loop has non-temporal stores of its own.
     pub(crate) nontemporal: bool,
     /// Whether the loop is long enough for the hardware to lose track of what it reads: prefetching pays.
     pub(crate) prefetches: bool,
@@ -56,6 +58,8 @@ pub(crate) struct Run<'r> {
     pub(crate) repeated: Operands,
     /// The operands to prefetch.
     pub(crate) prefetch: Operands,
+    /// How results are stored; [`Stores::NonTemporal`] only where [`Facts::nontemporal`] is true.
+    pub(crate) stores: Stores,
     pub(crate) len: usize,
 }
 
@@ -91,14 +95,16 @@ pub(crate) unsafe trait InnerLoop {
     /// What the driver has to know; the same on every call.
     fn facts(&self) -> Facts<'_>;
 
-    /// Rows of runs on which the result is contiguous and every operand contiguous or repeated.
+    /// Rows of runs on which the result is contiguous and every operand contiguous or repeated; with non-temporal stores
+    /// one row, after which the driver fences.
     ///
     /// # Safety
     ///
     /// The invariant of this module, for each row; repeated operands are passed as [`Facts::repeated`] says.
     unsafe fn contiguous(&mut self, run: &Run<'_>, rows: RowLoop<'_>);
 
-    /// [`Self::contiguous`] for so few elements that a call counts: it is inlined where the type of the loop is known.
+    /// [`Self::contiguous`] with ordinary stores for so few elements that a call counts: it is inlined where the type of
+    /// the loop is known.
     ///
     /// # Safety
     ///
@@ -107,16 +113,6 @@ pub(crate) unsafe trait InnerLoop {
     unsafe fn few(&mut self, run: &Run<'_>, rows: RowLoop<'_>) {
         // SAFETY: the caller keeps the conditions.
         unsafe { self.contiguous(run, rows) }
-    }
-
-    /// One row of [`Self::contiguous`] with non-temporal stores, after which the driver fences.
-    ///
-    /// # Safety
-    ///
-    /// As there, and [`Facts::nontemporal`] is true.
-    unsafe fn nontemporal(&mut self, run: &Run<'_>) {
-        // SAFETY: ordinary stores are right everywhere.
-        unsafe { self.contiguous(run, RowLoop::ONE) }
     }
 
     /// A run with any steps, in bytes, the result's first.

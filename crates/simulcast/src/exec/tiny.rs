@@ -5,6 +5,7 @@
 use simulcast_kernels::tuning::TINY_ELEMENTS;
 
 use super::inner_loop::{Facts, InnerLoop, Operands, Repeated, RowLoop, Run};
+use super::strategy::Stores;
 
 /// The arrays of a tiny call, at most, where their number is not known to the compiler: with more, it has a nest.
 pub(crate) const TINY_ARRAYS: usize = 6;
@@ -100,7 +101,10 @@ impl<const A: usize> Tiny<A> {
         unsafe {
             if self.is_contiguous {
                 let (repeated, len) = (self.repeated, self.columns);
-                return inner.few(&Run { out, ins, repeated, prefetch: 0, len }, rows);
+                return inner.few(
+                    &Run { out, ins, repeated, prefetch: 0, stores: Stores::Cached, len },
+                    rows,
+                );
             }
             let mut places = [std::ptr::null(); A];
             let places = &mut places[..ins.len()];

@@ -547,6 +547,7 @@ mod tests {
                     ins: &ins,
                     repeated: repeated as u32,
                     prefetch: 0,
+                    stores: crate::exec::strategy::Stores::Cached,
                     len,
                 };
                 Interpreter::new(&plain, ins.len()).contiguous(&whole, inner_loop::RowLoop::ONE);

@@ -61,6 +61,10 @@ unsafe impl InnerLoop for Interpreter<'_> {
     }
 
     unsafe fn contiguous(&mut self, run: &Run<'_>, rows: RowLoop<'_>) {
+        if run.stores == Stores::NonTemporal {
+            // SAFETY: the caller keeps the conditions.
+            return unsafe { self.nontemporal(run) };
+        }
         let Run { mut out, ins, len, .. } = *run;
         let (code, repeated_leaves) = (self.code, run.repeated as usize);
         let mut pointers = [std::ptr::null(); 3];
@@ -107,46 +111,10 @@ unsafe impl InnerLoop for Interpreter<'_> {
                     From::Leaf(leaf) if repeated_leaves >> leaf & 1 == 0 => {
                         out.copy_from_nonoverlapping(ins[leaf], len * code.sizes[0]);
                     }
-                    _ => self.execute(&Run { out, ins, ..*run }, Stores::Cached),
+                    _ => self.execute(&Run { out, ins, ..*run }),
                 }
             }
             rows.advance(&mut out, ins);
-        }
-    }
-
-    unsafe fn nontemporal(&mut self, run: &Run<'_>) {
-        let Run { out, ins, len, .. } = *run;
-        let (code, repeated_leaves, prefetch) =
-            (self.code, run.repeated as usize, run.prefetch as usize);
-        if let Some(chain) = &code.chain {
-            let bindings = &mut self.bindings.get_or_insert_with(Bindings::spare).chain;
-            // SAFETY: the caller keeps the invariant; the code has as many leaves as the chain.
-            return unsafe { fuse::run(chain, bindings, out, ins, repeated_leaves, len, prefetch) };
-        }
-        let mut pointers = [std::ptr::null(); 3];
-        if let Some((Kernels { nontemporal: Some(kernel), .. }, repeated)) =
-            lone(code, ins, repeated_leaves, &mut pointers)
-        {
-            // SAFETY: as above.
-            return unsafe { kernel(out, &pointers, repeated, len, first_of(code, prefetch)) };
-        }
-        let size = code.dtype.size();
-        let whole = NONTEMPORAL_PIECE_BYTES / size;
-        // The first results end at a cache line, so that all others are aligned to cache lines.
-        let mut count = whole - out.addr() % CACHE_LINE_BYTES / size;
-        let mut done = 0;
-        while done < len {
-            count = nontemporal::chunk_len(len - done, count);
-            let mut at = [std::ptr::null(); MAX_OPERANDS];
-            for (n, (place, &from)) in at.iter_mut().zip(ins).enumerate() {
-                let step = if repeated_leaves >> n & 1 == 1 { 0 } else { code.sizes[n + 1] };
-                *place = from.wrapping_add(done * step);
-            }
-            let (out, ins) = (out.wrapping_add(done * size), &at[..ins.len()]);
-            // SAFETY: as above, for `count` results from there on.
-            unsafe { self.execute(&Run { out, ins, len: count, ..*run }, Stores::NonTemporal) };
-            done += count;
-            count = whole;
         }
     }
 
@@ -179,7 +147,8 @@ unsafe impl InnerLoop for Interpreter<'_> {
                 }
                 let to = results.as_mut_ptr().cast::<u8>();
                 let (ins, repeated) = (&gathered[..ins.len()], repeated_leaves as Operands);
-                let run = Run { out: to, ins, repeated, prefetch: 0, len: count };
+                let run =
+                    Run { out: to, ins, repeated, prefetch: 0, stores: Stores::Cached, len: count };
                 self.contiguous(&run, RowLoop::ONE);
                 for k in 0..count {
                     let place = out.offset((at + k.cast_signed()) * steps[0]);
@@ -395,15 +364,56 @@ pub(super) fn count(unasked: &mut usize, operations: usize) {
 }
 
 impl Interpreter<'_> {
+    /// A run with non-temporal stores.
+    ///
+    /// # Safety
+    ///
+    /// As [`InnerLoop::contiguous`].
+    unsafe fn nontemporal(&mut self, run: &Run<'_>) {
+        let Run { out, ins, len, .. } = *run;
+        let (code, repeated_leaves, prefetch) =
+            (self.code, run.repeated as usize, run.prefetch as usize);
+        if let Some(chain) = &code.chain {
+            let bindings = &mut self.bindings.get_or_insert_with(Bindings::spare).chain;
+            // SAFETY: the caller keeps the invariant; the code has as many leaves as the chain.
+            return unsafe { fuse::run(chain, bindings, out, ins, repeated_leaves, len, prefetch) };
+        }
+        let mut pointers = [std::ptr::null(); 3];
+        if let Some((Kernels { nontemporal: Some(kernel), .. }, repeated)) =
+            lone(code, ins, repeated_leaves, &mut pointers)
+        {
+            // SAFETY: as above.
+            return unsafe { kernel(out, &pointers, repeated, len, first_of(code, prefetch)) };
+        }
+        let size = code.dtype.size();
+        let whole = NONTEMPORAL_PIECE_BYTES / size;
+        // The first results end at a cache line, so that all others are aligned to cache lines.
+        let mut count = whole - out.addr() % CACHE_LINE_BYTES / size;
+        let mut done = 0;
+        while done < len {
+            count = nontemporal::chunk_len(len - done, count);
+            let mut at = [std::ptr::null(); MAX_OPERANDS];
+            for (n, (place, &from)) in at.iter_mut().zip(ins).enumerate() {
+                let step = if repeated_leaves >> n & 1 == 1 { 0 } else { code.sizes[n + 1] };
+                *place = from.wrapping_add(done * step);
+            }
+            let (out, ins) = (out.wrapping_add(done * size), &at[..ins.len()]);
+            // SAFETY: as above, for `count` results from there on.
+            unsafe { self.execute(&Run { out, ins, len: count, ..*run }) };
+            done += count;
+            count = whole;
+        }
+    }
+
     /// Code over a run. With non-temporal stores, leaves are prefetched beside each loop.
     ///
     /// # Safety
     ///
     /// The invariant of this module. Non-temporal stores need a fence.
     #[inline(never)]
-    unsafe fn execute(&mut self, run: &Run<'_>, stores: Stores) {
-        let (code, nontemporal) = (self.code, stores == Stores::NonTemporal);
+    unsafe fn execute(&mut self, run: &Run<'_>) {
         let Run { out, ins, len, .. } = *run;
+        let (code, nontemporal) = (self.code, run.stores == Stores::NonTemporal);
         let (repeated_leaves, ask) = (run.repeated as usize, run.prefetch as usize);
         if !nontemporal
             && let Some(chain) = &code.chain
