@@ -3,41 +3,48 @@
 //! ```text
 //! C (m x n)  =  A (m x k)  @  B (k x n)
 //!
-//! columns   columns of B are contiguous (B.T, which torch writes for every Linear): each element is a dot product,
-//!           4 x 4 or 1 x 8 at a time in registers. B is read once for every 4 rows, from the L1 cache after the first
+//! columns   columns of B are contiguous (B.T, which torch writes for every Linear), and A has not many rows or B not
+//!           many columns: each element is a dot product, 4 x 4 or 1 x 8 at a time in registers. B is read once for every
+//!           4 rows, from the L1 cache after the first
 //! rows      rows of B are contiguous, and A has not many: strips of B, three vectors wide, meet 8 rows of A at a time
 //!           in registers (4 with AVX2). A large B is read in blocks of few rows, in the order in which it lies in memory
 //! packed    everything else: as rows, of strips that are copied into a panel first, which stays in the L2 cache
 //! ```
 //!
-//! Which loop runs depends on the sizes of the whole product and on how B lies in memory, and within a loop the order of
-//! the additions of an element on `k` alone. So a product that is cut into parts, by rows or by columns, has the bits of
-//! the whole, and the number of threads changes none. Multiplications and additions are fused where the level has the
-//! instruction: of all loops these alone give other bits at the baseline than above it.
+//! Which loop runs depends on the sizes of the whole product and on how the operands lie in memory, and within a loop the
+//! order of the additions of an element on `k` alone: a dot product is summed in 64 bytes of lanes at every level, in
+//! several registers where one is shorter, and then in halves; the other loops add one product after another.
+//! Multiplications and additions are rounded apart, since the baseline cannot fuse them. So a product that is cut into
+//! parts, by rows or by columns, has the bits of the whole; neither the number of threads nor the level changes one,
+//! apart from the payloads of NaN.
 //!
 //! ```
 //! # #[cfg(feature = "product")] {
 //! use simulcast_kernels::Level;
-//! use simulcast_kernels::product::{Matrix, Product};
+//! use simulcast_kernels::product::{Matrix, Out, Product};
 //!
 //! let (a, b) = ([1_f32, 2.0, 3.0], [4_f32, 5.0, 6.0]);
 //! let row = Matrix::new(&a, [1, 3], [3, 1]).unwrap();
 //! let column = Matrix::new(&b, [3, 1], [1, 1]).unwrap();
 //! let mut out = [0.0];
-//! Product::new(row, column).unwrap().run(Level::for_programs(), 0..1, 0..1, &mut out);
+//! let product = Product::new(row, column).unwrap();
+//! product.run(Level::for_programs(), 0..1, 0..1, Out::new(&mut out, [1, 1]).unwrap());
 //! assert_eq!(out, [32.0]);
 //! # }
 //! ```
 
 mod loops;
+mod out;
 #[cfg(test)]
 mod tests;
 mod vector;
 
 use std::ops::Range;
 
+pub use out::Out;
+
 use crate::cpu::level::{Kind, Level};
-use crate::tuning::{PRODUCT_COLUMNS_ROWS_MAX, PRODUCT_ROWS_MAX};
+use crate::tuning::{PRODUCT_COLUMNS_MAX, PRODUCT_COLUMNS_ROWS_MAX, PRODUCT_ROWS_MAX};
 
 /// A type that products have loops for.
 pub trait Factor: Copy + Default + private::Loops {}
@@ -107,7 +114,10 @@ impl<'a, T: Factor> Product<'a, T> {
         let is_row = |own: &Matrix<'_, T>| own.strides[1] == 1;
         let method = match a.rows {
             // A row of A is read as it lies.
-            rows if b.strides[0] == 1 && is_row(&a) && rows <= PRODUCT_COLUMNS_ROWS_MAX => {
+            rows if b.strides[0] == 1
+                && is_row(&a)
+                && (rows <= PRODUCT_COLUMNS_ROWS_MAX || b.columns <= PRODUCT_COLUMNS_MAX) =>
+            {
                 Method::Columns
             }
             rows if is_row(&b) && rows <= PRODUCT_ROWS_MAX => Method::Rows,
@@ -122,16 +132,16 @@ impl<'a, T: Factor> Product<'a, T> {
         self.method
     }
 
-    /// Computes some rows and columns of the product into `out`, row after row.
+    /// Computes some rows and columns of the product.
     ///
     /// # Panics
     ///
     /// Where the ranges are not within the product, or `out` has not their size.
-    pub fn run(&self, level: Level, rows: Range<usize>, columns: Range<usize>, out: &mut [T]) {
+    pub fn run(&self, level: Level, rows: Range<usize>, columns: Range<usize>, out: Out<'_, T>) {
         assert!(rows.start <= rows.end && rows.end <= self.a.rows, "rows of the product");
         assert!(columns.start <= columns.end && columns.end <= self.b.columns, "its columns");
-        assert_eq!(rows.len().checked_mul(columns.len()), Some(out.len()), "its elements");
-        if out.is_empty() {
+        assert_eq!([rows.len(), columns.len()], out.sizes(), "its elements");
+        if rows.is_empty() || columns.is_empty() {
             return;
         }
         let inner = self.a.columns;
@@ -139,6 +149,7 @@ impl<'a, T: Factor> Product<'a, T> {
             out.fill(T::default());
             return;
         }
+        let (c, c_down) = out.into_raw();
         let ([a_down, a_right], [b_down, b_right]) = (self.a.strides, self.b.strides);
         let part = Part {
             a: self.a.elements[rows.start * a_down..].as_ptr(),
@@ -146,15 +157,16 @@ impl<'a, T: Factor> Product<'a, T> {
             b: self.b.elements[columns.start * b_right..].as_ptr(),
             b_strides: [b_down, b_right],
             sizes: [rows.len(), columns.len(), inner],
-            c: out.as_mut_ptr(),
+            c,
+            c_down,
         };
         // SAFETY: the matrices hold every element of their sizes, `out` one for each of the result, none of which is
-        // empty; with `Columns`, columns of B and rows of A are contiguous, with `Rows`, rows of B: by `new`.
+        // empty, and no other reference has them; with `Columns`, columns of B and rows of A are contiguous, with `Rows`, rows of B: by `new`.
         unsafe { T::product(level, self.method, &part) }
     }
 }
 
-/// Pointers to a part of a product: C is contiguous, row after row.
+/// Pointers to a part of a product: rows of C are contiguous.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<T> {
     a: *const T,
@@ -164,6 +176,8 @@ pub struct Part<T> {
     /// Rows, columns, and the inner size.
     sizes: [usize; 3],
     c: *mut T,
+    /// From a row of C to the next.
+    c_down: usize,
 }
 
 mod private {
@@ -183,13 +197,15 @@ mod private {
 macro_rules! compiled {
     ($type:ty, $portable:ty, $avx2:ident $with_avx2:ident, $avx512:ident $with_avx512:ident) => {
         const _: () = {
+            use vector::Pair;
+
             #[cfg(target_arch = "x86_64")]
             use std::arch::x86_64::{$avx2, $avx512};
 
             crate::compiled_for_levels! {
                 unsafe fn $with_avx2(method: Method, part: &Part<$type>) {
                     // SAFETY: the caller keeps the conditions of the loops, and has the instructions.
-                    unsafe { loops::run::<$avx2, 2, 4, 3>(method, part) }
+                    unsafe { loops::run::<$avx2, Pair<$avx2>, 2, 2, 4, 4, 3>(method, part) }
                 }
             }
             #[cfg(target_arch = "x86_64")]
@@ -198,7 +214,7 @@ macro_rules! compiled {
             )]
             unsafe fn $with_avx512(method: Method, part: &Part<$type>) {
                 // SAFETY: as above.
-                unsafe { loops::run::<$avx512, 4, 8, 3>(method, part) }
+                unsafe { loops::run::<$avx512, $avx512, 4, 4, 8, 8, 3>(method, part) }
             }
 
             impl private::Loops for $type {
@@ -206,7 +222,11 @@ macro_rules! compiled {
                     // SAFETY: the caller keeps the conditions of the loops; the level proves the instructions.
                     unsafe {
                         match level.kind() {
-                            Kind::Baseline => loops::run::<$portable, 2, 4, 3>(method, part),
+                            Kind::Baseline => {
+                                loops::run::<$portable, Pair<Pair<$portable>>, 2, 1, 2, 4, 3>(
+                                    method, part,
+                                )
+                            }
                             #[cfg(target_arch = "x86_64")]
                             Kind::Avx2 => $with_avx2(method, part),
                             #[cfg(target_arch = "x86_64")]

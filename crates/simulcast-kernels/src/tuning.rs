@@ -382,6 +382,11 @@ pub const JOINT_SCHEDULES_KEPT: usize = 16;
 /// crate `gemm` 378, `matrixmultiply` 590 (AVX2). 8 rows: 39 us and 176; `gemm` 121, `matrixmultiply` 252.
 pub const PRODUCT_COLUMNS_ROWS_MAX: usize = 128;
 
+/// Up to this many columns of B that are contiguous are read where they are, whatever the rows of A: A is read once.
+/// 1024 x 2048 with them, f32, Zen 4, AVX-512, 2026-11-19, without packing and with it: 1 column 115 us and 631, 4 columns 185 and
+/// 629.
+pub const PRODUCT_COLUMNS_MAX: usize = 4;
+
 /// Up to this many rows of A, rows of B that are contiguous are read where they are. 2112 x 128, as above: 16 rows 74 us and 127
 /// with packing (`gemm` 79, `matrixmultiply` 176), 64 rows 298 us and 362; 768 x 768, 256 rows: 2.96 ms and 2.92.
 pub const PRODUCT_ROWS_MAX: usize = 128;
@@ -399,6 +404,9 @@ pub const PRODUCT_CACHED_BYTES: usize = 16 << 20;
 
 /// The rows of B in a block otherwise, and of a packed panel. 2112 x 128 and 768 x 768: within 10% of 256 and of 768.
 pub const PRODUCT_PANEL_ROWS: usize = 512;
+
+/// The rows of A whose last columns, fewer than a vector has, are computed beside the result at a time: at most 32 KB.
+pub const PRODUCT_NARROW_ROWS: usize = 512;
 
 /// How many rows ahead the rows of B are prefetched where they lie: a strip of columns is read against the order of memory. 24 rows
 /// with the 52 matrices of a transformer, 43 MB that come from memory, as above: 6.6 ms with it, 8.5 without.

@@ -5,7 +5,7 @@ use super::{Method, Part};
 use crate::cpu::prefetch::prefetch;
 use crate::tuning::{
     CACHE_LINE_BYTES, PRODUCT_CACHED_BYTES, PRODUCT_COLUMNS_BYTES, PRODUCT_FEW_ROWS,
-    PRODUCT_PANEL_ROWS, PRODUCT_PREFETCH_ROWS, PRODUCT_ROWS_AT_A_TIME,
+    PRODUCT_NARROW_ROWS, PRODUCT_PANEL_ROWS, PRODUCT_PREFETCH_ROWS, PRODUCT_ROWS_AT_A_TIME,
 };
 
 /// The most lanes of a vector.
@@ -14,20 +14,35 @@ const LANES_MAX: usize = 16;
 /// Vectors in a strip for a single row of A: so many sums hide how long an addition takes.
 const WIDE: usize = 8;
 
-/// Computes a part of a product: dot products of so many rows at a time, tiles of so many rows by so many vectors.
+/// Computes a part of a product: dot products, in vectors `D`, of `DOTS` rows at a time by `ACROSS` columns, or of one row by
+/// `ALONE`; tiles of `TALL` rows by `STRIP` vectors `V`.
 ///
 /// # Safety
 ///
 /// As `Loops::product`; the caller is compiled for the vector's instructions.
 #[inline(always)]
-pub(super) unsafe fn run<V: Vector, const DOTS: usize, const TALL: usize, const STRIP: usize>(
+pub(super) unsafe fn run<
+    V: Vector,
+    D: Vector<Element = V::Element>,
+    const DOTS: usize,
+    const ACROSS: usize,
+    const ALONE: usize,
+    const TALL: usize,
+    const STRIP: usize,
+>(
     method: Method,
     part: &Part<V::Element>,
 ) {
+    const {
+        assert!(
+            D::LANES * size_of::<D::Element>() == CACHE_LINE_BYTES,
+            "the same sums at every level"
+        );
+    };
     // SAFETY: the caller keeps the conditions.
     unsafe {
         match method {
-            Method::Columns => columns::<V, DOTS>(part),
+            Method::Columns => columns::<D, DOTS, ACROSS, ALONE>(part),
             Method::Rows => strips::<V, TALL, STRIP, false>(part, rows_at_a_time(part)),
             Method::Packed => strips::<V, TALL, STRIP, true>(part, PRODUCT_PANEL_ROWS),
         }
@@ -51,7 +66,9 @@ fn rows_at_a_time<T>(part: &Part<T>) -> usize {
 ///
 /// As [`run`].
 #[inline(always)]
-unsafe fn columns<V: Vector, const DOTS: usize>(part: &Part<V::Element>) {
+unsafe fn columns<V: Vector, const DOTS: usize, const ACROSS: usize, const ALONE: usize>(
+    part: &Part<V::Element>,
+) {
     let [rows, columns, inner] = part.sizes;
     let bytes = inner.saturating_mul(size_of::<V::Element>());
     // Where all rows are met at once, columns are read once anyhow.
@@ -68,10 +85,10 @@ unsafe fn columns<V: Vector, const DOTS: usize>(part: &Part<V::Element>) {
             // SAFETY: rows and columns are within the part.
             unsafe {
                 match tall {
-                    1 => row_of_dots::<V, 1, 8>(part, row, first..first + count),
-                    2 => row_of_dots::<V, 2, 4>(part, row, first..first + count),
-                    3 if DOTS > 3 => row_of_dots::<V, 3, 4>(part, row, first..first + count),
-                    4 if DOTS > 3 => row_of_dots::<V, 4, 4>(part, row, first..first + count),
+                    1 => row_of_dots::<V, 1, ALONE>(part, row, first..first + count),
+                    2 => row_of_dots::<V, 2, ACROSS>(part, row, first..first + count),
+                    3 if DOTS > 3 => row_of_dots::<V, 3, ACROSS>(part, row, first..first + count),
+                    4 if DOTS > 3 => row_of_dots::<V, 4, ACROSS>(part, row, first..first + count),
                     _ => {}
                 }
             }
@@ -117,7 +134,7 @@ unsafe fn dots<V: Vector, const M: usize, const N: usize>(
     row: usize,
     column: usize,
 ) {
-    let [_, width, inner] = part.sizes;
+    let ([_, _, inner], width) = (part.sizes, part.c_down);
     let (down, right) = (part.a_strides[0], part.b_strides[1]);
     // SAFETY: `inner` elements are behind each of these pointers, in steps of one; `c` has the part's rows.
     unsafe {
@@ -189,8 +206,8 @@ unsafe fn strips<V: Vector, const TALL: usize, const STRIP: usize, const PACKED:
     let block = block.min(inner);
     let panel_width = if PACKED { wide } else { V::LANES };
     let mut panel = vec![V::Element::default(); block * panel_width];
-    // The last columns, fewer than a vector has, are computed here.
-    let rest = if columns.is_multiple_of(V::LANES) { 0 } else { rows };
+    // The last columns, fewer than a vector has, are computed here, some rows at a time.
+    let rest = if columns.is_multiple_of(V::LANES) { 0 } else { rows.min(PRODUCT_NARROW_ROWS) };
     let mut narrow = vec![V::Element::default(); rest * V::LANES];
     let mut start = 0;
     while start < inner {
@@ -222,22 +239,15 @@ unsafe fn strips<V: Vector, const TALL: usize, const STRIP: usize, const PACKED:
                 // The first rows of A fetch this strip, the next ones that beside it, before they are read.
                 let ahead = match PACKED || vectors == 0 {
                     true => [0, 0],
-                    false => [PRODUCT_PREFETCH_ROWS * b_down, width],
+                    false => [PRODUCT_PREFETCH_ROWS.wrapping_mul(b_down), width],
                 };
                 let strip = Strip { a, a_strides, b, b_down, rows, depth, is_first, ahead };
                 let c = part.c.add(column);
                 match vectors {
-                    WIDE => strip.tile::<V, 1, WIDE>(0, c, columns),
-                    0 => {
-                        let own = narrow.as_mut_ptr();
-                        strip.run::<V, 1, TALL>(own, V::LANES);
-                        for row in 0..rows {
-                            let (from, to) = (own.add(row * V::LANES), c.add(row * columns));
-                            std::ptr::copy_nonoverlapping(from, to, width);
-                        }
-                    }
-                    1 => strip.run::<V, 1, TALL>(c, columns),
-                    _ => strip.run::<V, STRIP, TALL>(c, columns),
+                    WIDE => strip.tile::<V, 1, WIDE>(0, c, part.c_down),
+                    0 => strip.narrow::<V, TALL>(c, part.c_down, width, &mut narrow),
+                    1 => strip.run::<V, 1, TALL>(c, part.c_down),
+                    _ => strip.run::<V, STRIP, TALL>(c, part.c_down),
                 }
                 column += width;
             }
@@ -288,6 +298,7 @@ unsafe fn pack<T: Copy + Default>(
 }
 
 /// All rows of A with a strip of B.
+#[derive(Clone, Copy)]
 struct Strip<T> {
     a: *const T,
     a_strides: [usize; 2],
@@ -302,6 +313,44 @@ struct Strip<T> {
 }
 
 impl<T> Strip<T> {
+    /// A strip of fewer columns than a vector has, in rows of `down` elements: some rows at a time are computed in `beside`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Strip::run`], of one vector, but `c` has `width` elements in each row.
+    #[inline(always)]
+    unsafe fn narrow<V: Vector<Element = T>, const TALL: usize>(
+        &self,
+        c: *mut T,
+        down: usize,
+        width: usize,
+        beside: &mut [T],
+    ) where
+        T: Copy,
+    {
+        let (own, most) = (beside.as_mut_ptr(), beside.len() / V::LANES);
+        let mut first = 0;
+        while first < self.rows {
+            let rows = most.min(self.rows - first);
+            // SAFETY: by the conditions of this function; `beside` has a vector for each of `rows` rows.
+            unsafe {
+                let (a, c) = (self.a.add(first * self.a_strides[0]), c.add(first * down));
+                if !self.is_first {
+                    for row in 0..rows {
+                        let (from, to) = (c.add(row * down), own.add(row * V::LANES));
+                        std::ptr::copy_nonoverlapping(from, to, width);
+                    }
+                }
+                Self { a, rows, ..*self }.run::<V, 1, TALL>(own, V::LANES);
+                for row in 0..rows {
+                    let (from, to) = (own.add(row * V::LANES), c.add(row * down));
+                    std::ptr::copy_nonoverlapping(from, to, width);
+                }
+            }
+            first += rows;
+        }
+    }
+
     /// # Safety
     ///
     /// As [`run`]: A has the rows, B `W` vectors in each row, `c` the same in rows of `width` elements.
@@ -372,7 +421,7 @@ impl<T> Strip<T> {
                 }
                 if ahead != 0 {
                     for w in 0..W {
-                        prefetch(b.wrapping_add(ahead + w * V::LANES));
+                        prefetch(b.wrapping_add(ahead).wrapping_add(w * V::LANES));
                     }
                 }
                 for (m, sums) in sums.iter_mut().enumerate() {

@@ -10,10 +10,60 @@ pub(super) trait Vector: Copy {
     unsafe fn all(value: Self::Element) -> Self;
     unsafe fn load(from: *const Self::Element) -> Self;
     unsafe fn store(self, to: *mut Self::Element);
-    /// `self + a * b`, rounded once where the machine can.
+    unsafe fn add(self, other: Self) -> Self;
+    /// `self + a * b`, rounded twice: not every level can fuse them.
     unsafe fn plus(self, a: Self, b: Self) -> Self;
     /// The sum of the lanes, in halves.
     unsafe fn sum(self) -> Self::Element;
+}
+
+/// Two vectors that are one of twice the lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<V>(V, V);
+
+impl<V: Vector> Vector for Pair<V> {
+    type Element = V::Element;
+
+    const LANES: usize = 2 * V::LANES;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller is compiled for the instructions, here and in all that follow.
+        unsafe { Self(V::zero(), V::zero()) }
+    }
+    #[inline(always)]
+    unsafe fn all(value: Self::Element) -> Self {
+        // SAFETY: as above.
+        unsafe { Self(V::all(value), V::all(value)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const Self::Element) -> Self {
+        // SAFETY: as above; the caller has so many elements there.
+        unsafe { Self(V::load(from), V::load(from.add(V::LANES))) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut Self::Element) {
+        // SAFETY: as above; the caller has so many elements there.
+        unsafe {
+            self.0.store(to);
+            self.1.store(to.add(V::LANES));
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { Self(self.0.add(other.0), self.1.add(other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn plus(self, a: Self, b: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { Self(self.0.plus(a.0, b.0), self.1.plus(a.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> Self::Element {
+        // SAFETY: as above.
+        unsafe { self.0.add(self.1).sum() }
+    }
 }
 
 /// Arrays that the compiler keeps in vector registers.
@@ -43,13 +93,16 @@ macro_rules! portable {
                 unsafe { to.cast::<Self>().write(self) }
             }
             #[inline(always)]
+            unsafe fn add(mut self, other: Self) -> Self {
+                for lane in 0..$lanes {
+                    self[lane] += other[lane];
+                }
+                self
+            }
+            #[inline(always)]
             unsafe fn plus(mut self, a: Self, b: Self) -> Self {
                 for lane in 0..$lanes {
-                    // Without the instruction, a fused operation is a call.
-                    self[lane] = match cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
-                        true => a[lane].mul_add(b[lane], self[lane]),
-                        false => self[lane] + a[lane] * b[lane],
-                    };
+                    self[lane] += a[lane] * b[lane];
                 }
                 self
             }
@@ -75,7 +128,7 @@ mod x86 {
 
     macro_rules! vector {
         ($($vector:ident of $type:ty: $lanes:literal
-            $zero:ident $all:ident $load:ident $store:ident $plus:ident, |$own:ident| $sum:expr;)*) => {$(
+            $zero:ident $all:ident $load:ident $store:ident $add:ident $mul:ident, |$own:ident| $sum:expr;)*) => {$(
             #[allow(unused_unsafe, reason = "needed by the oldest compiler that is supported")]
             impl Vector for $vector {
                 type Element = $type;
@@ -103,9 +156,14 @@ mod x86 {
                     unsafe { $store(to, self) }
                 }
                 #[inline(always)]
+                unsafe fn add(self, other: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $add(self, other) }
+                }
+                #[inline(always)]
                 unsafe fn plus(self, a: Self, b: Self) -> Self {
                     // SAFETY: as above.
-                    unsafe { $plus(a, b, self) }
+                    unsafe { $add(self, $mul(a, b)) }
                 }
                 #[inline(always)]
                 unsafe fn sum(self) -> $type {
@@ -145,13 +203,13 @@ mod x86 {
     }
 
     vector! {
-        __m256 of f32: 8 _mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps,
+        __m256 of f32: 8 _mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_mul_ps,
             |own| four(_mm_add_ps(_mm256_castps256_ps128(own), _mm256_extractf128_ps::<1>(own)));
-        __m256d of f64: 4 _mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_fmadd_pd,
+        __m256d of f64: 4 _mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_mul_pd,
             |own| two(_mm_add_pd(_mm256_castpd256_pd128(own), _mm256_extractf128_pd::<1>(own)));
-        __m512 of f32: 16 _mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps,
+        __m512 of f32: 16 _mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_mul_ps,
             |own| _mm256_add_ps(_mm512_castps512_ps256(own), _mm512_extractf32x8_ps::<1>(own)).sum();
-        __m512d of f64: 8 _mm512_setzero_pd _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_fmadd_pd,
+        __m512d of f64: 8 _mm512_setzero_pd _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_mul_pd,
             |own| _mm256_add_pd(_mm512_castpd512_pd256(own), _mm512_extractf64x4_pd::<1>(own)).sum();
     }
 }

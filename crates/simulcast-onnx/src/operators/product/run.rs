@@ -4,7 +4,7 @@
 //! 16-bit floats are multiplied as `float32` and rounded once; integers wrap.
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, Dimension, IxDyn};
+use ndarray::{ArrayD, ArrayView2, ArrayViewD, ArrayViewMut2, Axis, Dimension, IxDyn};
 use simulcast::types::Literal;
 use simulcast::{AnyArray, AnyView, Complex, DType, Element, Op};
 use simulcast_core::{Rule, broadcast_shapes, resolve, tuple};
@@ -15,20 +15,25 @@ use crate::run::error::NodeError;
 use crate::run::node::{Allowed, Inputs, RunNode};
 use crate::run::value::array;
 
-/// A product of two matrices into a third.
-type Multiply<T> = fn(&ArrayView2<'_, T>, &ArrayView2<'_, T>) -> Array2<T>;
+/// A product of two matrices into a third, which is 0 everywhere.
+type Multiply<T> = fn(&ArrayView2<'_, T>, &ArrayView2<'_, T>, &mut ArrayViewMut2<'_, T>);
 
 /// Products of complex numbers, by `matrixmultiply`.
-fn complex<T: ndarray::LinalgScalar>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>) -> Array2<T> {
-    let mut out = Array2::zeros((a.nrows(), b.ncols()));
-    general_mat_mul(T::one(), a, b, T::zero(), &mut out);
-    out
+fn complex<T: ndarray::LinalgScalar>(
+    a: &ArrayView2<'_, T>,
+    b: &ArrayView2<'_, T>,
+    out: &mut ArrayViewMut2<'_, T>,
+) {
+    general_mat_mul(T::one(), a, b, T::zero(), out);
 }
 
 macro_rules! wrapping {
     ($name:ident, $type:ty) => {
-        fn $name(a: &ArrayView2<'_, $type>, b: &ArrayView2<'_, $type>) -> Array2<$type> {
-            let mut out = Array2::zeros((a.nrows(), b.ncols()));
+        fn $name(
+            a: &ArrayView2<'_, $type>,
+            b: &ArrayView2<'_, $type>,
+            out: &mut ArrayViewMut2<'_, $type>,
+        ) {
             for (a, mut out) in a.rows().into_iter().zip(out.rows_mut()) {
                 for (&a, b) in a.iter().zip(b.rows()) {
                     out.zip_mut_with(&b, |out: &mut $type, &b| {
@@ -36,7 +41,6 @@ macro_rules! wrapping {
                     });
                 }
             }
-            out
         }
     };
 }
@@ -96,17 +100,17 @@ pub(crate) fn product(
 type All<T> = Result<Vec<T>, NodeError>;
 
 /// All of them by the loops of the engine.
-fn floats<T: Factor + Send + Sync>(
+fn floats<T: Factor + Element + Send + Sync>(
     pair: [&ArrayViewD<'_, T>; 2],
     batch: &[usize],
     sizes: [usize; 3],
     allowed: &Allowed,
 ) -> All<T> {
-    super::floats::multiply(pair, batch, sizes, allowed.threads)
+    super::floats::multiply(pair, batch, sizes, allowed)
 }
 
 /// All of them, one after another.
-fn one_by_one<T: Element>(
+fn one_by_one<T: Element + Default>(
     multiply: Multiply<T>,
     [x, y]: [&ArrayViewD<'_, T>; 2],
     batch: &[usize],
@@ -119,16 +123,21 @@ fn one_by_one<T: Element>(
     let mut all: Vec<T> = Vec::new();
     all.try_reserve_exact(count.saturating_mul(m).saturating_mul(n))
         .map_err(|error| error.to_string())?;
+    all.resize(count.saturating_mul(m).saturating_mul(n), T::default());
     // Matrices without elements may be many.
-    let own = if m == 0 || n == 0 { 0 } else { count };
-    for index in ndarray::indices(IxDyn(batch)).into_iter().take(own) {
+    if all.is_empty() {
+        return Ok(all);
+    }
+    for (index, out) in ndarray::indices(IxDyn(batch)).into_iter().zip(all.chunks_exact_mut(m * n))
+    {
         let mut pair = [x.view(), y.view()];
         for (axis, at) in index.slice().iter().enumerate().rev() {
             pair = pair.map(|view| view.index_axis_move(Axis(axis), *at));
         }
         let matrices = pair.map(ArrayViewD::into_dimensionality::<ndarray::Ix2>);
         let [Ok(a), Ok(b)] = matrices else { return Err("no matrices".into()) };
-        all.extend(multiply(&a, &b));
+        let mut out = ArrayViewMut2::from_shape((m, n), out).map_err(|error| error.to_string())?;
+        multiply(&a, &b, &mut out);
     }
     Ok(all)
 }
