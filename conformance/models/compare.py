@@ -234,7 +234,9 @@ def readers(path, command):
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "annotated.onnx"
         subprocess.run([command, "onnx", "infer", path, "-o", made, "--keep-going"], capture_output=True, check=True)
-        ways = {"onnx.checker": onnx.checker.check_model, "ONNX Runtime": opened, "Netron": by_netron}
+        ways = {"onnx.checker": onnx.checker.check_model, "ONNX Runtime": opened}
+        if has_node():
+            ways["Netron"] = by_netron
         return [name for name, read in ways.items() if trouble(read, str(path)) is None and trouble(read, str(made))]
 
 
@@ -252,10 +254,13 @@ def opened(path):
     onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
+def has_node():
+    """Whether there is Node.js, in which Netron's reader runs."""
+    return shutil.which("node") is not None
+
+
 def by_netron(path):
-    """Netron's own reader, in Node.js: what it reads of every value is what onnx reads. Nothing without Node.js."""
-    if shutil.which("node") is None:
-        return
+    """Netron's own reader, in Node.js: what it reads of every value is what onnx reads."""
     home = Path(importlib.util.find_spec("netron").origin).parent
     said = subprocess.run(["node", HERE / "netron_reads.mjs", home, path], capture_output=True, text=True, check=True)
     read = json.loads(said.stdout)
@@ -269,6 +274,16 @@ def by_netron(path):
         agrees = agrees and all(size is None or size == read for size, read in zip(shape or [], other or []))
     if not agrees:
         raise ValueError("Netron reads other shapes")
+
+
+def read_by():
+    """Who read the annotated models, in lines of the page: Netron only where it ran."""
+    others = "ONNX Runtime and Netron" if has_node() else "and ONNX Runtime"
+    comma = "," if has_node() else ""
+    return [
+        f"Each model that was annotated with its shapes is read by onnx's checker{comma} {others} wherever they read the",
+        "file as it was.",
+    ]
 
 
 def page(results, values):
@@ -286,8 +301,7 @@ def page(results, values):
         "every other one. For ours, sizes that are names or expressions were computed from the inputs' sizes too, and",
         "compared.",
         "",
-        "Each model that was annotated with its shapes is read by onnx's checker, ONNX Runtime and Netron wherever they read the",
-        "file as it was.",
+        *read_by(),
         "",
     ]
     for mode, title in MODES.items():

@@ -341,6 +341,10 @@ fn a_report_leads_to_what_is_wrong_and_escapes_names() {
     assert!(page.contains("<a href=\"#p20\">&lt;img src=x&gt;</a>: it &amp; &lt;b&gt;"), "{page}");
     assert!(page.contains("<details class=\"group\" data-name=\"scope &lt;1&gt;\">"));
     assert!(!page.contains("<img") && !page.contains("<b>"));
+    // What is wrong is in a group of that name, and is found by its scope there too.
+    assert!(
+        page.contains("<details class=\"part\" id=\"p20\" data-scope=\"scope &lt;1&gt;\" open>")
+    );
     // Only what is wrong is open.
     assert_eq!(page.matches(" open>").count(), 2);
     assert_eq!(scripts_with_their_hash(&page), 2);

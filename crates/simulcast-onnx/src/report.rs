@@ -1,6 +1,6 @@
 //! A check as text, JSON and an HTML page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
@@ -228,7 +228,11 @@ impl Check {
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "untaken": self.inference.untaken,
-            "findings": self.findings_json(),
+            "findings": self.findings.iter().map(|finding| json!({
+                "code": finding.code.as_str(), "certainty": finding.certainty.name(), "at": finding.at,
+                "message": finding.message, "denied": finding.raised,
+            })).collect::<Vec<_>>(),
+            "all_findings": self.findings_json(),
             "constraints": self.inference.constraints.iter().map(|(constraint, nodes)| {
                 let mut value = constraint_json(constraint, &Names::default());
                 value["nodes"] = json!(nodes);
@@ -286,10 +290,15 @@ impl Check {
             subject: None,
         });
         let mut sections: Vec<Section<'_>> = broadcasts.chain(problems).collect();
+        // Of several nodes of one name, the first.
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (at, checked) in shown.iter().enumerate() {
+            places.entry(&checked.broadcast.node).or_insert(at);
+        }
         for finding in &self.findings {
             let told = (finding.code.to_string(), finding.message.clone());
-            let at = shown.iter().position(|checked| checked.broadcast.node == finding.at);
-            match at.and_then(|at| sections.get_mut(at)) {
+            let at = places.get(finding.at.as_str());
+            match at.and_then(|at| sections.get_mut(*at)) {
                 Some(own) => own.findings.push(told),
                 None => sections.push(Section {
                     title: finding.at.clone(),

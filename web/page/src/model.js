@@ -134,7 +134,7 @@ export class Models {
         growth: own.cost?.growth ?? null, bytes: own.result_bytes ?? null };
     });
     for (const problem of problems) rows.push({ index: null, node: problem.node, op: problem.op, isError: true, found: ["error"], operands: problem.message, result: "", repeats: "", growth: null, bytes: null });
-    for (const finding of findings) if (finding.broadcast === null) rows.push({ index: null, node: finding.at, op: "", isError: false, found: [finding.code], operands: finding.message, result: "", repeats: "", growth: null, bytes: null });
+    for (const finding of findings) rows.push({ index: null, node: finding.at, op: "", isError: false, found: [finding.code], operands: finding.message, result: "", repeats: "", growth: null, bytes: null });
     return rows;
   }
 

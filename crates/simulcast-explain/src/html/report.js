@@ -6,33 +6,41 @@
   const parts = [...document.querySelectorAll("details.part")];
   const groups = [...document.querySelectorAll("details.group")];
   const codes = [...document.querySelectorAll("button[data-code]")];
-  const texts = parts.map((part) => (part.firstElementChild.textContent + " " + part.closest(".group").dataset.name).toLowerCase());
+  const groupOf = (part) => part.closest(".group").dataset.name;
+  const texts = parts.map((part) => [part.firstElementChild.textContent, part.dataset.scope, groupOf(part)].join(" ").toLowerCase());
+  const badges = parts.map((part) => new Set([...part.querySelectorAll("summary .badge")].map((badge) => badge.textContent)));
+  // The code whose button is pressed: parts that have it, and no other text of that name.
+  let chosen = null;
   // What was open before the first word, so that an empty box shows it again.
   let before = null;
 
   const filter = () => {
     const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const isFiltered = words.length > 0 || chosen !== null;
     before ??= groups.map((group) => group.open);
     let shown = 0;
     parts.forEach((part, at) => {
-      part.hidden = !words.every((word) => texts[at].includes(word));
+      const isOfCode = chosen === null || badges[at].has(chosen);
+      part.hidden = !isOfCode || !words.every((word) => texts[at].includes(word));
       shown += !part.hidden;
     });
     groups.forEach((group, at) => {
       group.hidden = !group.querySelector(".part:not([hidden])");
-      group.open = words.length ? !group.hidden : before[at];
+      group.open = isFiltered ? !group.hidden : before[at];
     });
-    if (!words.length) before = null;
-    codes.forEach((code) => code.setAttribute("aria-pressed", words.includes(code.dataset.code.toLowerCase())));
-    count.textContent = words.length ? shown + " of " + parts.length : "";
+    if (!isFiltered) before = null;
+    codes.forEach((code) => code.setAttribute("aria-pressed", code.dataset.code === chosen));
+    count.textContent = isFiltered ? shown + " of " + parts.length : "";
+  };
+  const clear = () => {
+    box.value = "";
+    chosen = null;
+    filter();
   };
   const follow = () => {
     const part = document.getElementById(location.hash.slice(1));
     if (!part || !part.matches(".part")) return;
-    if (part.hidden) {
-      box.value = "";
-      filter();
-    }
+    if (part.hidden) clear();
     part.closest(".group").open = true;
     part.open = true;
     part.scrollIntoView();
@@ -42,7 +50,7 @@
   box.addEventListener("input", filter);
   codes.forEach((code) =>
     code.addEventListener("click", () => {
-      box.value = code.getAttribute("aria-pressed") === "true" ? "" : code.dataset.code;
+      chosen = code.dataset.code === chosen ? null : code.dataset.code;
       filter();
     }),
   );
@@ -51,10 +59,7 @@
     if (event.key === "/" && event.target !== box) {
       box.focus();
       event.preventDefault();
-    } else if (event.key === "Escape" && box.value) {
-      box.value = "";
-      filter();
-    }
+    } else if (event.key === "Escape") clear();
   });
   follow();
 }

@@ -10,7 +10,7 @@ use crate::svg::text::escape;
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 /// The SHA-256 of the script, in base64; a test keeps it true.
-pub(super) const SCRIPT_HASH: &str = "sha256-s+S/+TwSo/D8nZkivneGsgby8gspFt2IaJU21o5ZDUg=";
+pub(super) const SCRIPT_HASH: &str = "sha256-dh6bix0OPNLumj0dypeAF/Ol892UztSqZGOLqaKyumM=";
 
 /// A part of a [`report`]: a broadcast, or a place of a model where there is something to say.
 #[derive(Clone, Debug)]
@@ -191,7 +191,11 @@ fn badge(own: &Section<'_>, code: &str) -> String {
 fn push_part(out: &mut String, number: usize, own: &Section<'_>, is_open: bool) -> bool {
     let open = if is_open { " open" } else { "" };
     let (title, brief) = (escape(&own.title, false), escape(&own.brief, false));
-    let _ = write!(out, "<details class=\"part\" id=\"p{number}\"{open}>\n<summary>{title}");
+    let scope = escape(&own.scope, false);
+    let _ = write!(
+        out,
+        "<details class=\"part\" id=\"p{number}\" data-scope=\"{scope}\"{open}>\n<summary>{title}"
+    );
     for (code, _) in own.told() {
         let _ = write!(out, " {}", badge(own, code));
     }

@@ -53,11 +53,16 @@ fn a_loss_over_pairs_is_found_before_any_size_is_known() {
     assert_eq!(codes(&check), ["SC102", "SC110"]);
     let said = check.text(&model, TextOptions::default());
     assert!(said.contains("loss (ReduceMean) reduces the result to one number"), "{said}");
-    let listed = &check.json(&model)["findings"];
+    let listed = &check.json(&model)["all_findings"];
     let own = |at: usize| (listed[at]["code"].clone(), listed[at]["broadcast"].clone());
     assert_eq!(own(0), ("SC102".into(), 0.into()));
     assert_eq!(own(1), ("SC110".into(), serde_json::Value::Null));
     assert_eq!(listed.as_array().map(Vec::len), Some(check.finding_count()));
+    // Those of broadcasts are not there twice.
+    let json = check.json(&model);
+    let of_model = &json["findings"];
+    assert_eq!(of_model.as_array().map(Vec::len), Some(1));
+    assert_eq!((&of_model[0]["code"], of_model[0].get("broadcast")), (&"SC110".into(), None));
     let (_, rows) = checked(&loss(&[1]));
     assert_eq!(codes(&rows), ["SC102"], "rows stay");
     let model = loss(&[0, 1]).load();
@@ -128,7 +133,8 @@ fn errors_name_the_node_the_inputs_and_who_made_them() {
     assert_eq!(json["values"][3]["shape"], serde_json::json!([2, 3, 5]));
     let page = check.html(&model, "m.onnx");
     assert!(page.contains("<span class=\"badge bad\">E1</span> <a href=\"#p0\">y</a>"), "{page}");
-    assert!(page.contains("<details class=\"part\" id=\"p0\" open>") && page.contains("<svg"));
+    let part = "<details class=\"part\" id=\"p0\" data-scope=\"Add\" open>";
+    assert!(page.contains(part) && page.contains("<svg"));
 }
 
 #[test]
