@@ -467,6 +467,88 @@ fn gradients_of_16_bit_floats_are_computed_in_32() {
     }
 }
 
+/// The values of an array in another type.
+fn cast(array: &AnyView<'_>, dtype: DType) -> AnyArray {
+    let text = format!("n.astype({dtype})");
+    TypedProgram::parse(&text, &[("n", array.dtype())])
+        .unwrap()
+        .run(std::slice::from_ref(array))
+        .unwrap()
+}
+
+#[test]
+fn gradients_of_16_bit_floats_that_are_repeated_are_those_of_32_rounded_once() {
+    const TEXTS: [&str; 6] = [
+        "sum(a * b + c)",
+        "sum(a * b * c)",
+        "sum(a * exp(b) - c / b)",
+        "sum(a + b * c)",
+        "sum((a * b).T * 2 + (a - c).T)",
+        "sum(a + a - b + maximum(b, c))",
+    ];
+    const SHAPES: [[&[usize]; 3]; 7] = [
+        [&[33, 130], &[130], &[33, 1]],
+        [&[3, 4], &[4], &[3, 1]],
+        [&[130, 33], &[130, 1], &[33]],
+        [&[4096], &[1], &[]],
+        [&[9, 8, 64], &[8, 1], &[9, 1, 64]],
+        [&[64, 65], &[], &[65]],
+        [&[20, 300, 7], &[7], &[20, 1, 1]],
+    ];
+    const WRT: [&str; 3] = ["a", "b", "c"];
+    let mut random = Random(0x5bd1_e995);
+    for dtype in [DType::F16, DType::Bf16] {
+        for (text, shapes) in TEXTS.iter().flat_map(|text| SHAPES.map(|shapes| (text, shapes))) {
+            let own = shapes.map(|shape| cast(&AnyView::from(&random.array(shape)), dtype));
+            let wide = own.each_ref().map(|array| cast(&array.view(), DType::F32));
+            let gradient = |arrays: &[AnyArray; 3]| {
+                let names = WRT.map(|name| (name, arrays[0].dtype()));
+                let program = TypedProgram::parse(text, &names).unwrap();
+                let views = arrays.each_ref().map(AnyArray::view);
+                let only = program.gradient(&WRT).unwrap().run(&views).unwrap();
+                let alone = WRT.map(|name| {
+                    program.gradient(&[name]).unwrap().run(&views).unwrap().pop().unwrap()
+                });
+                let mut all = program.value_and_grad(&WRT).unwrap().run(&views).unwrap();
+                all.extend(only.into_iter().chain(alone));
+                all
+            };
+            let (made, expected) = (gradient(&own), gradient(&wide));
+            assert_eq!(made.len(), 10, "{text}");
+            for (n, (made, expected)) in made.iter().zip(&expected).enumerate() {
+                let name = format!("{text} of {dtype} {shapes:?}, {n}");
+                assert_eq!(made.dtype(), dtype, "{name}");
+                let expected = cast(&cast(&expected.view(), dtype).view(), DType::F64);
+                let made = cast(&made.view(), DType::F64);
+                assert_eq!(made.typed::<f64>(), expected.typed::<f64>(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn results_that_are_operands_are_those_operands_in_every_type() {
+    const TEXTS: [&str; 6] = ["a", "b", "a.T", "a[None]", "a", "sum(a, axis=0)"];
+    let mut random = Random(0x1234_5678);
+    // Whole numbers, whose sums are exact in any order.
+    let mut whole = |shape: &[usize]| (random.array(shape) * 40.0).floor();
+    let (a, b, turned) = (whole(&[33, 130]), whole(&[130]), whole(&[130, 33]).reversed_axes());
+    for dtype in DType::ALL.iter().copied().filter(|dtype| *dtype != DType::String) {
+        let names = [("a", dtype), ("b", dtype)];
+        let (a, b) = (cast(&AnyView::from(&a), dtype), cast(&AnyView::from(&b), dtype));
+        let turned = cast(&AnyView::from(&turned), dtype);
+        for views in [[a.view(), b.view()], [turned.view(), b.view()]] {
+            let together = JointProgram::parse(&TEXTS.join("; "), &names).unwrap();
+            let together = together.run(&views).unwrap();
+            for (text, made) in TEXTS.iter().zip(&together) {
+                let alone = TypedProgram::parse(text, &names).unwrap().run(&views).unwrap();
+                let [made, alone] = [made, &alone].map(|array| cast(&array.view(), DType::C128));
+                assert_eq!(made, alone, "{text} of {dtype}");
+            }
+        }
+    }
+}
+
 #[test]
 fn texts_are_results_too_and_errors_point_into_the_whole_text() {
     let names = [("s", DType::String), ("x", DType::F64)];

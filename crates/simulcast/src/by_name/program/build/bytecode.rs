@@ -389,25 +389,21 @@ pub(crate) struct Several {
 }
 
 impl Several {
-    /// The code of some steps, of which some are results, rounded to their own type where they are to be narrow. `None`
-    /// where there is no kernel, which typing excludes.
+    /// The code of some steps, of which some are results, each converted to the type that is said. `None` where there is no
+    /// kernel, which typing excludes.
     pub(crate) fn new(
         steps: &[(Flat, DType)],
-        results: &[(usize, bool)],
+        results: &[(usize, DType)],
         level: Level,
     ) -> Option<Self> {
         let mut making = Making { level, constants: Vec::new(), instructions: Vec::new() };
         let kept: Vec<usize> = results.iter().map(|&(at, _)| at).collect();
         let places = making.places(steps, &fusions(steps, &kept, level), false)?;
         let mut made = Vec::with_capacity(results.len());
-        for &(at, narrow) in results {
-            let (dtype, place) = (steps.get(at)?.1, *places.get(at)?);
-            let wide = widened(dtype);
-            let place = making.settled(place, wide)?;
-            made.push(match narrow {
-                true => (making.convert(place, wide, dtype)?, dtype),
-                false => (place, wide),
-            });
+        for &(at, dtype) in results {
+            let (own, place) = (widened(steps.get(at)?.1), *places.get(at)?);
+            let place = making.settled(place, own)?;
+            made.push((making.convert(place, own, dtype)?, dtype));
         }
         let Making { constants, instructions, .. } = making;
         let widest = instructions.iter().map(|one| one.size).max().unwrap_or(1);

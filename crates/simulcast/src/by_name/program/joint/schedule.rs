@@ -213,8 +213,10 @@ fn pass(
         let own = &roots[root];
         let axes = (0..shape.len()).map(Some).collect();
         let at = writing.write((own.of, axes));
-        results.push((at, own.fold.is_none() && own.is_result));
         let dtype = own.dtype(steps);
+        // Of an array that an earlier pass made, the step is as wide as that is stored: the type is the root's.
+        let computed = if own.fold.is_none() { dtype } else { widened(steps.dtype(own.of)) };
+        results.push((at, computed));
         let (whole, fold) = (shape.clone(), own.fold.clone());
         let gone = fold.iter().flat_map(|(_, mask)| whole.iter().zip(mask));
         let count = gone.filter(|(_, gone)| **gone).map(|(&size, _)| size).product();
