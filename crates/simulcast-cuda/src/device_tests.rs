@@ -375,6 +375,38 @@ fn other_rules_copies_and_sums() {
     }
 }
 
+/// Sums of narrow integers are as wide as 64 bits: what is added is what the narrow type holds.
+#[test]
+fn sums_of_every_narrow_integer() {
+    let Some(device) = device() else { return };
+    let types = [DType::I8, DType::I16, DType::U8, DType::U16];
+    const TEXTS: [&str; 11] = [
+        "abs(a)",
+        "-a",
+        "a * a",
+        "a + a",
+        "a - b",
+        "a << b",
+        "~a",
+        "abs(a - b)",
+        "0 - a",
+        "a * b * 127",
+        "a // b",
+    ];
+    on_threads(&device, TEXTS.len() * types.len(), |at, stream| {
+        let (text, dtype) = (TEXTS[at / types.len()], types[at % types.len()]);
+        let text = format!("sum({text}, axis=-1)");
+        let program = TypedProgram::parse(&text, &[("a", dtype), ("b", dtype)]);
+        let program = program.expect("a program");
+        let values = random::Source::every(dtype);
+        let operands = [values, random::Source::new(at as u64).array(dtype, &[256, 1], false)];
+        let views: Vec<AnyView<'_>> = operands.iter().map(Operand::view).collect();
+        let expected = program.run(&views).expect("the engine's result");
+        let got = run_on(&program.on_device(&device), &operands, stream);
+        compare(&format!("{text} of {dtype}"), &got, &expected, 0.0);
+    });
+}
+
 #[test]
 fn squares_of_results() {
     let Some(device) = device() else { return };

@@ -171,6 +171,25 @@ template <class T> FN T op_multiply(T a, T b) { return (T)(raw(a) * raw(b)); }
 template <class T> FN T op_multiply_add(T a, T b, T c) { return (T)(raw(a) * raw(b) + raw(c)); }
 template <class T> FN T op_negative(T a) { return (T)(0 - raw(a)); }
 template <class T> FN T op_absolute(T a) { return a < (T)0 ? (T)(0 - raw(a)) : a; }
+
+// Of signed integers of 8 and 16 bits these are made in 32 bits and cut. As operations of 16 bits the compiler leaves their
+// results uncut where they become wider next: the negative of -32768 is then 32768 in a sum. The statement hides how the 32
+// bits were made, so that it does not make them operations of 16 again.
+FN i32 cut_later(i32 a) {
+#ifndef SIMULCAST_HOST
+    asm("" : "+r"(a));
+#endif
+    return a;
+}
+#define OF_NARROW(T)                                                                               \
+    FN T op_subtract(T a, T b) { return (T)cut_later((i32)a - (i32)b); }                           \
+    FN T op_multiply(T a, T b) { return (T)cut_later((i32)a * (i32)b); }                           \
+    FN T op_negative(T a) { return (T)cut_later(-(i32)a); }                                        \
+    FN T op_absolute(T a) { return (T)cut_later(a < 0 ? -(i32)a : (i32)a); }
+OF_NARROW(i8)
+OF_NARROW(i16)
+#undef OF_NARROW
+
 template <class T> FN T op_sign(T a) { return (T)((a > (T)0) - (a < (T)0)); }
 template <class T> FN T op_square(T a) { return op_multiply(a, a); }
 template <class T> FN T op_reciprocal(T a) {

@@ -62,7 +62,8 @@ pub(crate) const SQUARES: [(&str, &[usize], &[usize]); 13] = [
 type Loss = (&'static str, &'static [&'static str], [&'static [usize]; 3]);
 
 /// Losses, what they are differentiated by, and the shapes of their operands `a`, `b` and `c`.
-pub(crate) const LOSSES: [Loss; 8] = [
+pub(crate) const LOSSES: [Loss; 9] = [
+    ("sum(a * b + c)", &["a", "b", "c"], [&[33, 130], &[130], &[33, 1]]),
     ("mean((a - b) ** 2 / c + a)", &["b", "c"], [&[40, 256], &[256], &[40, 1]]),
     ("sum(a * a * b + c)", &["a", "b", "c"], [&[33, 130], &[130], &[33, 1]]),
     ("sum((a * b - c) ** 2)", &["b", "c"], [&[5, 6, 128], &[6, 1], &[5, 1, 128]]),
@@ -74,5 +75,15 @@ pub(crate) const LOSSES: [Loss; 8] = [
 ];
 
 /// The types that squares are computed of.
-pub(crate) const SQUARE_TYPES: [DType; 7] =
-    [DType::F32, DType::F64, DType::I32, DType::F16, DType::U8, DType::C64, DType::C128];
+pub(crate) const SQUARE_TYPES: [DType; 10] = [
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::F16,
+    DType::U8,
+    DType::C64,
+    DType::C128,
+];

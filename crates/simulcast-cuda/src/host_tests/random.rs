@@ -129,10 +129,31 @@ impl Source {
         }
     }
 
+    /// Every number of an integer type of 8 or 16 bits, 256 times 256 of them.
+    pub(crate) fn every(dtype: DType) -> Operand {
+        let mut own = Self::new(0).array(dtype, &[256, 256], false);
+        let bytes: Vec<u8> = (0..=u16::MAX)
+            .flat_map(|number| number.to_le_bytes().into_iter().take(dtype.size()))
+            .collect();
+        for (word, bytes) in own.memory.0.iter_mut().zip(bytes.chunks_exact(16)) {
+            *word = u128::from_le_bytes(std::array::from_fn(|at| bytes[at]));
+        }
+        own
+    }
+
     /// An array whose sums of products have no terms that are far larger than the sum.
     pub(crate) fn bounded(&mut self, dtype: DType, shape: &[usize], is_odd: bool) -> Operand {
         match dtype {
             DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => self.small(dtype, shape, is_odd),
+            DType::I64 => {
+                let mut own = self.array(dtype, shape, is_odd);
+                // 24 bits, so that sums of products are exact in `float64`, which means are computed in.
+                for word in &mut own.memory.0 {
+                    let halves = [*word as i64, (*word >> 64) as i64].map(|own| own << 40 >> 40);
+                    *word = u128::from(halves[0] as u64) | u128::from(halves[1] as u64) << 64;
+                }
+                own
+            }
             _ => self.array(dtype, shape, is_odd),
         }
     }
