@@ -45,7 +45,6 @@ use crate::by_name::program::build::graph::Node;
 use crate::by_name::program::build::stages::{Flattened, Leaf, Origin, Stage, Work, flattened};
 use crate::by_name::program::front::axes::Fold;
 use crate::by_name::program::front::error::{ProgramError, ProgramErrorKind};
-use crate::by_name::program::joint::schedule::Outcome;
 use crate::by_name::program::run::bind::{
     RelaidSteps, Stepwise, blame, left, reduced, root, seen_through, shapes,
 };
@@ -367,10 +366,12 @@ impl JointProgram {
             }
             groups.push(start..passes.len());
         }
-        let results = schedule.outcomes.iter();
-        let result =
-            |own: &Outcome| JointResult { pass: makers[own.made], shape: own.shape.clone() };
-        Ok(JointPasses { passes, groups, results: results.map(result).collect() })
+        let results = schedule
+            .outcomes
+            .iter()
+            .map(|own| JointResult { pass: makers[own.made], shape: own.shape.clone() })
+            .collect();
+        Ok(JointPasses { passes, groups, results })
     }
 }
 
