@@ -185,6 +185,7 @@ const UNSAFE: &[&str] = &[
     "kernels/pod.rs",
     "kernels/product.rs",
     "kernels/product/loops.rs",
+    "kernels/product/out.rs",
     "kernels/product/vector.rs",
     "kernels/reduce/across_rows.rs",
     "kernels/reduce/along_row.rs",
