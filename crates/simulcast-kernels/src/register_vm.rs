@@ -15,7 +15,6 @@
 use std::ops::Range;
 
 use crate::Op;
-use crate::tuning::CHAIN_BLOCK_BYTES;
 
 /// What a step does to the accumulator; operands are the step's, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,10 +217,11 @@ mod x86 {
     use std::slice;
 
     use super::simd::Vector;
-    use super::{Act, CHAIN_BLOCK_BYTES, ChainLoops, ChainStep, Place};
+    use super::{Act, ChainLoops, ChainStep, Place};
     use crate::compiled_for_levels;
     use crate::cpu::{nontemporal, prefetch};
     use crate::math::Real;
+    use crate::tuning::CHAIN_BLOCK_BYTES;
 
     /// The vectors of a block of AVX-512.
     const LONG: usize = CHAIN_BLOCK_BYTES / size_of::<__m512>();
