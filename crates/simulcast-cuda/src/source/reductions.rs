@@ -7,6 +7,16 @@ use simulcast::DType;
 use super::{Access, Across, Along, Load, NAME, THREADS, Writer, constants, names, offset};
 use crate::body::{Body, computed, stored};
 
+/// How a thread goes through the reduced elements: `unroll` steps of `vector` results at once, `abreast` threads in turn,
+/// of which this one is number `first`.
+struct Lanes<'n> {
+    vector: usize,
+    unroll: usize,
+    reduced: usize,
+    first: &'n str,
+    abreast: u32,
+}
+
 impl Writer {
     /// The arguments of reductions, and where operands begin.
     fn reduction(&mut self, body: &Body, kept: usize, reduced: usize) {
@@ -35,6 +45,55 @@ impl Writer {
         }
     }
 
+    /// Where operands begin for the result, whose coordinates along these axes are known, and the slice of reduced elements.
+    fn slices(&mut self, body: &Body, axes: &[String]) {
+        for n in 0..body.leaves.len() {
+            line!(
+                self,
+                "    const i64 b{n} = {};",
+                offset(self.index, axes, &format!("a.in_kept[{n}]"))
+            );
+        }
+        line!(self, "    const u32 begin = blockIdx.y * a.slice;");
+        line!(self, "    const u32 until = begin + a.slice < a.total ? begin + a.slice : a.total;");
+        line!(self, "    const u32 end = o < a.outputs ? until : 0;");
+    }
+
+    /// What a thread has of its slice, joined into `acc[0]`; `load` loads the operands at the coordinates `r`.
+    fn accumulated(&mut self, body: &Body, lanes: &Lanes<'_>, load: impl FnOnce(&mut Self)) {
+        let Lanes { vector, unroll, reduced, first, abreast } = *lanes;
+        let element = computed(body.element.unwrap_or(DType::F32));
+        line!(self, "    {element} acc[{unroll}][{vector}];");
+        line!(
+            self,
+            "#pragma unroll\n    for (int k = 0; k < {unroll}; k++) for (int v = 0; v < {vector}; v++) acc[k][v] = identity();"
+        );
+        line!(
+            self,
+            "    for (u32 j = begin + {first}; j < end; j += {}u) {{",
+            abreast as usize * unroll
+        );
+        self.leaves(body, vector, unroll);
+        line!(self, "#pragma unroll");
+        line!(
+            self,
+            "    for (int k = 0; k < {unroll}; k++) {{ const u32 at = j + k * {abreast}u; if (at < end) {{"
+        );
+        self.declare("r", reduced);
+        self.coordinates("r", "at", reduced, "reduced");
+        load(self);
+        line!(self, "    }} }}");
+        line!(self, "#pragma unroll");
+        line!(self, "    for (int k = 0; k < {unroll}; k++) if (j + k * {abreast}u < end) {{");
+        line!(
+            self,
+            "#pragma unroll\n        for (int v = 0; v < {vector}; v++) acc[k][v] = join(acc[k][v], {}); }}",
+            Self::value(body, "k", "v")
+        );
+        line!(self, "    }}");
+        self.joined(unroll, vector);
+    }
+
     pub(super) fn along(&mut self, body: &Body, kind: &Along) {
         let Along { kept, reduced, vector, group, unroll, finishes, ref ins, .. } = *kind;
         let element = computed(body.element.unwrap_or(DType::F32));
@@ -49,48 +108,14 @@ impl Writer {
         self.declare("k", kept);
         self.coordinates("k", "o", kept, "kept");
         let places = names("k", kept);
-        for n in 0..body.leaves.len() {
-            line!(
-                self,
-                "    const i64 b{n} = {};",
-                offset(self.index, &places, &format!("a.in_kept[{n}]"))
-            );
-        }
-        line!(self, "    const u32 begin = blockIdx.y * a.slice;");
-        line!(self, "    const u32 until = begin + a.slice < a.total ? begin + a.slice : a.total;");
-        line!(self, "    const u32 end = o < a.outputs ? until : 0;");
-        line!(self, "    {element} acc[{unroll}][{vector}];");
-        line!(
-            self,
-            "#pragma unroll\n    for (int k = 0; k < {unroll}; k++) for (int v = 0; v < {vector}; v++) acc[k][v] = identity();"
-        );
-        line!(
-            self,
-            "    for (u32 j = begin + lane; j < end; j += {}u) {{",
-            group as usize * unroll
-        );
-        self.leaves(body, vector, unroll);
-        line!(self, "#pragma unroll");
-        line!(
-            self,
-            "    for (int k = 0; k < {unroll}; k++) {{ const u32 at = j + k * {group}u; if (at < end) {{"
-        );
-        self.declare("r", reduced);
-        self.coordinates("r", "at", reduced, "reduced");
-        let places = names("r", reduced);
-        let outer = &places[..reduced.saturating_sub(1)];
-        let last = places.last().map_or("0", String::as_str);
-        self.reduced_loads(body, ins, vector, outer, last, reduced.saturating_sub(1));
-        line!(self, "    }} }}");
-        line!(self, "#pragma unroll");
-        line!(self, "    for (int k = 0; k < {unroll}; k++) if (j + k * {group}u < end) {{");
-        line!(
-            self,
-            "#pragma unroll\n        for (int v = 0; v < {vector}; v++) acc[k][v] = join(acc[k][v], {}); }}",
-            Self::value(body, "k", "v")
-        );
-        line!(self, "    }}");
-        self.joined(unroll, vector);
+        self.slices(body, &places);
+        let lanes = Lanes { vector, unroll, reduced, first: "lane", abreast: group };
+        self.accumulated(body, &lanes, |this| {
+            let places = names("r", reduced);
+            let outer = &places[..reduced.saturating_sub(1)];
+            let last = places.last().map_or("0", String::as_str);
+            this.reduced_loads(body, ins, vector, outer, last, reduced.saturating_sub(1));
+        });
         let mut half = vector / 2;
         while half > 0 {
             line!(
@@ -170,50 +195,21 @@ impl Writer {
         let places = names("k", kept);
         let outer = &places[..kept.saturating_sub(1)];
         let last = places.last().map_or("0", String::as_str);
-        for n in 0..body.leaves.len() {
-            line!(
-                self,
-                "    const i64 b{n} = {};",
-                offset(self.index, outer, &format!("a.in_kept[{n}]"))
-            );
-        }
-        line!(self, "    const u32 begin = blockIdx.y * a.slice;");
-        line!(self, "    const u32 until = begin + a.slice < a.total ? begin + a.slice : a.total;");
-        line!(self, "    const u32 end = o < a.outputs ? until : 0;");
-        line!(self, "    {element} acc[{unroll}][{vector}];");
-        line!(
-            self,
-            "#pragma unroll\n    for (int k = 0; k < {unroll}; k++) for (int v = 0; v < {vector}; v++) acc[k][v] = identity();"
-        );
-        line!(self, "    for (u32 j = begin + row; j < end; j += {}u) {{", rows as usize * unroll);
-        self.leaves(body, vector, unroll);
-        line!(self, "#pragma unroll");
-        line!(
-            self,
-            "    for (int k = 0; k < {unroll}; k++) {{ const u32 at = j + k * {rows}u; if (at < end) {{"
-        );
-        self.declare("r", reduced);
-        self.coordinates("r", "at", reduced, "reduced");
-        let all = names("r", reduced);
-        for (n, (&access, &dtype)) in ins.iter().zip(&body.leaves).enumerate() {
-            let own = stored(dtype);
-            let base =
-                format!("(b{n} + {})", offset(self.index, &all, &format!("a.in_reduced[{n}]")));
-            let step = format!("a.in_kept[{n}][{}]", kept.saturating_sub(1));
-            let once = ins.len() == 1;
-            let how = Load { vector, at: "k", base: &base, coordinate: last, step: &step, once };
-            self.load(n, own, access, &how);
-        }
-        line!(self, "    }} }}");
-        line!(self, "#pragma unroll");
-        line!(self, "    for (int k = 0; k < {unroll}; k++) if (j + k * {rows}u < end) {{");
-        line!(
-            self,
-            "#pragma unroll\n        for (int v = 0; v < {vector}; v++) acc[k][v] = join(acc[k][v], {}); }}",
-            Self::value(body, "k", "v")
-        );
-        line!(self, "    }}");
-        self.joined(unroll, vector);
+        self.slices(body, outer);
+        let lanes = Lanes { vector, unroll, reduced, first: "row", abreast: rows };
+        self.accumulated(body, &lanes, |this| {
+            let all = names("r", reduced);
+            for (n, (&access, &dtype)) in ins.iter().zip(&body.leaves).enumerate() {
+                let own = stored(dtype);
+                let base =
+                    format!("(b{n} + {})", offset(this.index, &all, &format!("a.in_reduced[{n}]")));
+                let step = format!("a.in_kept[{n}][{}]", kept.saturating_sub(1));
+                let once = ins.len() == 1;
+                let how =
+                    Load { vector, at: "k", base: &base, coordinate: last, step: &step, once };
+                this.load(n, own, access, &how);
+            }
+        });
         if rows > 1 {
             line!(self, "    __shared__ {element} all[{rows}][{}];", columns as usize * vector);
             line!(
