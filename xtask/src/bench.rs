@@ -58,9 +58,7 @@ pub(crate) fn onnx(options: &[&str]) -> Result<(), String> {
         Err(why) => return step.skipped(&why),
     };
     step.check(|| Ok("there".into()))?;
-    let what = ["build", "--release", "-p", "simulcast-bench", "--no-default-features"];
-    let mut build = cargo(what);
-    build.args(["--features", "onnx-run", "--bin", "onnx_run"]);
+    let build = cargo(["build", "--release", "-p", "simulcast-bench-onnx"]);
     Step::new("the process that runs models").run(build)?;
     let mut run = Command::new(python);
     run.arg("bench/peers/onnx_run.py").arg("target/release/onnx_run").args(options);
