@@ -136,6 +136,16 @@ def pytest_testnodedown(node: object) -> None:
         node.config.stash[_FOUND] += found  # type: ignore[attr-defined]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    watch = item.config.stash.get(_WATCH, None)
+    if watch is not None and call.excinfo is not None:
+        from simulcast.torch._raised import explain
+
+        explain(call.excinfo.value, watch)
+    return (yield)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if _FOUND in config.stash:
         _summarize(terminalreporter, config)

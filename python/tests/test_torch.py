@@ -18,6 +18,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: cargo xtask test torch")
 
 import numpy as np
+import torch.distributions as D
 import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode, get_overridable_functions, resolve_name
@@ -901,6 +902,101 @@ def test_every_error_of_sizes_names_its_tensors(call, said):
         call()
     (note,) = caught.value.__notes__
     assert all(own in note for own in said) and "line 1" not in note, note
+
+
+LOC, LABEL = torch.zeros(3), torch.ones(4)
+GRID, NORMAL, VECTORS = torch.zeros(3, 4), D.Normal(torch.zeros(3), 1.0), D.MultivariateNormal(torch.zeros(3, 2), torch.eye(2))
+CELLS, LAYERS = torch.nn.LSTM(5, 3), torch.ones(2, 3, 4)
+# Errors that PyTorch raises in Python, without a call that a mode sees.
+RAISED = [
+    (lambda: NORMAL.log_prob(LABEL), ["Normal.log_prob", "NORMAL   3", "LABEL has 4, NORMAL has 3"]),
+    (lambda: NORMAL.cdf(value=LABEL), ["Normal.cdf", "LABEL has 4, NORMAL has 3"]),
+    (lambda: D.Normal(GRID, 1.0).log_prob(LOC), ["D.Normal(GRID, 1.0)", "LOC.unsqueeze(1) is (3, 1), result (3, 4)"]),
+    (lambda: D.Independent(NORMAL, 1).log_prob(LABEL), ["LABEL has 4, D.Independent(NORMAL, 1) has 3"]),
+    (lambda: (lambda v: NORMAL.log_prob(v + 1))(LABEL), ["v + 1", "has 4, NORMAL has 3"]),
+    (lambda: VECTORS.log_prob(GRID), ["GRID is (3, 4)", "the last axis of GRID must be event_shape: (2,)"]),
+    (lambda: VECTORS.log_prob(torch.ones(4, 2)), ["VECTORS has batch_shape (3,) and event_shape (2,)", "has 4, VECTORS has 3"]),
+    (lambda: D.MultivariateNormal(GRID, torch.eye(4).expand(2, 4, 4)), ["covariance_matrix.shape[:-2] has 2", "loc.shape[:-1]"]),
+    (lambda: torch.broadcast_shapes(GRID.shape, LOC.shape), ["GRID has 4, LOC has 3", "LOC.unsqueeze(1) is (3, 1), result (3, 4)"]),
+    (lambda: torch.broadcast_shapes((3, 4), 3), ["(3, 4) has 4, 3 has 3"]),
+    (lambda: torch.broadcast_shapes(*[GRID.shape, LOC.shape]), ["shape 0 has 4, shape 1 has 3"]),
+    (lambda: NORMAL.expand((4,)), ["self.loc", "expand to (4,)"]),
+    (lambda: CELLS(LAYERS), ["CELLS was called with", "LAYERS is (2, 3, 4)"]),
+    (lambda: torch.func.vmap(torch.add)(LOC, LABEL), ["LOC is (3,)", "LABEL is (4,)"]),
+]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes and spans")
+@pytest.mark.parametrize("call, said", RAISED)
+def test_errors_of_pytorchs_own_checks_are_explained_where_they_leave_the_guard(call, said):
+    with pytest.raises((RuntimeError, ValueError)) as alone:
+        call()
+    with pytest.raises((RuntimeError, ValueError)) as caught, guard():
+        call()
+    assert type(caught.value) is type(alone.value) and str(caught.value) == str(alone.value)
+    (note,) = caught.value.__notes__
+    assert all(own in note for own in said), note
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes")
+def test_errors_of_the_programs_own_checks_have_no_note():
+    def step():
+        raise ValueError("the shape is wrong")
+
+    for error in (step, lambda: torch.nn.Linear(2, 3)("size"), lambda: NORMAL.log_prob("shape")):
+        with pytest.raises((ValueError, TypeError, AttributeError)) as caught, guard():
+            error()
+        assert not getattr(caught.value, "__notes__", []), caught.value.__notes__
+
+
+SAMPLE = """\
+import threading
+import torch
+normal, label = torch.distributions.Normal(torch.zeros(3), 1.0), torch.ones(4)
+def score():
+    normal.log_prob(label)
+def test_score():
+    score()
+if __name__ == "__main__":
+    thread = threading.Thread(target=score)
+    thread.start()
+    thread.join()
+    score()
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes")
+def test_the_command_and_pytest_show_the_notes_of_errors_that_end_a_run(tmp_path):
+    (tmp_path / "test_score.py").write_text(SAMPLE)
+
+    def said(*words):
+        ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=tmp_path)
+        assert ran.returncode == 1, ran
+        return (ran.stdout + ran.stderr).count("simulcast: Normal.log_prob of shapes that do not broadcast")
+
+    # One in the thread, one in the script.
+    assert said("-m", "simulcast.torch", "test_score.py") == 2
+    assert said("-m", "simulcast.torch", "--steps", "1", "test_score.py") == 1
+    assert said("-m", "pytest", "-q", "-p", "no:cacheprovider", "--simulcast-torch") >= 1
+    (tmp_path / "installs.py").write_text(f"import simulcast.torch\nsimulcast.torch.install()\n{SAMPLE}")
+    assert said("installs.py") == 2
+
+
+def test_an_installed_guard_leaves_the_hooks_of_exceptions_as_they_were(monkeypatch):
+    before = sys.excepthook, threading.excepthook
+    simulcast.torch.install()
+    simulcast.torch.uninstall()
+    assert (sys.excepthook, threading.excepthook) == before
+    shown = []
+    monkeypatch.setattr(sys, "excepthook", lambda *own: shown.append(own[1]))
+    simulcast.torch.install()
+    ours = sys.excepthook
+    # A hook that another library sets, and that calls ours, outlives the guard.
+    sys.excepthook = lambda *own: ours(*own)
+    simulcast.torch.uninstall()
+    error = ValueError("of a shape")
+    sys.excepthook(ValueError, error, None)
+    assert shown == [error] and sys.excepthook is not ours
 
 
 def test_an_error_of_something_else_has_no_note():

@@ -1,5 +1,6 @@
 """The guard as a callback of Lightning and of Hugging Face's Trainer, with the packages themselves."""
 
+import sys
 import warnings
 
 import pytest
@@ -47,6 +48,26 @@ def test_lightning(right, tmp_path):
     with pytest.raises(simulcast.BroadcastError):
         trainer.fit(Net(), torch.utils.data.DataLoader(data, batch_size=4))
     assert depth() == 0
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes")
+def test_lightning_explains_what_ends_a_training(tmp_path):
+    lightning = pytest.importorskip("lightning", reason="Lightning is not installed: cargo xtask test torch")
+
+    class Net(lightning.LightningModule):
+        def training_step(self, batch, _):
+            normal = torch.distributions.Normal(torch.zeros(3), 1.0)
+            return normal.log_prob(batch)
+
+        def configure_optimizers(self):
+            return None
+
+    callback = simulcast.torch.LightningCallback()
+    trainer = lightning.Trainer(callbacks=[callback], logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                                accelerator="cpu", enable_model_summary=False, default_root_dir=tmp_path)  # fmt: skip
+    with pytest.raises(ValueError) as caught:
+        trainer.fit(Net(), torch.utils.data.DataLoader(torch.randn(4), batch_size=4))
+    assert any("batch has 4, normal has 3" in note for note in caught.value.__notes__) and depth() == 0
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -14,7 +14,10 @@ import runpy
 import sys
 import traceback
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._watch import Watch
 
 _FORMATS = ("text", "concise", "github", "gitlab", "sarif", "junit", "json")
 
@@ -69,7 +72,7 @@ def main() -> int:
         return 2
     sys.argv = [given.script, *given.arguments]
     try:
-        return _run(given.script, given.module)
+        return _run(given.script, given.module, watch)
     finally:
         end()
         if given.write_baseline:
@@ -83,8 +86,10 @@ def main() -> int:
             output.close()
 
 
-def _run(script: str, is_module: bool) -> int:
+def _run(script: str, is_module: bool, watch: Watch) -> int:
     """Runs a script or a module as `__main__`; an exception is shown as Python shows it, without frames of ours."""
+    from ._raised import explain
+
     try:
         if is_module:
             sys.path.insert(0, os.getcwd())
@@ -97,6 +102,7 @@ def _run(script: str, is_module: bool) -> int:
     except SystemExit as end:
         return _exit_code(end.code)
     except BaseException as error:
+        explain(error, watch)
         _strip(error)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1

@@ -33,10 +33,10 @@ class _Held:
         self._guard.__enter__()
         self._on = True
 
-    def _end(self) -> None:
+    def _end(self, *exception: object) -> None:
         if self._on:
             self._on = False
-            self._guard.__exit__()
+            self._guard.__exit__(*exception)
 
 
 def make(name: str) -> Any:
@@ -79,8 +79,8 @@ def _lightning() -> Any:
             self._end()
 
         def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-            """Ends."""
-            self._end()
+            """Ends, and explains an error of shapes."""
+            self._end(type(exception), exception, exception.__traceback__)
 
     return _public(LightningCallback)
 

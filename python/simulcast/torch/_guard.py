@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .. import _policy
 from .._simulcast import Policy
-from . import _mode
+from . import _mode, _raised
 from ._load import load
 from ._watch import Watch
 
@@ -109,6 +109,8 @@ class guard:  # noqa: N801
             return
         if not self._entered.stacks:
             raise RuntimeError("a guard is left that was not entered")
+        if len(exception) == 3 and isinstance(exception[1], BaseException):
+            _raised.explain(exception[1], self.watch)
         self._entered.stacks.pop().close()
 
     def __call__(self, function: _Function) -> _Function:
@@ -316,6 +318,7 @@ def install(
 
             threading.Thread._bootstrap_inner = guarded  # type: ignore[attr-defined]
             stack.callback(setattr, threading.Thread, "_bootstrap_inner", bootstrap)
+            stack.enter_context(_raised.hooks(own))
             presence = Presence(own, switch)
             presence.come()
             stack.callback(presence.leave_for_good)

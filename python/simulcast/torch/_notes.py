@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from .. import _fixes, _places
 from .._errors import BroadcastError
@@ -32,13 +32,9 @@ def explain(
     kwargs: dict[str, Any],
 ) -> None:
     """Adds a note to an error of a call that is about shapes; nothing otherwise."""
-    if not isinstance(error, (RuntimeError, ValueError, IndexError)) or isinstance(error, BroadcastError):
+    if not is_of_sizes(error):
         return
     text = str(error)
-    if isinstance(error, IndexError) and "shape" not in text:
-        return
-    if not any(word in text for word in _WORDS) or any(own.startswith(_HEAD) for own in _notes(error)):
-        return
     frame = sys._getframe(2)
     try:
         note = None if meeting is None else _of_call(watch, meeting, function, args, kwargs, frame)
@@ -46,7 +42,22 @@ def explain(
     except Exception:  # The program's own error is what has to be seen.
         return
     if note:
-        _places.add_note(error, f"{_HEAD} {note}")
+        add(error, note)
+
+
+def is_of_sizes(error: BaseException | None) -> TypeGuard[Exception]:
+    """Whether an error is about sizes, and has no note of ours."""
+    if not isinstance(error, (RuntimeError, ValueError, IndexError)) or isinstance(error, BroadcastError):
+        return False
+    text = str(error)
+    if isinstance(error, IndexError) and "shape" not in text:
+        return False
+    return any(word in text for word in _WORDS) and not any(own.startswith(_HEAD) for own in _notes(error))
+
+
+def add(error: BaseException, note: str) -> None:
+    """Adds a note to an error."""
+    _places.add_note(error, f"{_HEAD} {note}")
 
 
 def _notes(error: BaseException) -> Sequence[str]:

@@ -63,6 +63,14 @@ class Watch(Findings):
             self._sites[key] = site
             return site
 
+    def is_internal(self, frame: FrameType) -> bool:
+        """Whether a frame is PyTorch's, ours or the interpreter's."""
+        return self._files.is_internal(frame.f_code.co_filename)
+
+    def is_of_torch(self, frame: FrameType) -> bool:
+        """Whether a frame is PyTorch's."""
+        return self.is_internal(frame) and not frame.f_code.co_filename.startswith(_places._OWN)
+
     def _inner(self, function: Any, frame: FrameType) -> FrameType:
         """The frame that calls the function, past what only hands the call on."""
         own = getattr(function, "__code__", None)
@@ -128,7 +136,9 @@ def _as_the_user_has_it(
         nodes.append(next(variables, None) if operand is not None else None)
     given = _places.arguments(call, len(nodes))
     if not any(nodes) and given is not None and isinstance(call, ast.Call) and len(call.args) == len(nodes):
-        return given
+        # Numbers and lists of sizes are no tensors: `dist.expand((4,))` expands what the user does not name.
+        sizes = (ast.Constant, ast.Tuple, ast.List)
+        return nodes if any(isinstance(own, sizes) for own in given) else given
     return nodes
 
 
