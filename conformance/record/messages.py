@@ -99,6 +99,7 @@ def torch():
         lambda: F.binary_cross_entropy_with_logits(z(8, 1), z(8)),
     )
     case("Normal", [[3], [2]], "numpy", lambda: torch.distributions.Normal(z(3), z(2) + 1), True)
+    case("log_prob", [[4], [3]], "numpy", lambda: torch.distributions.Normal(z(3), 1.0).log_prob(z(4)))
     case("copy_", [[3]], "to:2", lambda: z(2).copy_(z(3)), True)
     case("masked_fill", [[2, 3], [2]], "numpy", lambda: z(2, 3).masked_fill(z(2) > 0, 1.0), True)
 

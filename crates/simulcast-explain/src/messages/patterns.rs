@@ -85,7 +85,7 @@ const fn pattern(
 }
 
 /// Every message. `before` is the text in front of the words.
-static PATTERNS: [Pattern; 32] = [
+static PATTERNS: [Pattern; 33] = [
     pattern(Library::Numpy, "operands could not be broadcast together with shapes", |at, _| {
         Found::numpy(at.shapes())
     }),
@@ -173,6 +173,11 @@ static PATTERNS: [Pattern; 32] = [
         let argument = at.shape()?;
         at.take("; but expected shape should be broadcastable to")?;
         Found::numpy(vec![at.shape()?, argument])
+    }),
+    pattern(Library::Torch, "Value is not broadcastable with batch_shape+event_shape:", |at, _| {
+        let value = at.shape()?;
+        at.take("vs")?;
+        Some(Found::numpy(vec![value, at.shape()?])?.named(&["value", "distribution"]))
     }),
     pattern(Library::Torch, "Using a target size (", |at, _| {
         let target = at.shape()?;
