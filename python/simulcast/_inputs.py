@@ -139,6 +139,16 @@ def text_array(words: list[str], shape: Sequence[int], like: Sequence[np.dtype[A
     return np.array(words, dtype=dtype).reshape(shape)[()]
 
 
+def shares_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether an element of one lies in the other; arrays for which that takes long to find out are taken for apart."""
+    # The stubs of NumPy know two values alone.
+    most: Any = 100_000
+    try:
+        return bool(np.shares_memory(a, b, max_work=most))
+    except getattr(np, "exceptions", np).TooHardError:
+        return False
+
+
 def store(out: NDArray[Any], result: NDArray[Any], casting: Any) -> None:
     """A result into `out`, to whose shape it stretches, where the casting allows it."""
     if not np.can_cast(result.dtype, out.dtype, casting):

@@ -78,9 +78,7 @@ def _lazy(settings: dict[str, Any]) -> Any:
     """What computes Dask's arrays, each block of which is computed on one thread."""
     from . import _dask
 
-    threads = settings.pop("threads", None)
-    if threads is not None and threads < 1:
-        raise ValueError(f"argument 'threads' is {threads}, and threads is a number from 1 on")
+    settings.pop("threads", None)
     return _dask
 
 

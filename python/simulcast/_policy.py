@@ -15,7 +15,7 @@ import sys
 import warnings
 from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
@@ -157,11 +157,19 @@ def using(policy: str | Policy) -> _Setting[Policy]:
     return _Setting(_policy, lambda: policy, (using, (policy,)))
 
 
-def strict(strictness: str = "same-rank", **actions: object) -> _Setting[Policy]:
+@overload
+def strict(strictness: _Function, /) -> _Function: ...
+
+
+@overload
+def strict(strictness: str = "same-rank", **actions: object) -> _Setting[Policy]: ...
+
+
+def strict(strictness: Any = "same-rank", **actions: object) -> Any:
     """Within a block or a function, only sizes of 1 that are written out stretch, and scalars.
 
     `strictness` can be `"exact"` (nothing repeats) or `"scalar-only"` too; `actions` are further settings of
-    a `Policy`, such as `SC101="deny"`.
+    a `Policy`, such as `SC101="deny"`. As a decorator it needs no brackets: `@simulcast.strict`.
 
     >>> import simulcast
     >>> with simulcast.strict():
@@ -175,6 +183,8 @@ def strict(strictness: str = "same-rank", **actions: object) -> _Setting[Policy]
     >>> float(loss([1.0, 2.0], [1.0, 4.0]))
     2.0
     """
+    if callable(strictness):
+        return strict()(strictness)
     return using(Policy("strict", strictness=strictness, **actions))
 
 
@@ -529,8 +539,23 @@ def guard(x: ArrayLike) -> NDArray[Any]:
     """
     from ._inputs import dask_array, plain, refuse_labels
 
+    if callable(x) and not hasattr(x, "__array__"):
+        raise TypeError(
+            f"guard takes an array, not {_called(x)}: guard its arguments, or forbid broadcasts in all of it by "
+            "@simulcast.strict(); for PyTorch there is @simulcast.torch.guard()"
+        )
     refuse_labels("guard", x)
     dask = dask_array()
     if dask is not None and isinstance(x, dask.Array):
         raise TypeError("guard is for arrays in memory; functions of simulcast ask the policy of Dask's arrays too")
-    return plain(x).view(_Guarded)
+    own = plain(x)
+    if own.dtype == object and own.ndim == 0 and own is not x:
+        raise TypeError(f"guard takes an array, not {_called(x)}")
+    return own.view(_Guarded)
+
+
+def _called(x: object) -> str:
+    """What something is, for an error."""
+    from ._inputs import _shown
+
+    return f"the function {x.__name__}" if hasattr(x, "__name__") and callable(x) else _shown(x)

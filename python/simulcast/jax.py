@@ -63,6 +63,8 @@ def check(
     to one number. What is confirmed is warned of at its line, or raised, as `policy` says (by default the one that
     holds); `exclude` are patterns of files whose broadcasts are passed over: `"flax/*"`.
     """
+    if not callable(step):
+        raise TypeError(f"check takes a step, a function that it traces, not {step!r}")
     try:
         jax = importlib.import_module("jax")
     except ModuleNotFoundError as error:

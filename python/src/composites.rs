@@ -20,6 +20,7 @@ use crate::operands::{Operand, views};
 use crate::policies;
 use crate::results::{Target, into_numpy, returned};
 use crate::rules::Rule;
+use crate::threads::Threads;
 
 /// `a` within bounds: `minimum(maximum(a, a_min), a_max)`, with the bounds that are given.
 ///
@@ -47,7 +48,7 @@ pub(crate) fn clip<'py>(
     casting: Option<&str>,
     dtype: Option<&Bound<'py, PyAny>>,
     rule: Option<&Bound<'py, PyAny>>,
-    threads: Option<isize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = a.py();
     let options = Options { out, casting, dtype, rule, threads };
@@ -137,7 +138,7 @@ pub(crate) fn round<'py>(
     casting: Option<&str>,
     dtype: Option<&Bound<'py, PyAny>>,
     rule: Option<&Bound<'py, PyAny>>,
-    threads: Option<isize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options { out, casting, dtype, rule, threads };
     if decimals == 0 {
@@ -149,7 +150,7 @@ pub(crate) fn round<'py>(
     settings.set_item("casting", casting)?;
     settings.set_item("dtype", dtype)?;
     settings.set_item("rule", rule)?;
-    settings.set_item("threads", threads)?;
+    settings.set_item("threads", threads.map(Threads::get))?;
     let rounded = py.import("simulcast._rounding")?.getattr("rounded")?;
     rounded.call((a, decimals), Some(&settings))
 }

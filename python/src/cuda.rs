@@ -31,6 +31,7 @@ use crate::errors::{self, refused};
 use crate::functions::{Options, check_powers, name_of, uncast};
 use crate::operands::Operand;
 use crate::policies;
+use crate::results::overlapping;
 use crate::rules::Rule;
 
 /// Names of operands that have none of their own.
@@ -487,8 +488,14 @@ pub(crate) fn evaluate_jointly<'py>(
         }
         return Ok(results);
     }
-    for (out, &dtype) in outs.iter().zip(dtypes) {
+    for (at, (out, &dtype)) in outs.iter().zip(dtypes).enumerate() {
         if let Some(out) = out {
+            let meets = |own: &Option<Out<'py>>| {
+                own.as_ref().is_some_and(|own| own.array.meets(&out.array))
+            };
+            if let Some(first) = outs[..at].iter().position(meets) {
+                return Err(overlapping([first, at], "share memory"));
+            }
             meeting.reach(&out.array)?;
             uncastable(dtype, out.array.dtype, out.casting)?;
         }

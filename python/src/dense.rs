@@ -158,8 +158,8 @@ impl Asked {
     /// None where something is asked for that only the long way knows, or says what is wrong with.
     #[inline]
     fn of(options: &Options<'_, '_>, operands: usize) -> Option<Self> {
-        let Options { casting, dtype, rule, threads, .. } = options;
-        if policies::is_active() || threads.is_some_and(|threads| threads < 1) {
+        let Options { casting, dtype, rule, .. } = options;
+        if policies::is_active() {
             return None;
         }
         if casting.is_some_and(|casting| casting != "same_kind") {

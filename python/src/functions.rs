@@ -24,6 +24,7 @@ use crate::operands::{ARGUMENTS, Operand, Order, view, views};
 use crate::policies;
 use crate::results::Target;
 use crate::rules::Rule;
+use crate::threads::Threads;
 
 /// What every function takes besides its operands.
 #[derive(Clone, Copy, Default)]
@@ -32,7 +33,7 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) casting: Option<&'a str>,
     pub(crate) dtype: Option<&'a Bound<'py, PyAny>>,
     pub(crate) rule: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) threads: Option<isize>,
+    pub(crate) threads: Option<Threads>,
 }
 
 impl<'py> Options<'_, 'py> {
@@ -47,7 +48,7 @@ impl<'py> Options<'_, 'py> {
         keywords.set_item("casting", self.casting.unwrap_or("same_kind"))?;
         keywords.set_item("dtype", self.dtype)?;
         keywords.set_item("rule", Rule::read(self.rule)?)?;
-        keywords.set_item("threads", self.threads)?;
+        keywords.set_item("threads", self.threads.map(Threads::get))?;
         Ok(keywords)
     }
 }

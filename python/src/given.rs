@@ -7,6 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use simulcast::program::{Expr, ExprKind, nearest};
+use simulcast_explain::terminal_safe;
 
 use crate::functions::Options;
 use crate::operands::{Operand, about};
@@ -91,7 +92,7 @@ impl<'py> Given<'py> {
                 Some(option) => {
                     own.options[option] = Some(object).filter(|given| !given.is_none());
                 }
-                None => put(names, &mut own.objects, &key, object)?,
+                None => put(names, &mut own.objects, &key, object, &OPTIONS)?,
             }
         }
         let [.., local_dict] = &own.options;
@@ -107,7 +108,7 @@ impl<'py> Given<'py> {
     ) -> PyResult<Objects<'py>> {
         let mut objects = vec![None; names.len()];
         for (name, object) in operands.into_iter().flatten() {
-            put(names, &mut objects, name.cast::<PyString>()?, object)?;
+            put(names, &mut objects, name.cast::<PyString>()?, object, &["rule", "local_dict"])?;
         }
         fill(names, &mut objects, local_dict)?;
         Ok(objects)
@@ -126,18 +127,19 @@ impl<'py> Given<'py> {
             casting: casting.as_deref(),
             dtype: dtype.as_ref(),
             rule: rule.as_ref(),
-            threads: extracted(threads.as_ref(), "threads")?,
+            threads: threads.as_ref().map(|threads| threads.extract()).transpose()?,
         })
     }
 }
 
-/// An operand for one of some names.
+/// An operand for one of some names, in a call that takes these options.
 #[inline]
 fn put<'py>(
     names: &[Name],
     objects: &mut Objects<'py>,
     key: &Bound<'py, PyString>,
     object: Bound<'py, PyAny>,
+    options: &[&str],
 ) -> PyResult<()> {
     // Names in a program are the same objects, most of the time.
     let mut place = names.iter().position(|name| name.key.is(key));
@@ -147,7 +149,7 @@ fn put<'py>(
         place = names.iter().position(|name| name.text == text || normal(name));
     }
     let Some(place) = place else {
-        return Err(unknown(names, key.to_str()?));
+        return Err(unknown(names, key.to_str()?, options));
     };
     let own = &names[place];
     if !own.text.is_ascii() {
@@ -164,18 +166,23 @@ fn put<'py>(
 
 /// The error for a name that is none of an expression's operands.
 #[cold]
-fn unknown(names: &[Name], given: &str) -> PyErr {
+fn unknown(names: &[Name], given: &str, options: &[&str]) -> PyErr {
     let is_operand = |name: &&str| !matches!(*name, "pi" | "e" | "nan" | "inf");
     let operands: Vec<&str> =
         names.iter().map(|name| name.text.as_str()).filter(is_operand).collect();
     let known = operands.iter().copied();
-    let help = match nearest(given, known.chain(OPTIONS).chain(["fast_math"])) {
+    let help = match nearest(given, known.chain(options.iter().copied())) {
+        _ if given == "fast_math" => {
+            String::from("; `fast_math` is an option of compile and of evaluate")
+        }
+        _ if is_option(given) => format!("; `{given}` is an option of a call that computes it"),
         Some(name) if operands.contains(&name) => format!("; did you mean `{name}`?"),
         Some(name) => format!("; did you mean the option `{name}`?"),
         None if operands.is_empty() => String::from("; it has no operands"),
         None => format!("; its operands are {}", operands.join(", ")),
     };
-    PyTypeError::new_err(format!("the expression has no operand `{given}`{help}"))
+    let what = format!("the expression has no operand `{given}`{help}");
+    PyTypeError::new_err(terminal_safe(&what).into_owned())
 }
 
 /// Operands from `local_dict`, for names that have none yet.
@@ -194,7 +201,7 @@ fn fill<'py>(
     // As it is written, and not as Python reads it.
     for (place, name) in names.iter().enumerate() {
         if objects[place].is_none() && !name.text.is_ascii() && local.contains(&name.text)? {
-            put(names, objects, name.key.bind(local.py()), local.get_item(&name.text)?)?;
+            put(names, objects, name.key.bind(local.py()), local.get_item(&name.text)?, &[])?;
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use simulcast::Op;
 use simulcast_kernels::every_op;
 
 use crate::functions::{Options, apply};
+use crate::threads::Threads;
 
 /// The examples in a function's documentation.
 macro_rules! example {
@@ -114,7 +115,7 @@ macro_rules! functions {
             casting: Option<&str>,
             dtype: Option<&Bound<'py, PyAny>>,
             rule: Option<&Bound<'py, PyAny>>,
-            threads: Option<isize>,
+            threads: Option<Threads>,
         ) -> PyResult<Bound<'py, PyAny>> {
             apply(Op::$variant, [$($arg),+], Options { out, casting, dtype, rule, threads })
         }

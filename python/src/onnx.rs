@@ -17,6 +17,7 @@ use crate::interrupts::released;
 use crate::operands::Operand;
 use crate::results::{Target, into_numpy};
 use crate::shapes::read_size;
+use crate::threads::Threads;
 
 /// A model from its bytes, or from a file, whose folder may hold data.
 fn load(source: &Bound<'_, PyAny>) -> PyResult<Model> {
@@ -119,16 +120,14 @@ impl OnnxSession {
     #[new]
     fn new(
         model: &Bound<'_, PyAny>,
-        threads: Option<isize>,
+        threads: Option<Threads>,
         limit: Option<usize>,
     ) -> PyResult<Self> {
         let py = model.py();
         let model = load(model)?;
         let mut session = py.detach(|| Session::new(&model)).map_err(|error| failed(py, &error))?;
-        match threads.map(usize::try_from) {
-            Some(Ok(threads @ 1..)) => session = session.threads(threads),
-            Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
-            None => {}
+        if let Some(threads) = threads {
+            session = session.threads(threads.get());
         }
         if let Some(limit) = limit {
             session = session.limit(limit);

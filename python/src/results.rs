@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
 use numpy::npyffi::{NpyTypes, get_type_object};
-use numpy::{PY_ARRAY_API, PyUntypedArray, PyUntypedArrayMethods as _};
+use numpy::{PY_ARRAY_API, PyArrayDescrMethods as _, PyUntypedArray, PyUntypedArrayMethods as _};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -26,6 +26,7 @@ use crate::interrupts::released;
 use crate::memory::LARGE;
 use crate::operands::view;
 use crate::policies;
+use crate::threads::Threads;
 
 /// Fewer elements than this are computed without releasing the interpreter, which costs more.
 pub(crate) const SMALL: usize = 4096;
@@ -48,18 +49,9 @@ impl<'a, 'py> Target<'a, 'py> {
     pub(crate) fn new(
         out: Option<&'a Bound<'py, PyAny>>,
         casting: Option<&'a str>,
-        threads: Option<isize>,
+        threads: Option<Threads>,
     ) -> PyResult<Self> {
-        let threads = match threads.map(usize::try_from) {
-            None => None,
-            Some(Ok(threads @ 1..)) => Some(threads),
-            Some(_) => {
-                let threads = threads.unwrap_or_default();
-                let why =
-                    format!("argument 'threads' is {threads}, and threads is a number from 1 on");
-                return Err(PyValueError::new_err(why));
-            }
-        };
+        let threads = threads.map(Threads::get);
         let out = out.filter(|out| !out.is_none()).map(Out::read).transpose()?.flatten();
         Ok(Self { out, casting, threads })
     }
@@ -233,6 +225,41 @@ impl<'py> Out<'py> {
     }
 }
 
+/// Refuses arrays for results that share memory: of two results one would be lost.
+fn check_apart(targets: &[Target<'_, '_>]) -> PyResult<()> {
+    let outs = targets.iter().enumerate();
+    let outs: Vec<_> = outs.filter_map(|(at, own)| Some((at, &own.out.as_ref()?.array))).collect();
+    for (n, (second, own)) in outs.iter().enumerate() {
+        for (first, other) in &outs[..n] {
+            if meets(&bytes_of(own), &bytes_of(other)) && shares(own, other)? {
+                return Err(overlapping([*first, *second], "share memory"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The error for two arrays for results that are not apart.
+#[cold]
+pub(crate) fn overlapping([first, second]: [usize; 2], what: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "argument 'out': out[{first}] and out[{second}] {what}, so that one result would overwrite the other"
+    ))
+}
+
+/// Whether an element of one array lies in the other, as NumPy finds out where that is not too much work.
+#[cold]
+fn shares(a: &Bound<'_, PyUntypedArray>, b: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    a.py().import("simulcast._inputs")?.getattr("shares_memory")?.call1((a, b))?.extract()
+}
+
+/// The bytes between the first and the last of an array.
+fn bytes_of(array: &Bound<'_, PyUntypedArray>) -> Range<usize> {
+    // SAFETY: the array is alive.
+    let start = unsafe { (*array.as_array_ptr()).fields.data }.addr();
+    reach(start, array.shape(), array.strides(), 1, array.dtype().itemsize())
+}
+
 /// Runs a program of several results, and gives back where each of them is. `text` are the dtypes of operands that are
 /// text.
 pub(crate) fn fill_all<'py>(
@@ -244,6 +271,7 @@ pub(crate) fn fill_all<'py>(
     text: &[Bound<'py, PyAny>],
     fail: &impl Fn(ProgramError) -> PyErr,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    check_apart(targets)?;
     let shapes = run.shapes().map_err(fail)?;
     for (target, shape) in targets.iter().zip(&shapes) {
         if let Some(out) = target.out.as_ref().filter(|_| policies::is_active()) {
@@ -258,7 +286,7 @@ pub(crate) fn fill_all<'py>(
         });
         return given.collect();
     }
-    // Two results in one place are written one after the other, and so are results in an operand's place.
+    // Results in an operand's place are written once all are computed.
     let mut taken: Vec<Range<usize>> = Vec::new();
     let mut fresh_ones = Vec::with_capacity(targets.len());
     for ((target, shape), &dtype) in targets.iter().zip(&shapes).zip(dtypes) {
@@ -483,11 +511,23 @@ fn is_injective(view: &AnyView<'_>) -> bool {
 /// The bytes between a view's first and last element in memory.
 #[inline]
 fn extent(view: &AnyView<'_>) -> Range<usize> {
-    let (mut low, mut high) = (view.as_ptr().addr(), view.as_ptr().addr());
     let item = view.dtype().size();
-    for (&size, &stride) in view.shape().iter().zip(view.strides()) {
+    reach(view.as_ptr().addr(), view.shape(), view.strides(), item, item)
+}
+
+/// The bytes from a first element on, along strides of so many bytes each, to the end of the last one.
+#[inline]
+fn reach(
+    start: usize,
+    shape: &[usize],
+    strides: &[isize],
+    unit: usize,
+    item: usize,
+) -> Range<usize> {
+    let (mut low, mut high) = (start, start);
+    for (&size, &stride) in shape.iter().zip(strides) {
         let reach = stride.wrapping_mul(size.wrapping_sub(1).cast_signed());
-        let reach = reach.wrapping_mul(item.cast_signed());
+        let reach = reach.wrapping_mul(unit.cast_signed());
         match (size, reach < 0) {
             (0, _) => return 0..0,
             (_, true) => low = low.wrapping_add_signed(reach),

@@ -6,7 +6,7 @@ use numpy::{
     Element, PyArray1, PyArrayDescr, PyArrayDescrMethods as _, PyUntypedArray,
     PyUntypedArrayMethods as _,
 };
-use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use simulcast::{Addend, BroadcastError, Complex, Plan, try_par_sum_to};
@@ -19,6 +19,7 @@ use crate::interrupts::released;
 use crate::results::SMALL;
 use crate::rules::Rule;
 use crate::shapes::read_shape;
+use crate::threads::Threads;
 
 /// `x` summed back to a shape that broadcasts to its own: what a broadcast repeats, this adds up.
 ///
@@ -39,14 +40,10 @@ pub(crate) fn sum_to<'py>(
     x: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyAny>,
     rule: Option<&Bound<'py, PyAny>>,
-    threads: Option<isize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let limit = match threads.map(usize::try_from) {
-        None => None,
-        Some(Ok(limit @ 1..)) => Some(limit),
-        Some(_) => return Err(PyValueError::new_err("threads is a number from 1 on")),
-    };
+    let limit = threads.map(Threads::get);
     let Some(array) = arrays::plain(x) else {
         if let Some(array) = cuda::Array::read(x)? {
             let (shape, rule) = (read_shape(shape)?, Rule::read(rule)?.positional()?);

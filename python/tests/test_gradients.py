@@ -172,8 +172,8 @@ def test_out_gets_each_result():
     simulcast.evaluate("x + 1; x * 2", x=own, out=[own, None])
     assert (own == x + 1).all()
     one = np.empty((2, 3))
-    first, second = simulcast.evaluate("x + 1; x * 2", x=x, out=[one, one])
-    assert first is second and (one == x * 2).all()
+    with pytest.raises(ValueError, match="are the same array"):
+        simulcast.evaluate("x + 1; x * 2", x=x, out=[one, one])
     for_m = np.empty(3)
     assert simulcast.grad("sum(x * m)", "m")(x=x, m=m, out=for_m) is for_m and for_m.tolist() == [3, 5, 7]
     value, (kept,) = simulcast.value_and_grad("sum(x * m)", ["m"])(x=x, m=m, out=[None, for_m])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import simulcast
+import simulcast.torch
 
 X = np.arange(3.0)
 
@@ -51,11 +52,90 @@ X = np.arange(3.0)
         (lambda: simulcast.evaluate("x + x", x=X, dtype=int), TypeError, "argument 'dtype' is int64, to which the result, float64, is not cast"),
         (lambda: simulcast.add(X, X, out=np.broadcast_to(0.0, 3)), ValueError, "argument 'out' is read-only"),
         (lambda: simulcast.add(X, X, threads=0), ValueError, "argument 'threads' is 0, and threads is a number from 1 on"),
+        # options that are none of this call
+        (lambda: simulcast.compile("alpha + 1")(alpha=X, fast_math=True), TypeError, "no operand `fast_math`; `fast_math` is an option of compile and of evaluate"),
+        (lambda: simulcast.compile("alpha + 1").strategy(alpha=X, threads=2), TypeError, "no operand `threads`; `threads` is an option of a call that computes it"),
+        # what comes from outside does not reach a terminal as it is
+        (lambda: simulcast.evaluate("a", **{"a\x1b[31m": X}), TypeError, r"no operand `a\?\[31m`; did you|no operand `a\?\[31m`; its operands are a"),
+        (lambda: simulcast.evaluate("a", a=X, **{"\x9b2J\x07": X}), TypeError, r"no operand `\?2J\?`"),
+        (lambda: simulcast.grad("sum(a)", wrt="\x1b[31m"), ValueError, r"no operand `\?\[31m`"),
+        # what is no array
+        (lambda: simulcast.guard(None), TypeError, "guard takes an array, not None"),
+        (lambda: simulcast.guard({"a": 1}), TypeError, "guard takes an array, not {'a': 1}"),
+        (lambda: simulcast.guard(test_an_error_names_the_argument), TypeError, "guard takes an array, not the function test_an_error_names_the_argument"),
+        (lambda: simulcast.torch.dry_run(None), TypeError, "dry_run takes a step, a function that it calls, not None"),
     ],
 )
 def test_an_error_names_the_argument(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "threads, kind, message",
+    [
+        (2**70, ValueError, "argument 'threads' is 1180591620717411303424, which is more than any machine has"),
+        (-(2**70), ValueError, "argument 'threads' is -1180591620717411303424, and threads is a number from 1 on"),
+        (-1, ValueError, "argument 'threads' is -1, and threads is a number from 1 on"),
+        (1.5, TypeError, "argument 'threads' is 1.5, and threads is a whole number from 1 on"),
+        (np.float64(2), TypeError, r"argument 'threads' is np.float64\(2.0\), and threads is a whole number"),
+        (True, TypeError, "argument 'threads' is True, and threads is a whole number from 1 on"),
+        (np.True_, TypeError, "argument 'threads' is np.True_, and threads is a whole number from 1 on"),
+        ("2", TypeError, "argument 'threads' is '2', and threads is a whole number from 1 on"),
+        ([1], TypeError, r"argument 'threads' is \[1\], and threads is a whole number from 1 on"),
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda threads: simulcast.add(X, 1, threads=threads),
+        lambda threads: simulcast.clip(X, 0, 1, threads=threads),
+        lambda threads: simulcast.round(X, 1, threads=threads),
+        lambda threads: simulcast.sum(X, threads=threads),
+        lambda threads: simulcast.sum_to(X, (1,), threads=threads),
+        lambda threads: simulcast.evaluate("x + 1", x=X, threads=threads),
+        lambda threads: simulcast.evaluate("x + 1; x", x=X, threads=threads),
+        lambda threads: simulcast.set_num_threads(threads),
+    ],
+)
+def test_threads_are_a_whole_number(call, threads, kind, message):
+    with pytest.raises(kind, match=f"^{message}"):
+        call(threads)
+
+
+def test_threads_of_numpys_integers_are_taken():
+    assert simulcast.add(X, 1, threads=np.int64(2)).tolist() == simulcast.sum(X[:, None] + 1, axis=1, threads=np.uint8(1)).tolist()
+
+
+def test_arrays_for_two_results_share_no_memory():
+    out, long = np.empty(3), np.empty(6)
+    both = simulcast.compile(["x + 1", "x - 1"])
+    for outs in [(out, out), (long[:3], long[2:5]), (long[:3], long[2::-1]), (out, out.view()), ((out, None), out)]:
+        count = sum(2 if isinstance(own, tuple) else 1 for own in outs)
+        call = both if count == 2 else simulcast.compile(["x + 1", "x * 2", "x - 1"])
+        first, second = 0, count - 1
+        with pytest.raises(ValueError, match=rf"argument 'out': out\[{first}\] and out\[{second}\] (are the same array|share memory)"):
+            call(x=X, out=outs)
+    # Between each other they are apart.
+    ups, downs = both(x=X, out=[long[::2], long[1::2]])
+    assert ups.tolist() == [1, 2, 3] and downs.tolist() == [-1, 0, 1] and long.tolist() == [1, -1, 2, 0, 3, 1]
+    loss = simulcast.value_and_grad("sum(x * y)", wrt=["x", "y"])
+    with pytest.raises(ValueError, match=r"out\[1\] and out\[2\] are the same array"):
+        loss(x=X, y=X, out=[None, out, out])
+    # An operand's memory is written once everything is read.
+    x, y = X.copy(), X[::-1].copy()
+    simulcast.evaluate("x + y; x - y", x=x, y=y, out=[y, x])
+    assert y.tolist() == [2, 2, 2] and x.tolist() == [-2, 0, 2]
+
+
+def test_decorators_need_no_brackets():
+    @simulcast.strict
+    def difference(a, b):
+        return simulcast.subtract(a, b)
+
+    assert difference.__name__ == "difference" and difference(X, X).tolist() == [0, 0, 0]
+    with pytest.raises(simulcast.BroadcastError, match="SC102"):
+        difference(X[:, None], X)
 
 
 @pytest.mark.parametrize(

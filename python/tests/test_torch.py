@@ -290,6 +290,14 @@ def test_guards_nest_decorate_and_leave_nothing_behind():
 
     with pytest.raises(RuntimeError, match="not entered"):
         guard().__exit__()
+
+    @guard
+    def difference(pred, target):
+        return ((pred - target) ** 2).mean()
+
+    assert difference.__name__ == "difference"
+    with pytest.warns(simulcast.BroadcastWarning, match="SC102"):
+        difference(COLUMN, ROW)
     assert torch.overrides._len_torch_function_stack() == depth
 
 

@@ -44,6 +44,8 @@ def dry_run(
     `item()`, which optimizers and logs call, gives NaN, or 1 of integers. What needs values otherwise (`if loss > 0`,
     indexing by a mask) does not work on the meta device, and is PyTorch's error.
     """
+    if not callable(step):
+        raise TypeError(f"dry_run takes a step, a function that it calls, not {step!r}")
     torch = load()
     watch = Watch(exclude)
     moved, valueless = _modes(torch)

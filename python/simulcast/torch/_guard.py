@@ -9,7 +9,7 @@ import threading
 import warnings
 import weakref
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from .. import _policy
 from .._simulcast import Policy
@@ -50,27 +50,8 @@ class _Unwatched:
     confirmed: tuple[()] = ()
 
 
-class guard:  # noqa: N801
-    """Within a block or a function, PyTorch's element-wise calls and losses are watched for accidental broadcasts.
-
-    ```python
-    with simulcast.torch.guard():
-        train()
-    ```
-
-    A finding is told once it cannot be a coincidence: when its place was seen with two sizes (a last, smaller batch
-    does it), or its result is reduced to one number. It is warned of at the user's line, or raised, as the policy says.
-
-    - `policy`: a `Policy` or its text; without it, the one that holds (`simulcast.using`, `SIMULCAST_POLICY`), by
-      default `SC102=warn`. `"SC102=deny"` raises.
-    - `steps`: after so many steps of an optimizer, the guard leaves, and comes back for one step when a batch of
-      another size arrives. Without it, it stays.
-    - `exclude`: patterns of files whose broadcasts are passed over: `"transformers/*"`.
-    - `watch`: a `Watch` that several guards share.
-
-    A block gives the `Watch`, whose `findings` lists what was found. A guard belongs to its thread; `install` reaches
-    all threads. It steps aside while `torch.compile` traces; within a function that is compiled it does nothing at all.
-    """
+class Guard:
+    """What `guard` gives: a block, or a decorator."""
 
     def __init__(
         self,
@@ -129,6 +110,47 @@ class guard:  # noqa: N801
                 return function(*args, **options)
 
         return cast("_Function", guarded)
+
+
+@overload
+def guard(policy: _Function, /) -> _Function: ...
+
+
+@overload
+def guard(
+    policy: str | Policy | None = None,
+    *,
+    steps: int | None = None,
+    exclude: Iterable[str] = (),
+    watch: Watch | None = None,
+) -> Guard: ...
+
+
+def guard(
+    policy: Any = None, *, steps: int | None = None, exclude: Iterable[str] = (), watch: Watch | None = None
+) -> Any:
+    """Within a block or a function, PyTorch's element-wise calls and losses are watched for accidental broadcasts.
+
+    ```python
+    with simulcast.torch.guard():
+        train()
+    ```
+
+    A finding is told once it cannot be a coincidence: when its place was seen with two sizes (a last, smaller batch
+    does it), or its result is reduced to one number. It is warned of at the user's line, or raised, as the policy says.
+
+    - `policy`: a `Policy` or its text; without it, the one that holds (`simulcast.using`, `SIMULCAST_POLICY`), by
+      default `SC102=warn`. `"SC102=deny"` raises.
+    - `steps`: after so many steps of an optimizer, the guard leaves, and comes back for one step when a batch of
+      another size arrives. Without it, it stays.
+    - `exclude`: patterns of files whose broadcasts are passed over: `"transformers/*"`.
+    - `watch`: a `Watch` that several guards share.
+
+    As a decorator it needs no brackets: `@simulcast.torch.guard`. A block gives the `Watch`, whose `findings` lists what was found. A guard belongs to its thread; `install` reaches
+    all threads. It steps aside while `torch.compile` traces; within a function that is compiled it does nothing at all.
+    """
+    own = Guard(None if callable(policy) else policy, steps=steps, exclude=exclude, watch=watch)
+    return own(policy) if callable(policy) else own
 
 
 class _Entered(threading.local):

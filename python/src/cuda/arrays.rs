@@ -82,6 +82,29 @@ impl Drop for Kept {
     }
 }
 
+impl Array<'_> {
+    /// Whether it surely shares memory with another: both lie without gaps, and their bytes meet.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        match (self.bytes(), other.bytes()) {
+            (Some(own), Some(other)) => own.start < other.end && other.start < own.end,
+            _ => false,
+        }
+    }
+
+    /// Its bytes, where it lies without gaps in C's order and has any.
+    fn bytes(&self) -> Option<std::ops::Range<u64>> {
+        let mut next = 1_isize;
+        for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if size != 1 && stride != next {
+                return None;
+            }
+            next = next.saturating_mul(size.cast_signed());
+        }
+        let bytes = (next.unsigned_abs() as u64).saturating_mul(self.dtype.size() as u64);
+        (bytes > 0).then(|| self.address..self.address.saturating_add(bytes))
+    }
+}
+
 /// What launches still read, and when they are done.
 static PENDING: Mutex<VecDeque<(Timestamp, Vec<Kept>)>> = Mutex::new(VecDeque::new());
 /// Of so many launches the oldest is waited for.

@@ -21,7 +21,7 @@ use crate::functions::{Options, check_powers, name_of, text_dtypes};
 use crate::given::{Given, Name, read};
 use crate::operands::{Operand, views};
 use crate::programs::{KEPT, Part, exponents};
-use crate::results::{Target, fill_all};
+use crate::results::{Target, fill_all, overlapping};
 use crate::rules::Rule;
 
 /// A program, and what else has to be looked at before it runs.
@@ -409,6 +409,12 @@ pub(crate) fn call<'py>(
     if !outs.is_empty() && outs.len() != count {
         let what = format!("out: there are {count} results, but {} arrays", outs.len());
         return Err(PyValueError::new_err(what));
+    }
+    for (second, own) in outs.iter().enumerate() {
+        let same = |other: &Bound<'py, PyAny>| !own.is_none() && own.is(other);
+        if let Some(first) = outs[..second].iter().position(same) {
+            return Err(overlapping([first, second], "are the same array"));
+        }
     }
     given.with_options(|options| {
         let options = Options {

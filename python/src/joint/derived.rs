@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use simulcast_explain::terminal_safe;
 
 use super::JointExpression;
 use crate::expressions::Expression;
@@ -59,7 +60,7 @@ impl JointExpression {
         if let Some(name) = own.wrt.iter().find(|name| !operands.contains(name)) {
             let operands = operands.join(", ");
             let what = format!("wrt: the expression has no operand `{name}`, it has {operands}");
-            return Err(PyValueError::new_err(what));
+            return Err(PyValueError::new_err(terminal_safe(&what).into_owned()));
         }
         let (count, gradients) = (self.count(), &own.gradients);
         if !gradients.is_empty() && gradients.len() != count {
@@ -70,7 +71,7 @@ impl JointExpression {
         for (at, name) in gradients.iter().enumerate() {
             if operands.contains(name) || gradients[..at].contains(name) {
                 let what = format!("gradient: another operand has the name `{name}`");
-                return Err(PyValueError::new_err(what));
+                return Err(PyValueError::new_err(terminal_safe(&what).into_owned()));
             }
         }
         let mut made = Self::of(py, self.exprs.clone(), self.alone, self.fast_math)?;

@@ -80,13 +80,14 @@ pub(in crate::by_name::program) fn near_dtype(name: &str) -> Option<&'static str
     of_python(name).or_else(|| nearest(name, DType::ALL.iter().map(|dtype| dtype.name())))
 }
 
-/// The candidate that is nearest to the name, where one is near enough to be a slip of the finger.
+/// The candidate that is nearest to the name, where one is near enough to be a slip of the finger; never the name itself.
 ///
 /// ```
 /// use simulcast::program::nearest;
 ///
 /// let names = ["scale", "mean"];
 /// assert_eq!((nearest("scal", names.into_iter()), nearest("x", names.into_iter())), (Some("scale"), None));
+/// assert_eq!(nearest("mean", names.into_iter()), None);
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
@@ -102,7 +103,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     candidates
         .filter(|candidate| candidate.chars().count().abs_diff(length) <= allowed)
         .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(far, candidate)| *far <= allowed && *far < candidate.chars().count())
+        .filter(|(far, candidate)| (1..=allowed).contains(far) && *far < candidate.chars().count())
         .min_by(|(a, _), (b, _)| a.cmp(b).then(Ordering::Equal))
         .map(|(_, candidate)| candidate)
 }
