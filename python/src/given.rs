@@ -127,7 +127,7 @@ impl<'py> Given<'py> {
             casting: casting.as_deref(),
             dtype: dtype.as_ref(),
             rule: rule.as_ref(),
-            threads: threads.as_ref().map(|threads| threads.extract()).transpose()?,
+            threads: threads.as_ref().map(PyAnyMethods::extract).transpose()?,
         })
     }
 }
