@@ -43,6 +43,10 @@ CALLS = [
     ("shape", ["shape", "N,3", "M,1"]),
     ("eval", ["eval", "a * b + 1", "a=(2,3)", "b=[10,20,30]", "--explain", "--time"]),
     ("eval", ["eval", "x + exp(sin(r)) * tanh(r)", "x=rand(300,300)", "r=rand(300)", "--explain"]),
+    ("eval", ["eval", "a * b; sum(a)", "a=(2,3)", "b=[10,20,30]", "--explain", "--time"]),
+    ("eval", ["eval", "a; a + 'b'", "a=['c']"]),
+    ("eval", ["eval", "a - b; a", "a=rand(100,100)", "b=2"]),
+    ("eval", ["eval", "a; a + b", "a=(2,3)", "b=[1,2]"]),
     ("eval", ["eval", "a + b", "a=(2,3)", "b=[1,2]"]),
     ("eval", ["eval", "(a +", "a=1"]),
     ("eval", ["eval", "a / 0", "a=[1.5, nan]"]),
@@ -79,7 +83,7 @@ def test_a_call_prints_what_its_schema_says(name: str, words: list[str]) -> None
     (document,) = run(*words, "--json")
     hold(name, document)
     # A schema that takes anything would pass too.
-    for key in ("schema", *(key for key in ("rule", "error", "shape") if key in document)):
+    for key in ("schema", *(key for key in ("rule", "error", "shape", "results") if key in document)):
         with pytest.raises(AssertionError):
             hold(
                 name,

@@ -79,6 +79,7 @@ const EVAL: &str = "\
 Examples:
   simulcast eval 'a * b + 1' a='(2,3)' b='[10, 20, 30]'
   simulcast eval '(x - m) / s' x=x.npy m=stats.npz:mean s=stats.npz:std -o y.npy
+  simulcast eval 'x - m; x.sum()' x=x.npy m=2 -o centred.npy -o sum.npy
   simulcast eval 'x.mean(axis=(0, 2, 3))' x='rand(32,64,56,56, dtype=float32)' --time
   simulcast eval 'exp(x - m)' x=large.npy m=m.npy -o y.npy --device cuda";
 
@@ -217,15 +218,16 @@ pub(crate) struct ShapeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// The expression.
+    /// The expression; several, with `;` between them, are computed together.
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) expression: String,
     /// Its operands.
     #[arg(value_name = "NAME=OPERAND")]
     pub(crate) inputs: Vec<String>,
-    /// Write the result to a .npy file, which gets its name when it is whole.
+    /// Write the result to a .npy file, which gets its name when it is whole. Results of several expressions go to a file
+    /// each, in their order, or all to one .npz file, as arr_0, arr_1 and so on.
     #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     /// The rule under which the operands of each operator meet.
     #[arg(long, short, default_value = "numpy")]
     pub(crate) rule: String,

@@ -4,11 +4,12 @@ mod device;
 mod generate;
 pub(crate) mod inputs;
 mod meeting;
+mod several;
 pub(crate) mod show;
 mod word;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -39,26 +40,27 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let rule = rule(&args.rule)?;
     let text = args.expression.as_str();
     let memory = args.max_bytes.unwrap_or_else(available);
-    let expr = Expr::parse(text).map_err(|error| misread(args, error, memory))?;
-    if let Some(path) = &args.output {
-        check_output(path)?;
-    }
+    let exprs = Expr::parse_several(text).map_err(|error| misread(args, error, memory))?;
+    let [expr] = exprs.as_slice() else {
+        return several::run(args, &exprs, &rule, memory, &mut clock);
+    };
+    let path = output_path(&args.output)?;
     let inputs = Inputs::new(&args.inputs, args.seed, memory, false)?;
     let given = inputs.views()?;
     clock.passed("read");
     let promotion = if args.strict { Promotion::Strict } else { Promotion::Numpy };
     let known: Vec<_> =
         given.iter().map(|(name, view)| (*name, view.dtype(), view.shape())).collect();
-    let shown = |error| Diagnostic::new(&expr, error, &known, rule.as_rule(), promotion);
+    let shown = |error| Diagnostic::new(expr, error, &known, rule.as_rule(), promotion);
     let fail = |error: ProgramError| refused(args, &shown(error), 1);
     let types: Vec<_> = known.iter().map(|&(name, dtype, _)| (name, dtype)).collect();
     let mut builder = Builder::new(promotion);
     builder.fast_math(args.fast_math);
     let root = expr.lower(&mut builder, &types);
-    if let Some(error) = root.as_ref().err().filter(|error| is_misspelt(&expr, error)) {
+    if let Some(error) = root.as_ref().err().filter(|error| is_misspelt(&exprs, error)) {
         return Err(refused(args, &shown(error.clone()), 2));
     }
-    check_names(&expr, &given)?;
+    check_names(&exprs, &given)?;
     let root = root.map_err(fail)?;
     let program = builder.finish(root).map_err(fail)?;
     clock.passed("compile");
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
     }
     let shape = run.shape().map_err(fail)?;
     // Without hoisting, a run may fit.
-    let (rows, result) = match args.output {
+    let (rows, result) = match path {
         Some(_) => (1, 0),
         None => (usize::MAX, bytes_of(program.dtype(), &shape)),
     };
@@ -78,16 +80,16 @@ pub(crate) fn run(args: &EvalArgs) -> Result<(), Failure> {
         run = run.hoisting(Hoisting::Never);
     }
     let strategy = run.strategy().map_err(fail)?;
-    let plan = meeting::plan(&expr, rule.as_rule(), &known);
+    let plan = meeting::plan(expr, rule.as_rule(), &known);
     if args.explain && !args.json {
         let text = meeting::explain(plan.as_ref(), &program, &operands, &shape, &strategy);
         output::print(&text)?;
     } else {
-        meeting::warn(plan.as_ref());
+        meeting::warn(&plan);
     }
-    let made = match (&args.output, args.device) {
-        (output, Place::Cuda(index)) => {
-            let out = (output.as_deref(), inputs.left);
+    let made = match (path, args.device) {
+        (path, Place::Cuda(index)) => {
+            let out = (path, inputs.left);
             device::run(index, (&program, &rule), &operands, &shape, out, &mut clock)?
         }
         (Some(path), Place::Processor) => {
@@ -126,17 +128,29 @@ fn rule(text: &str) -> Result<OwnedRule, Failure> {
     }
 }
 
-fn check_output(path: &Path) -> Result<(), Failure> {
-    if path.as_os_str().as_encoded_bytes().ends_with(b".npy") {
-        return Ok(());
+/// The file that the one result goes to.
+fn output_path(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> {
+    match paths {
+        [] => Ok(None),
+        [path] if ends(path, ".npy") => Ok(Some(path)),
+        [path] => Err(Failure::Usage(format!("{} does not end in .npy", path.display()))),
+        paths => Err(Failure::Usage(format!("there is one result, but {} files", paths.len()))),
     }
-    Err(Failure::Usage(format!("{} does not end in .npy", path.display())))
 }
 
-/// Every name of the expression is given, and every one that is given is in the expression.
-fn check_names(expr: &Expr, given: &[(&str, AnyView<'_>)]) -> Result<(), Failure> {
+fn ends(path: &Path, with: &str) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(with.as_bytes())
+}
+
+/// Every name of the expressions is given, and every one that is given is in one of them.
+fn check_names(exprs: &[Expr], given: &[(&str, AnyView<'_>)]) -> Result<(), Failure> {
     let known = |name: &str| given.iter().any(|(known, _)| *known == name);
-    let missing: Vec<&str> = expr.operands().filter(|name| !known(name)).collect();
+    let mut missing: Vec<&str> = Vec::new();
+    for name in exprs.iter().flat_map(Expr::operands).filter(|name| !known(name)) {
+        if !missing.contains(&name) {
+            missing.push(name);
+        }
+    }
     if let [first, ..] = missing[..] {
         let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(", ");
@@ -144,25 +158,25 @@ fn check_names(expr: &Expr, given: &[(&str, AnyView<'_>)]) -> Result<(), Failure
             "nothing is given for {names}; write {first}=FILE, {first}=VALUE or {first}='(3, 4)'"
         )));
     }
-    let names = names(expr);
+    let names = names(exprs);
     match given.iter().find(|(name, _)| !names.contains(name)) {
         Some((name, _)) => Err(Failure::Usage(format!("`{name}` is not in the expression"))),
         None => Ok(()),
     }
 }
 
-/// Every name of the expression. Not only operands: `e` is a constant until it is given.
-fn names(expr: &Expr) -> HashSet<&str> {
-    let kinds = expr.nodes().iter().map(|node| &node.kind);
+/// Every name of the expressions. Not only operands: `e` is a constant until it is given.
+fn names(exprs: &[Expr]) -> HashSet<&str> {
+    let kinds = exprs.iter().flat_map(Expr::nodes).map(|node| &node.kind);
     kinds
         .filter_map(|kind| if let ExprKind::Name(name) = kind { Some(&name[..]) } else { None })
         .collect()
 }
 
-/// Whether the error is a name that is nearly one of an operand which is not in the expression.
-fn is_misspelt(expr: &Expr, error: &ProgramError) -> bool {
+/// Whether the error is a name that is nearly one of an operand which is in no expression.
+fn is_misspelt(exprs: &[Expr], error: &ProgramError) -> bool {
     match &error.kind {
-        ProgramErrorKind::Unknown { near: Some(near), .. } => !names(expr).contains(&near[..]),
+        ProgramErrorKind::Unknown { near: Some(near), .. } => !names(exprs).contains(&near[..]),
         _ => false,
     }
 }
@@ -350,18 +364,14 @@ fn report(
     clock: &Clock,
 ) -> Result<(), Failure> {
     let (dtype, view) = (program.dtype(), made.map(AnyArray::view));
-    let file = args.output.as_ref().map(|path| path.display().to_string());
+    let file = args.output.first().map(|path| path.display().to_string());
     if args.json {
         let mut answer = json!({ "schema": SCHEMA });
         if let Value::Object(about) = show::json_of(dtype, shape, view.as_ref()) {
             about.into_iter().for_each(|(key, value)| answer[key] = value);
         }
         if args.explain {
-            let operands = program.operands().iter().zip(shapes);
-            let about = operands.map(|(operand, shape)| {
-                json!({ "name": operand.name, "dtype": operand.dtype.name(), "shape": shape })
-            });
-            answer["operands"] = about.collect();
+            answer["operands"] = meeting::operands_json(program.operands(), shapes);
             answer["passes"] = strategy.stages.len().into();
             let stages = strategy.stages.iter().map(|stage| {
                 json!({

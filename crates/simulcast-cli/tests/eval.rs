@@ -56,6 +56,77 @@ fn results_are_shown() {
 
 // [E_BROADCAST_ANY_FUNC_2270]
 #[test]
+fn several_results_are_shown() {
+    let calls: [&[&str]; 11] = [
+        &["eval", "a + b; a - b", "a=[1, 2, 3]", "b=10"],
+        &["eval", "x - m; sum(x)", "x=(300,50)", "m=(50,)", "--explain"],
+        &["eval", "a * b; max(a)", "a=(2,3)", "b=2.5", "--json", "--explain"],
+        &["eval", "x + y; x * y", "x=(2,3,2)", "y=(3,)", "--rule", "pdpd:1", "--json"],
+        &["eval", "x == 'a'; x", "x=['a', 'b']"],
+        &["eval", "pred - target; pred * target", "pred=(3,1)", "target=(3,)"],
+        &["eval", "x; 1 + (x + m)", "x=(2,3)", "m=(2,)"],
+        &["eval", "x; x + 'a'", "x=(2,3)", "--json"],
+        &["eval", "x * 2;", "x=3"],
+        &["eval", "x; y + z + y", "x=3"],
+        &["eval", "xs; x", "xs=3", "xx=2"],
+    ];
+    insta::assert_snapshot!(calls.map(transcript).join("\n"));
+}
+
+/// Each result goes to a file of its own, in which it is computed, or all to one archive.
+#[test]
+fn several_results_go_to_files() {
+    let folder = folder("several");
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let files = ["sum.npy", "product.npy", "both.npz", "text.npy", "lengths.npy"].map(path);
+    let operands = ["a=rand(200, 1)", "b=rand(300)"];
+    let told = |name: &str, with: &[&str], outs: &[&String]| {
+        let mut args = vec!["eval", name];
+        args.extend(with);
+        outs.iter().for_each(|out| args.extend(["-o", out.as_str()]));
+        simulcast(&args)
+    };
+    // The results are not held in memory.
+    let limited = [&operands[..], &["--max-bytes", "100000"]].concat();
+    let done = told("a + b; a * b", &limited, &[&files[0], &files[1]]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(told("a + b; a * b", &operands, &[&files[2]]).status.success());
+    let read = |path: &String, name| {
+        let store = Store::open(path, &ReadLimits::default()).unwrap();
+        let view = store.get(name).unwrap();
+        (view.shape().to_vec(), view.typed::<f64>().unwrap().to_owned())
+    };
+    for (file, name) in files.iter().zip(["arr_0", "arr_1"]) {
+        let alone = path("alone.npy");
+        let text = if name == "arr_0" { "a + b" } else { "a * b" };
+        assert!(told(text, &operands, &[&alone]).status.success());
+        assert_eq!(
+            (read(file, None), read(&files[2], Some(name))),
+            (read(&alone, None), read(&alone, None))
+        );
+    }
+    assert!(told("x + 'b'; x == 'a'", &["x=['a', 'c']"], &[&files[3], &files[4]]).status.success());
+    assert!(fs::metadata(&files[3]).is_ok() && fs::metadata(&files[4]).is_ok());
+    let again = path("sum.npy");
+    for (outs, why) in [
+        (vec![&files[0]], "2 results go to one .npz file or to 2 .npy files, not to 1 file"),
+        (vec![&files[0], &files[1], &files[3]], "not to 3 files"),
+        (vec![&files[0], &again], "results 0 and 1 both go to"),
+        (vec![&files[0], &files[2]], "both.npz does not end in .npy"),
+        (vec![&files[2]], "the results take 960 kB, over the limit of"),
+    ] {
+        let refused = told("a + b; a * b", &limited, &outs);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains(why) && refused.status.code() == Some(2), "{said}");
+    }
+    let refused = told("a + b", &operands, &[&files[0], &files[1]]);
+    assert!(
+        String::from_utf8(refused.stderr).unwrap().contains("there is one result, but 2 files")
+    );
+}
+
+// [E_BROADCAST_ANY_FUNC_2270]
+#[test]
 fn what_is_legal_and_suspicious_is_said() {
     let said = |args: &[&str]| String::from_utf8(simulcast(args).stderr).unwrap();
     let column = said(&["eval", "pred - target", "pred=(3,1)", "target=(3,)"]);

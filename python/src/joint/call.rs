@@ -1,6 +1,5 @@
 //! A call of several expressions or gradients: their program for the operands' types, and where its results go.
 
-use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
@@ -117,19 +116,12 @@ impl JointExpression {
             if error.span.is_empty() {
                 return failed(py, &error);
             }
-            let whole = |range: &Range<usize>| {
-                let root = |expr: &&Expr| {
-                    expr.nodes().last().is_some_and(|root| {
-                        root.span.start <= range.start && range.end <= root.span.end
-                    })
-                };
-                exprs.iter().find(root).or(exprs.first())
-            };
-            let Some(expr) = whole(&error.span) else {
-                return PyValueError::new_err(error.to_string());
-            };
-            let shown = Diagnostic::new(expr, error, &told, positional.as_rule(), Promotion::Numpy);
-            diagnosed(py, expr.text(), &shown)
+            let (rule, text) = (positional.as_rule(), exprs.first().map_or("", Expr::text));
+            let what = error.to_string();
+            match Diagnostic::of_several(exprs, error, &told, rule, Promotion::Numpy) {
+                Some(shown) => diagnosed(py, text, &shown),
+                None => PyValueError::new_err(what),
+            }
         };
         let typed: Vec<(&str, DType)> =
             told.iter().map(|(name, dtype, _)| (*name, *dtype)).collect();

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use simulcast::program::{Expr, ExprKind, ProgramStrategy};
+use serde_json::{Value, json};
+use simulcast::program::{Expr, ExprKind, ProgramOperand, ProgramStrategy};
 use simulcast::{AnyView, DType, TypedProgram};
 use simulcast_core::{Action, FindingCode, Names, Plan, Policy, Rule, format_shape, resolve};
 use simulcast_explain::{Subject, TextOptions, text};
@@ -23,6 +24,9 @@ pub(super) fn plan(
     if moved {
         return None;
     }
+    // Of several expressions, one has not all operands.
+    let own: Vec<&str> = expr.operands().collect();
+    let operands: Vec<_> = operands.iter().filter(|(name, ..)| own.contains(name)).collect();
     let shapes: Vec<&[usize]> = operands.iter().map(|(.., shape)| *shape).collect();
     let names = Names {
         operands: operands.iter().map(|(name, ..)| (*name).to_owned()).collect(),
@@ -31,13 +35,46 @@ pub(super) fn plan(
     resolve(rule, &shapes).ok().map(|plan| plan.with_names(names))
 }
 
-/// Says on standard error what is legal and suspicious; what is only possible too, since a command runs once.
-pub(super) fn warn(plan: Option<&Plan>) {
+/// Says on standard error what is legal and suspicious, each once; what is only possible too, since a command runs once.
+pub(super) fn warn<'p>(plans: impl IntoIterator<Item = &'p Plan>) {
     let policy = Policy::default().with(FindingCode::SquareOuter, Action::Warn);
-    let found = plan.map(|plan| policy.judge(plan).warned).unwrap_or_default();
-    for finding in found {
-        let _ = writeln!(anstream::stderr(), "warning: {finding}");
+    let mut said: Vec<String> = Vec::new();
+    for finding in plans.into_iter().flat_map(|plan| policy.judge(plan).warned) {
+        let finding = finding.to_string();
+        if !said.contains(&finding) {
+            let _ = writeln!(anstream::stderr(), "warning: {finding}");
+            said.push(finding);
+        }
     }
+}
+
+/// The table of axes, and what is suspicious.
+pub(super) fn table(plan: &Plan) -> String {
+    let findings = Policy::for_explanations().judge(plan).warned;
+    text(&Subject::Plan(plan, &findings), TextOptions { unicode: true, color: true })
+}
+
+/// A line for each operand and each result: its type, its shape and its bytes.
+pub(super) fn arrays(
+    out: &mut String,
+    operands: &[ProgramOperand],
+    views: &[AnyView<'_>],
+    results: &[(&str, DType, &[usize])],
+) {
+    let given = operands.iter().zip(views);
+    let given = given.map(|(operand, view)| (&*operand.name, operand.dtype, view.shape()));
+    for (name, dtype, shape) in given.chain(results.iter().copied()) {
+        let bytes = simulcast_explain::human_bytes(bytes_of(dtype, shape));
+        let _ = writeln!(out, "  {name:<8} {dtype} {}  {bytes}", format_shape(shape));
+    }
+}
+
+/// The operands in JSON.
+pub(super) fn operands_json(operands: &[ProgramOperand], shapes: &[&[usize]]) -> Value {
+    let about = operands.iter().zip(shapes).map(|(operand, shape)| {
+        json!({ "name": operand.name, "dtype": operand.dtype.name(), "shape": shape })
+    });
+    about.collect()
 }
 
 /// The table of axes, where there is one; then types, bytes and passes over memory.
@@ -48,17 +85,8 @@ pub(super) fn explain(
     shape: &[usize],
     strategy: &ProgramStrategy,
 ) -> String {
-    let mut out = String::new();
-    if let Some(plan) = plan {
-        let findings = Policy::for_explanations().judge(plan).warned;
-        out = text(&Subject::Plan(plan, &findings), TextOptions { unicode: true, color: true });
-    }
-    let given = program.operands().iter().zip(operands);
-    let given = given.map(|(operand, view)| (&*operand.name, operand.dtype, view.shape()));
-    for (name, dtype, shape) in given.chain([("result", program.dtype(), shape)]) {
-        let bytes = simulcast_explain::human_bytes(bytes_of(dtype, shape));
-        let _ = writeln!(out, "  {name:<8} {dtype} {}  {bytes}", format_shape(shape));
-    }
+    let mut out = plan.map(table).unwrap_or_default();
+    arrays(&mut out, program.operands(), operands, &[("result", program.dtype(), shape)]);
     let passes = strategy.stages.len();
     let word = if passes == 1 { "pass" } else { "passes" };
     let _ = writeln!(out, "  {word:<8} {passes} over memory");

@@ -517,6 +517,40 @@ impl<'r> JointRun<'r> {
         Ok(self.schedule()?.outcomes.iter().map(|outcome| outcome.shape.clone()).collect())
     }
 
+    /// The most bytes that a run takes beside its operands and its results: those of arrays that its passes make, and that
+    /// are no results. The bytes of text are not counted.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use simulcast::{AnyView, DType, JointProgram};
+    ///
+    /// let both = JointProgram::parse("x - mean(x); x * 2", &[("x", DType::F64)])?;
+    /// let x = array![1.0, 2.0];
+    /// assert_eq!(both.bind(&[AnyView::from(&x)]).memory()?, 8); // the mean
+    /// # Ok::<(), simulcast::ProgramError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`JointRun::compute`].
+    pub fn memory(&self) -> Result<u64, ProgramError> {
+        self.check()?;
+        if !self.program.separate.is_empty() {
+            let separate = self.program.separate.iter();
+            let memory =
+                |one: &TypedProgram| one.bind(self.operands).rule(self.rule).memory(usize::MAX);
+            return separate.map(memory).try_fold(0, |most, own| Ok(own?.max(most)));
+        }
+        let schedule = self.schedule()?;
+        let is_result = |number: usize| schedule.outcomes.iter().any(|own| own.made == number);
+        let values = schedule.passes.iter().flat_map(|pass| &pass.values);
+        let beside = values.filter(|(number, _)| !is_result(*number)).map(|(_, value)| {
+            let size = value.dtype.size() as u64;
+            value.shape.iter().fold(size, |bytes, &size| bytes.saturating_mul(size as u64))
+        });
+        Ok(beside.fold(0, u64::saturating_add))
+    }
+
     /// The results as new arrays.
     ///
     /// # Errors

@@ -120,14 +120,14 @@ impl Diagnostic {
         let help = match &error.kind {
             ProgramErrorKind::Broadcast(broadcast) => {
                 let fits = |text: &str| {
-                    let edited = Expr::parse(text).ok()?;
+                    let edited = edited_expr(expr, text)?;
                     (shapes(&edited, rule, shape_of).len() == edited.nodes().len()).then_some(())
                 };
                 suggestions(expr, broadcast, &arrays, fits)
             }
             ProgramErrorKind::Type(mistyped) if mistyped.kind == TypeErrorKind::Different => {
                 let fits = |text: &str| {
-                    let edited = Expr::parse(text).ok()?;
+                    let edited = edited_expr(expr, text)?;
                     let (_, failed) = lowered(&edited, &mut Builder::new(promotion), &declared);
                     failed.is_none().then_some(())
                 };
@@ -164,6 +164,40 @@ impl Diagnostic {
         Self { text, title, primary: (head, under), labels, help, error }
     }
 
+    /// As [`Diagnostic::new`], for an error of one of several expressions: of that which it is in.
+    ///
+    /// ```
+    /// use simulcast::program::{Diagnostic, Expr};
+    /// use simulcast::types::Promotion;
+    /// use simulcast::{DType, JointProgram, Rule};
+    ///
+    /// let expressions = Expr::parse_several("x * 2; x + 'a'")?;
+    /// let error = JointProgram::compile(&expressions, &[("x", DType::F64)], Promotion::Numpy).unwrap_err();
+    /// let operands = [("x", DType::F64, &[3][..])];
+    /// let shown = Diagnostic::of_several(&expressions, error, &operands, Rule::Numpy, Promotion::Numpy);
+    /// assert!(shown.is_some_and(|shown| shown.to_string().contains("1 | x * 2; x + 'a'")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It is `None` for an error that is in none of them.
+    #[must_use]
+    pub fn of_several(
+        expressions: &[Expr],
+        error: ProgramError,
+        operands: &[(&str, DType, &[usize])],
+        rule: Rule<'_>,
+        promotion: Promotion,
+    ) -> Option<Self> {
+        let (start, end) = (error.span.start, error.span.end);
+        let holds = |expression: &&Expr| {
+            let root = expression.nodes().last();
+            root.is_some_and(|root| root.span.start <= start && end <= root.span.end)
+        };
+        let own = expressions.iter().find(holds).or(expressions.first());
+        let own = own.filter(|_| start < end)?;
+        Some(Self::new(own, error, operands, rule, promotion))
+    }
+
     /// The error of a text that is no expression.
     #[must_use]
     pub fn of_text(text: &str, error: SyntaxError) -> Self {
@@ -188,7 +222,9 @@ impl Diagnostic {
                 let what = "a function has a similar name".into();
                 vec![(what, error.span.clone(), (*near).to_string())]
             }
-            SyntaxErrorKind::Module(_) if Expr::parse(&edited(text, &error.span, "")).is_ok() => {
+            SyntaxErrorKind::Module(_)
+                if Expr::parse_several(&edited(text, &error.span, "")).is_ok() =>
+            {
                 vec![(
                     "without it, this is an expression".into(),
                     error.span.clone(),
@@ -345,6 +381,14 @@ fn suggestions(
         Some((format!("as {shape} it fits, and the result is {result}"), span, with))
     };
     error.fixes().iter().filter_map(one).collect()
+}
+
+/// The expression in an edited text, which may hold several.
+fn edited_expr(expr: &Expr, text: &str) -> Option<Expr> {
+    let start = expr.nodes().last()?.span.start;
+    let own = |other: &Expr| other.nodes().last().is_some_and(|root| root.span.start == start);
+    let at = Expr::parse_several(expr.text()).ok()?.iter().position(own)?;
+    Expr::parse_several(text).ok()?.into_iter().nth(at)
 }
 
 /// Operands cast to the type of another one that holds all their values, where that is enough.

@@ -22,7 +22,7 @@ pub(super) fn suggestion<'a>(
     let right = first..first + (rest.len() - rest.trim_start_matches(is_name).len());
     // What binds as strongly takes its operand first: `c / a @ b` is `(c / a) @ b`.
     let stands_alone = match before[..left.start].trim_end().chars().next_back() {
-        Some(c) => "(,+-<>=".contains(c),
+        Some(c) => "(,;+-<>=".contains(c),
         None => true,
     };
     let follows = text[right.end..].trim_start();
@@ -44,7 +44,7 @@ pub(super) fn suggestion<'a>(
     });
     let whole = [&text[..left.start], &made, &text[right.end..]].concat();
     let is_right = shapes.len() == expr.nodes().len() && shapes.last()? == &Some(wanted);
-    (is_right && Expr::parse(&whole).is_ok()).then_some((left.start..right.end, made))
+    (is_right && Expr::parse_several(&whole).is_ok()).then_some((left.start..right.end, made))
 }
 
 /// The shape of a matrix product, as Python and NumPy have it.
