@@ -225,7 +225,7 @@ pub(crate) struct EvalArgs {
     #[arg(value_name = "NAME=OPERAND")]
     pub(crate) inputs: Vec<String>,
     /// Write the result to a .npy file, which gets its name when it is whole. Results of several expressions go to a file
-    /// each, in their order, or all to one .npz file, as arr_0, arr_1 and so on.
+    /// each, in their order, or all to one .npz file, with the names of NumPy's savez.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// The rule under which the operands of each operator meet.

@@ -7,7 +7,7 @@ use simulcast::program::{Builder, Diagnostic, Expr, JointRun};
 use simulcast::types::Promotion;
 use simulcast::{AnyArray, AnyView, AnyViewMut, DType, JointProgram, ProgramError};
 use simulcast_core::{OwnedRule, format_shape};
-use simulcast_cuda::{Device, OnDevice as _};
+use simulcast_cuda::{Device, DeviceArray, OnDevice as _};
 use simulcast_explain::SCHEMA;
 use simulcast_files::{FileError, Writer, write_npy, write_npz};
 
@@ -213,7 +213,7 @@ fn on_device(
     let operands = operands.iter().map(|own| device.upload(own)).collect::<Result<Vec<_>, _>>()?;
     let made = program.on_device(&device).rule(rule.as_rule());
     let made = made.run(&operands.iter().collect::<Vec<_>>())?;
-    Ok(made.iter().map(|own| own.download()).collect::<Result<_, _>>()?)
+    Ok(made.iter().map(DeviceArray::download).collect::<Result<_, _>>()?)
 }
 
 fn report(
