@@ -25,3 +25,18 @@ pub(crate) fn test() -> Result<(), String> {
     compare.arg(root().join("target/debug/simulcast")).arg("--page").arg(root().join(PAGE));
     Step::new("shapes of real models").run(compare.env("PYTHONDONTWRITEBYTECODE", "1"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::read;
+
+    #[test]
+    fn the_environment_has_what_downloads_the_models() {
+        // Environments are made without pip, unless their list names it.
+        let scripts = root().join("conformance/models");
+        assert!(read(&scripts.join("fetch.py")).is_ok_and(|text| text.contains(r#""-m", "pip""#)));
+        let list = read(&scripts.join("requirements.txt")).unwrap_or_default();
+        assert!(list.lines().any(|line| line.starts_with("pip==")));
+    }
+}
