@@ -4,6 +4,7 @@
 //! calls never ask: until a policy or a record is first used, only shapes that the default policy
 //! could warn of are looked at.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods as _};
@@ -39,7 +40,8 @@ pub(crate) fn is_active() -> bool {
 /// Whether someone may care about operands of these shapes, of one operation.
 #[inline]
 pub(crate) fn is_asked(shapes: &[&[usize]]) -> bool {
-    is_active() || CorePolicy::default_may_warn(shapes)
+    static DEFAULT: OnceLock<CorePolicy> = OnceLock::new();
+    is_active() || DEFAULT.get_or_init(CorePolicy::default).may_warn(shapes)
 }
 
 /// Tells Python of a broadcast of several operands, where someone may care.

@@ -303,3 +303,47 @@ fn symbols_are_judged_without_numbers() {
     let unranked = resolve_dims(Rule::Numpy, &[Dims::Unranked, shapes[1].clone()]).unwrap();
     assert_eq!(Policy::default().judge_symbolic(&unranked, &names, Evidence::default()), None);
 }
+
+/// The quick question may say yes too often, and never no where a policy says something.
+#[test]
+fn a_policy_that_may_not_warn_never_does() {
+    let sizes = [0_usize, 1, 2, 3];
+    let mut shapes: Vec<Vec<usize>> = vec![vec![]];
+    for rank in 1..=3_u32 {
+        let of_rank = (0..4_usize.pow(rank))
+            .map(|number| (0..rank).map(|axis| sizes[number >> (2 * axis) & 3]).collect());
+        shapes.extend(of_rank);
+    }
+    let mut policies =
+        vec![Policy::default(), Policy::all(Action::Allow), Policy::for_explanations()];
+    for code in FindingCode::ALL {
+        policies.push(Policy::all(Action::Allow).with(*code, Action::Deny));
+        let confirmed = Policy::all(Action::Allow);
+        policies.push(confirmed.with_certainty(*code, Certainty::Confirmed, Action::Warn));
+    }
+    for strictness in [Strictness::Exact, Strictness::ScalarOnly, Strictness::SameRank] {
+        let mut policy = Policy::all(Action::Allow);
+        policy.strictness = strictness;
+        policies.push(policy);
+    }
+    let mut policy = Policy::all(Action::Warn);
+    policy.limits.bytes = Some(20);
+    policies.push(policy);
+    let mut quiet = 0;
+    for a in &shapes {
+        for b in &shapes {
+            let Ok(plan) = resolve(Rule::Numpy, &[a, b]) else { continue };
+            for policy in &policies {
+                let all = Evidence { varied: true, symbol: true, reduced: true, deliberate: false };
+                let verdict = policy.judge_with(&plan, all);
+                let unconfirmed = policy.judge(&plan).unconfirmed;
+                let found = [verdict.warned, verdict.denied, unconfirmed].concat();
+                let says = !found.is_empty();
+                let may = policy.may_warn(&[a, b]);
+                quiet += usize::from(!may);
+                assert!(may || !says, "{policy}: {a:?} {b:?}");
+            }
+        }
+    }
+    assert!(quiet > 1_000, "{quiet}");
+}

@@ -197,6 +197,24 @@ impl Default for Policy {
     }
 }
 
+/// Whether one shape is another with ones after it, such as `(n, 1)` with `(n,)`: without that, there is no square outer.
+fn has_column_of_row<S: AsRef<[usize]>>(shapes: &[S]) -> bool {
+    shapes.iter().map(S::as_ref).any(|long| {
+        let mut column = long;
+        while let [rest @ .., 1] = column {
+            column = rest;
+        }
+        let is_row = |own: &[usize]| match own {
+            [] => false,
+            own => column.ends_with(own),
+        };
+        match column.len() == long.len() {
+            true => false,
+            false => shapes.iter().map(S::as_ref).any(is_row),
+        }
+    })
+}
+
 /// What a policy says of a plan.
 ///
 /// ```
@@ -234,33 +252,40 @@ impl Policy {
         Self::all(Action::Warn).with(FindingCode::RankPromotion, Action::Allow)
     }
 
-    /// Whether the default policy can ever warn of operands of these shapes under a right-aligned rule: one
-    /// operand is another with ones after it, such as `(n, 1)` with `(n,)`.
+    /// Whether the policy can have something to say of operands of these shapes under a right-aligned rule, whatever else is
+    /// known about them but names of axes: to warn, to deny, or what more evidence would make it do.
     ///
-    /// A necessary condition that costs next to nothing: where it is false, no evidence makes the default
-    /// policy say something, and callers in a hot path need not resolve.
+    /// A necessary condition that costs next to nothing: callers in a hot path need not resolve where it is false.
     ///
     /// ```
-    /// use simulcast_core::Policy;
+    /// use simulcast_core::{Action, FindingCode, Policy};
     ///
-    /// assert!(Policy::default_may_warn(&[&[32, 1][..], &[32]]));
-    /// assert!(!Policy::default_may_warn(&[&[32, 10][..], &[10]]));
+    /// let policy = Policy::default();
+    /// assert!(policy.may_warn(&[&[32, 1][..], &[32]]));
+    /// assert!(!policy.may_warn(&[&[32, 10][..], &[10]]));
+    /// let ranks = policy.with(FindingCode::RankPromotion, Action::Warn);
+    /// assert!(ranks.may_warn(&[&[32, 10][..], &[10]]));
+    /// assert!(!ranks.may_warn(&[&[10], &[10]]));
     /// ```
-    pub fn default_may_warn<S: AsRef<[usize]>>(shapes: &[S]) -> bool {
-        shapes.iter().map(S::as_ref).any(|long| {
-            let mut column = long;
-            while let [rest @ .., 1] = column {
-                column = rest;
-            }
-            let is_row = |own: &[usize]| match own {
-                [] => false,
-                own => column.ends_with(own),
-            };
-            match column.len() == long.len() {
-                true => false,
-                false => shapes.iter().map(S::as_ref).any(is_row),
-            }
-        })
+    #[must_use]
+    pub fn may_warn<S: AsRef<[usize]>>(&self, shapes: &[S]) -> bool {
+        let acts = |code: &FindingCode| {
+            let mut actions = self.actions_of(*code).into_iter();
+            actions.any(|action| action != Action::Allow)
+        };
+        let mut sizes = shapes.iter().map(S::as_ref);
+        let first = sizes.next();
+        if sizes.all(|own| Some(own) == first) {
+            // Nothing repeats; a result alone can be larger than is allowed.
+            return acts(&FindingCode::Growth);
+        }
+        let square = FindingCode::SquareOuter;
+        let mut others = FindingCode::ALL.iter().filter(|code| **code != square);
+        match (others.any(acts), acts(&square)) {
+            (true, _) => true,
+            (false, true) => has_column_of_row(shapes),
+            (false, false) => false,
+        }
     }
 
     /// The policy with another action for one code, at every certainty.
