@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._nullable import is_nullable, values
+
 
 def dask_array() -> ModuleType | None:
     """The module `dask.array`, where the program has imported it; we never do."""
@@ -25,11 +27,11 @@ def is_number(x: object) -> bool:
 
 
 def is_labelled(x: object) -> bool:
-    """Whether it is an array with labels, of pandas or xarray."""
+    """Whether it is an array with labels, of pandas or xarray; or one of pandas' in which values may be missing."""
     root = type(x).__module__.partition(".")[0]
     if root == "pandas":
         pandas = sys.modules["pandas"]
-        return isinstance(x, (pandas.Series, pandas.DataFrame, pandas.Index))
+        return isinstance(x, (pandas.Series, pandas.DataFrame, pandas.Index)) or is_nullable(x)
     if root == "xarray":
         xarray = sys.modules["xarray"]
         return isinstance(x, (xarray.DataArray, xarray.Dataset, xarray.Variable))
@@ -59,7 +61,7 @@ def prepare(operands: Sequence[Any]) -> list[NDArray[Any]] | None:
 
 def refuse_labels(what: str, x: Any) -> None:
     """Refuses an array whose labels would be lost; an index of pandas has values alone."""
-    if is_labelled(x) and not isinstance(x, getattr(sys.modules.get("pandas"), "Index", ())):
+    if is_labelled(x) and not is_nullable(x) and not isinstance(x, getattr(sys.modules.get("pandas"), "Index", ())):
         raise TypeError(f"{what} goes by position, and would drop the labels of a {type(x).__name__}: {way_out(x)}")
 
 
@@ -81,6 +83,8 @@ def plain(x: Any) -> NDArray[Any]:
     if kind is np.ndarray:
         array: NDArray[Any] = x
         return array
+    if kind.__module__.partition(".")[0] == "pandas":
+        x = values(x)
     if getattr(kind, "__array_ufunc__", False) is None:
         raise TypeError(f"{kind.__name__} refuses NumPy's operators (__array_ufunc__ is None)")
     if isinstance(x, np.ndarray):

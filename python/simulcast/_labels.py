@@ -10,6 +10,7 @@ how to leave them behind.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from . import _policy, _simulcast
 from ._inputs import is_labelled, way_out
+from ._nullable import computed, has_nullable, is_nullable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +73,8 @@ def evaluate(expression: Any, operands: dict[str, Any], **settings: Any) -> Any:
     def evaluated(*arrays: Any) -> Any:
         return expression(local_dict=dict(zip(operands, arrays)), **settings)
 
-    return _aligned("evaluate", evaluated, list(operands.values()))
+    decides = any(kind == "if" or what in ("where", "power", "bitwise_and", "bitwise_or") for kind, what, _ in expression._nodes)
+    return _aligned("evaluate, decided" if decides else "evaluate", evaluated, list(operands.values()))
 
 
 def _lazy(settings: dict[str, Any]) -> Any:
@@ -107,15 +110,20 @@ def _aligned(name: str, function: Callable[..., Any], operands: Sequence[Any]) -
 
 def _pandas(name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     pandas = sys.modules["pandas"]
+    if any(is_nullable(own) or has_nullable(own) for own in operands):
+        function = functools.partial(computed, name, function)
+    name = name.partition(",")[0]
     frames = [own for own in operands if isinstance(own, pandas.DataFrame)]
     series = [own for own in operands if isinstance(own, pandas.Series)]
+    is_index = any(isinstance(own, pandas.Index) for own in operands)
+    operands = [_array(own) if isinstance(own, pandas.Index) else own for own in operands]
     if not frames and not series:
-        # Of an index alone.
-        return pandas.Index(function(*[np.asarray(own) if isinstance(own, pandas.Index) else own for own in operands]))
-    operands = [np.asarray(own) if isinstance(own, pandas.Index) else own for own in operands]
+        # Of an index alone, or of arrays without labels.
+        made = function(*operands)
+        return pandas.Index(made) if is_index else made
     if not frames:
         index = _united([own.index for own in series])
-        arrays = [_reindexed(own, index=index).to_numpy() if isinstance(own, pandas.Series) else own for own in operands]
+        arrays = [_array(_reindexed(own, index=index)) if isinstance(own, pandas.Series) else own for own in operands]
         with _policy.unasked():
             made = function(*arrays)
         if np.shape(made) != (len(index),):
@@ -141,9 +149,11 @@ def _pandas(name: str, function: Callable[..., Any], operands: Sequence[Any]) ->
     def part(own: Any, column: int) -> Any:
         """What meets the elements of a column."""
         if isinstance(own, pandas.DataFrame):
-            return own.iloc[:, column].to_numpy()
+            return _array(own.iloc[:, column])
         if isinstance(own, pandas.Series):
-            return own.to_numpy()[column]
+            return _array(own)[column]
+        if is_nullable(own):
+            return own[column]
         own = np.asarray(own) if np.ndim(own) else own
         if np.ndim(own) == 0 or own.shape[-1] == 1:
             return own if np.ndim(own) < 2 else own[:, 0]
@@ -151,13 +161,18 @@ def _pandas(name: str, function: Callable[..., Any], operands: Sequence[Any]) ->
 
     with _policy.unasked():
         dtypes = {own for frame in aligned if isinstance(frame, pandas.DataFrame) for own in frame.dtypes}
-        if len(dtypes) <= 1:
+        if len(dtypes) <= 1 and not any(map(has_nullable, aligned)):
             made = function(*[own.to_numpy() if isinstance(own, (pandas.DataFrame, pandas.Series)) else own for own in aligned])
             return pandas.DataFrame(made, index=index, columns=columns)
         # Each column keeps a type of its own.
         parts = [function(*[part(own, column) for own in aligned]) for column in range(len(columns))]
     made = pandas.concat([pandas.Series(own, index=index) for own in parts], axis=1)
     return made.set_axis(columns, axis=1)
+
+
+def _array(own: Any) -> Any:
+    """The array of a series or an index: as it is where values may be missing."""
+    return own.array if has_nullable(own) else own.to_numpy()
 
 
 def _united(labels: Sequence[Any]) -> Any:
