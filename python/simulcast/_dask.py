@@ -27,6 +27,8 @@ from ._simulcast import _layout
 from ._simulcast import sum_to as _sum_to
 from ._workers import stoppable as _stoppable
 
+_NUMPY = _simulcast.Rule("numpy")
+
 LIMIT = 128 << 20
 """Blocks of a result that would have more bytes are made smaller."""
 
@@ -103,10 +105,11 @@ def _laid(operands, numbers, rule, name):
 
     The policy is asked of the function that has a name.
     """
-    kind = (rule if isinstance(rule, _simulcast.Rule) else _simulcast.Rule(rule)).kind
+    own = rule if isinstance(rule, _simulcast.Rule) else _simulcast.Rule(rule)
     # Numbers fit everywhere, but where each operand has names.
-    laid = [np.shape(x) for x, number in zip(operands, numbers) if kind in ("numpy", "named") or not number]
-    if len(laid) < len(operands) and len(laid) < 2 and kind in ("pdpd", "legacy", "paddle"):
+    takes_numbers = own == _NUMPY or own._is_named
+    laid = [np.shape(x) for x, number in zip(operands, numbers) if takes_numbers or not number]
+    if len(laid) < len(operands) and len(laid) < 2 and own._arity == 2:
         rule = "numpy"
     if name is not None:
         _policy.observe(name, tuple(laid), rule)

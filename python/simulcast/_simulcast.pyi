@@ -6,9 +6,11 @@ Names without an underscore are exported by `simulcast`, except `OnnxSession`, `
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from types import GenericAlias
 from typing import (
     Any,
     Final,
+    Generic,
     Literal,
     NotRequired,
     Protocol,
@@ -124,6 +126,10 @@ class Rule:
     def target(self) -> tuple[int, ...] | None: ...
     @property
     def axes(self) -> tuple[int, ...] | None: ...
+    @property
+    def _arity(self) -> int | None: ...
+    @property
+    def _is_named(self) -> bool: ...
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -160,8 +166,18 @@ class Expression:
     def operands(self) -> tuple[str, ...]: ...
     @property
     def _nodes(self) -> list[tuple[str, Any, list[int]]]: ...
-    def grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
-    def value_and_grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
+    @overload
+    def grad(self, wrt: str, *, gradient: str | _Names | None = None) -> JointExpression[NDArray[Any]]: ...
+    @overload
+    def grad(self, wrt: _Names, *, gradient: str | _Names | None = None) -> JointExpression[_Arrays]: ...
+    @overload
+    def value_and_grad(
+        self, wrt: str, *, gradient: str | _Names | None = None
+    ) -> JointExpression[tuple[NDArray[Any], NDArray[Any]]]: ...
+    @overload
+    def value_and_grad(
+        self, wrt: _Names, *, gradient: str | _Names | None = None
+    ) -> JointExpression[tuple[NDArray[Any], _Arrays]]: ...
     def _part(self, root: int, operands: list[tuple[int, str]]) -> Expression: ...
     def _shape(self, operands: Mapping[str, ArrayLike], rule: _Rule | None = None) -> tuple[int, ...]: ...
     def strategy(
@@ -183,20 +199,36 @@ class Expression:
         **operands: ArrayLike,
     ) -> NDArray[Any]: ...
 
+# What its calls give: an array, or arrays in tuples.
+_ResultT = TypeVar("_ResultT", covariant=True)
+_ValueT = TypeVar("_ValueT")
+_Derived: TypeAlias = Sequence[tuple[Sequence[str], bool, Sequence[str], bool]]
+_Names: TypeAlias = list[str] | tuple[str, ...]
+_Arrays: TypeAlias = tuple[NDArray[Any], ...]
+
 @final
-class JointExpression:
-    def __new__(
-        cls,
-        exprs: str | Sequence[str],
-        fast_math: bool = False,
-        _derived: Sequence[tuple[Sequence[str], bool, Sequence[str], bool]] = ...,
-    ) -> JointExpression: ...
+class JointExpression(Generic[_ResultT]):
+    @overload
+    def __new__(cls, exprs: str, fast_math: bool = False, _derived: _Derived = ...) -> JointExpression[Any]: ...
+    @overload
+    def __new__(cls, exprs: _Names, fast_math: bool = False, _derived: _Derived = ...) -> JointExpression[_Arrays]: ...
+    def __class_getitem__(cls, result: Any) -> GenericAlias: ...
     @property
     def fast_math(self) -> bool: ...
     @property
     def operands(self) -> tuple[str, ...]: ...
-    def grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
-    def value_and_grad(self, wrt: str | Sequence[str], *, gradient: str | Sequence[str] | None = None) -> JointExpression: ...
+    @overload
+    def grad(self, wrt: str, *, gradient: str | _Names | None = None) -> JointExpression[NDArray[Any]]: ...
+    @overload
+    def grad(self, wrt: _Names, *, gradient: str | _Names | None = None) -> JointExpression[_Arrays]: ...
+    @overload
+    def value_and_grad(
+        self, wrt: str, *, gradient: str | _Names | None = None
+    ) -> JointExpression[tuple[_ResultT, NDArray[Any]]]: ...
+    @overload
+    def value_and_grad(
+        self, wrt: _Names, *, gradient: str | _Names | None = None
+    ) -> JointExpression[tuple[_ResultT, _Arrays]]: ...
     def passes(
         self,
         *,
@@ -214,26 +246,52 @@ class JointExpression:
         threads: int | None = None,
         local_dict: Mapping[str, ArrayLike] | None = None,
         **operands: ArrayLike,
-    ) -> Any: ...
+    ) -> _ResultT: ...
 
+@overload
 def grad(
-    expr: str | Sequence[str] | Expression | JointExpression,
-    wrt: str | Sequence[str],
+    expr: str | _Names | Expression | JointExpression[Any],
+    wrt: str,
     *,
-    gradient: str | Sequence[str] | None = None,
+    gradient: str | _Names | None = None,
     fast_math: bool = False,
-) -> JointExpression: ...
+) -> JointExpression[NDArray[Any]]: ...
+@overload
+def grad(
+    expr: str | _Names | Expression | JointExpression[Any],
+    wrt: _Names,
+    *,
+    gradient: str | _Names | None = None,
+    fast_math: bool = False,
+) -> JointExpression[_Arrays]: ...
+@overload
 def value_and_grad(
-    expr: str | Sequence[str] | Expression | JointExpression,
-    wrt: str | Sequence[str],
-    *,
-    gradient: str | Sequence[str] | None = None,
-    fast_math: bool = False,
-) -> JointExpression: ...
+    expr: str | Expression, wrt: str, *, gradient: str | _Names | None = None, fast_math: bool = False
+) -> JointExpression[tuple[NDArray[Any], NDArray[Any]]]: ...
+@overload
+def value_and_grad(
+    expr: str | Expression, wrt: _Names, *, gradient: str | _Names | None = None, fast_math: bool = False
+) -> JointExpression[tuple[NDArray[Any], _Arrays]]: ...
+@overload
+def value_and_grad(
+    expr: _Names, wrt: str, *, gradient: str | _Names | None = None, fast_math: bool = False
+) -> JointExpression[tuple[_Arrays, NDArray[Any]]]: ...
+@overload
+def value_and_grad(
+    expr: _Names, wrt: _Names, *, gradient: str | _Names | None = None, fast_math: bool = False
+) -> JointExpression[tuple[_Arrays, _Arrays]]: ...
+@overload
+def value_and_grad(
+    expr: JointExpression[_ValueT], wrt: str, *, gradient: str | _Names | None = None, fast_math: bool = False
+) -> JointExpression[tuple[_ValueT, NDArray[Any]]]: ...
+@overload
+def value_and_grad(
+    expr: JointExpression[_ValueT], wrt: _Names, *, gradient: str | _Names | None = None, fast_math: bool = False
+) -> JointExpression[tuple[_ValueT, _Arrays]]: ...
 @overload
 def compile(expr: str, /, *, fast_math: bool = False) -> Expression: ...
 @overload
-def compile(expr: list[str] | tuple[str, ...], /, *, fast_math: bool = False) -> JointExpression: ...
+def compile(expr: _Names, /, *, fast_math: bool = False) -> JointExpression[_Arrays]: ...
 @overload
 def evaluate(
     expr: list[str] | tuple[str, ...],

@@ -5,7 +5,7 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
 use simulcast::program::{Expr, ExprKind, nearest};
 use simulcast_explain::terminal_safe;
 
@@ -62,6 +62,17 @@ pub(crate) fn read<'py>(
     names.iter().zip(objects).map(read).collect()
 }
 
+/// Refuses operands that are given by place.
+pub(crate) fn none_by_place(args: &Bound<'_, PyTuple>) -> PyResult<()> {
+    match args.len() {
+        0 => Ok(()),
+        count => {
+            let what = format!("operands are given by name, but {count} came by place");
+            Err(PyTypeError::new_err(what))
+        }
+    }
+}
+
 /// What an expression takes besides its operands.
 pub(crate) const OPTIONS: [&str; 6] = ["out", "casting", "dtype", "rule", "threads", "local_dict"];
 
@@ -97,6 +108,17 @@ impl<'py> Given<'py> {
         }
         let [.., local_dict] = &own.options;
         fill(names, &mut own.objects, local_dict.as_ref())?;
+        for (name, object) in names.iter().zip(&own.objects) {
+            let option = OPTIONS.iter().position(|option| *option == name.text);
+            if let (Some(option), None) = (option, object)
+                && own.options[option].is_some()
+            {
+                let name = &name.text;
+                return Err(PyTypeError::new_err(format!(
+                    "`{name}=` is an option of the call: give the operand `{name}` in local_dict, as in local_dict={{\"{name}\": x}}"
+                )));
+            }
+        }
         Ok(own)
     }
 
@@ -193,6 +215,11 @@ fn fill<'py>(
     local_dict: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<()> {
     let Some(local) = local_dict.filter(|local| !local.is_none()) else { return Ok(()) };
+    if !local.is_instance_of::<PyDict>() && local.cast::<PyMapping>().is_err() {
+        let class = local.get_type();
+        let what = format!("argument 'local_dict' is operands by name, a dictionary, not {class}");
+        return Err(PyTypeError::new_err(what));
+    }
     for (name, object) in names.iter().zip(&mut *objects) {
         if object.is_none() && local.contains(&name.key)? {
             *object = Some(local.get_item(&name.key)?);

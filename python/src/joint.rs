@@ -5,9 +5,9 @@ mod derived;
 
 use std::sync::Mutex;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use simulcast::program::{Diagnostic, Expr};
 
 pub(crate) use self::call::call;
@@ -16,7 +16,7 @@ use self::derived::Derived;
 pub(crate) use self::derived::{compiled_jointly, grad, value_and_grad};
 use crate::errors::diagnosed;
 use crate::functions::Options;
-use crate::given::{Given, Name, names_of, normal};
+use crate::given::{Given, Name, names_of, none_by_place, normal};
 
 /// Several expressions, or gradients, ready to be computed for arrays of any types and shapes in as few passes over the
 /// operands as there can be.
@@ -67,6 +67,15 @@ impl JointExpression {
         Ok(own)
     }
 
+    /// The class with the type of what its calls give, for annotations: `JointExpression[NDArray[Any]]`.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        result: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        class.py().import("types")?.getattr("GenericAlias")?.call1((class, result))
+    }
+
     /// The names of its operands, in the order in which they first appear; then those of gradients.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -79,10 +88,7 @@ impl JointExpression {
         args: &Bound<'py, PyTuple>,
         given: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if !args.is_empty() {
-            let what = format!("operands are given by name, but {} came by place", args.len());
-            return Err(PyTypeError::new_err(what));
-        }
+        none_by_place(args)?;
         call(this, given.into_iter().flatten())
     }
 
@@ -180,10 +186,14 @@ impl JointExpression {
     /// The expressions of a list.
     fn of_list(list: &Bound<'_, PyAny>, fast_math: bool) -> PyResult<Self> {
         let (py, mut texts) = (list.py(), Vec::new());
-        let entries = list.try_iter().map_err(|_| {
+        let wrong = || {
             let class = list.get_type();
             PyTypeError::new_err(format!("an expression is text, or a list of texts, not {class}"))
-        })?;
+        };
+        if list.is_instance_of::<PyBytes>() {
+            return Err(wrong());
+        }
+        let entries = list.try_iter().map_err(|_| wrong())?;
         for (number, entry) in entries.enumerate() {
             let entry = entry?;
             let Ok(text) = entry.cast::<PyString>() else {
@@ -196,6 +206,11 @@ impl JointExpression {
             Expr::parse(&text)
                 .map_err(|error| diagnosed(py, &text, &Diagnostic::of_text(&text, error)))?;
             texts.push(text);
+        }
+        if texts.is_empty() {
+            return Err(PyValueError::new_err(
+                "a list of no expressions: there is nothing to compute",
+            ));
         }
         let whole = texts.join("; ");
         let exprs = Expr::parse_several(&whole)

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
-use simulcast_core::{NamedAxes, Names, OwnedRule};
+use simulcast_core::{NamedAxes, Names, OwnedRule, RuleKind};
 
 use crate::shapes::read_shape;
 
@@ -53,20 +53,15 @@ impl Rule {
     /// stretches others too, `Some(true)` for rules without parameters; `None` where more has to be looked at.
     #[inline]
     pub(crate) fn keeps_equal_shapes(argument: &Bound<'_, PyAny>, operands: usize) -> Option<bool> {
-        let owned = match argument.cast::<Self>() {
-            Ok(rule) => rule.get().owned.clone(),
-            Err(_) => match argument.cast::<PyString>().ok()?.to_str().ok()? {
-                "numpy" => return Some(false),
-                "exact" | "unidirectional" => return Some(true),
-                "pdpd" | "legacy" | "paddle" if operands == 2 => return Some(true),
-                _ => return None,
-            },
+        let kind = match argument.cast::<Self>() {
+            Ok(rule) => Some(&rule.get().owned).filter(|own| own.parts().axis.is_none())?.kind(),
+            Err(_) => RuleKind::from_name(argument.cast::<PyString>().ok()?.to_str().ok()?)?,
         };
-        match owned {
-            OwnedRule::Numpy => Some(false),
-            OwnedRule::Exact | OwnedRule::Unidirectional => Some(true),
-            _ => None,
-        }
+        let takes = kind.parameters();
+        let fits = takes.shape.is_none()
+            && !takes.labels
+            && kind.arity().is_none_or(|arity| arity == operands);
+        fits.then_some(kind != RuleKind::Numpy)
     }
 
     /// The rule with its names, for so many operands; `own` are the names that operands bring.
@@ -128,6 +123,20 @@ impl Rule {
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.owned.parts().axes.map(|axes| PyTuple::new(py, axes)).transpose()
+    }
+
+    /// How many operands it takes, where that is not any number.
+    #[getter]
+    #[pyo3(name = "_arity")]
+    fn arity(&self) -> Option<usize> {
+        self.owned.kind().arity()
+    }
+
+    /// Whether axes meet by name.
+    #[getter]
+    #[pyo3(name = "_is_named")]
+    fn meets_by_name(&self) -> bool {
+        self.is_named()
     }
 
     fn __str__(&self) -> String {

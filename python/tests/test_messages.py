@@ -55,6 +55,14 @@ X = np.arange(3.0)
         # options that are none of this call
         (lambda: simulcast.compile("alpha + 1")(alpha=X, fast_math=True), TypeError, "no operand `fast_math`; `fast_math` is an option of compile and of evaluate"),
         (lambda: simulcast.compile("alpha + 1").strategy(alpha=X, threads=2), TypeError, "no operand `threads`; `threads` is an option of a call that computes it"),
+        # an operand whose name is that of an option
+        (lambda: simulcast.evaluate("out + 1", out=X), TypeError, r"`out=` is an option of the call: give the operand `out` in local_dict"),
+        (lambda: simulcast.evaluate("rule * 2; rule", rule=X), TypeError, r"`rule=` is an option of the call: .* as in local_dict=\{\"rule\": x\}"),
+        (lambda: simulcast.evaluate("a", local_dict=3), TypeError, "argument 'local_dict' is operands by name, a dictionary, not <class 'int'>"),
+        (lambda: simulcast.evaluate("a", local_dict=[("a", X)]), TypeError, "argument 'local_dict' is operands by name, a dictionary, not <class 'list'>"),
+        # no expressions
+        (lambda: simulcast.evaluate([]), ValueError, "a list of no expressions"),
+        (lambda: simulcast.evaluate(b"a", a=X), TypeError, "an expression is text, or a list of texts, not <class 'bytes'>"),
         # what comes from outside does not reach a terminal as it is
         (lambda: simulcast.evaluate("a", **{"a\x1b[31m": X}), TypeError, r"no operand `a\?\[31m`; did you|no operand `a\?\[31m`; its operands are a"),
         (lambda: simulcast.evaluate("a", a=X, **{"\x9b2J\x07": X}), TypeError, r"no operand `\?2J\?`"),

@@ -11,11 +11,11 @@ import torch  # type: ignore[import-not-found]
 from .. import _simulcast
 from .._simulcast import Expression, JointExpression
 
-_Program = Expression | JointExpression
+_Program = Expression | JointExpression[Any]
 
 
 def evaluate(
-    expr: str | Sequence[str] | Expression | JointExpression,
+    expr: str | Sequence[str] | Expression | JointExpression[Any],
     /,
     *,
     rule: str | _simulcast.Rule = "numpy",
@@ -172,10 +172,10 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 _KEPT = 64
-_gradients: dict[tuple[_Program, tuple[str, ...]], JointExpression] = {}
+_gradients: dict[tuple[_Program, tuple[str, ...]], JointExpression[Any]] = {}
 
 
-def _gradient(program: _Program, wrt: tuple[str, ...], names: tuple[str, ...]) -> JointExpression:
+def _gradient(program: _Program, wrt: tuple[str, ...], names: tuple[str, ...]) -> JointExpression[Any]:
     """The program of the gradients, which is kept with the one that it is of."""
     known = _gradients.get((program, wrt))
     if known is None:
