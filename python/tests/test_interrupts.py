@@ -167,8 +167,8 @@ def test_blocks_of_dask_end():
         start = time.perf_counter()
         while time.perf_counter() - start < 20:
             before = time.process_time()
-            time.sleep(0.02)
-            if time.process_time() - before < 0.01:
+            time.sleep(0.005)
+            if time.process_time() - before < 0.002:
                 return time.perf_counter() - start
         return 20
     press(0.5)
@@ -179,12 +179,23 @@ def test_blocks_of_dask_end():
         print(time.perf_counter() - times[0])
     print(ended())
     """
-    raised, ended = map(float, run(program))
-    assert raised < 4 * LIMIT  # Dask's own wait is some of it
-    assert ended < 10 * LIMIT
+    # Other programs of the machine may take its time for themselves.
+    for _ in range(3):
+        raised, ended = map(float, run(program)[-2:])
+        if max(raised, ended) < LIMIT:
+            break
+    assert raised < LIMIT and ended < LIMIT
 
 
 def test_the_command_ends(tmp_path):
+    ends = [seconds_of_the_command(tmp_path)]
+    while min(ends) >= LIMIT and len(ends) < 3:
+        ends.append(seconds_of_the_command(tmp_path))
+    assert min(ends) < LIMIT
+
+
+def seconds_of_the_command(tmp_path):
+    """Seconds from the signal until the command has ended, which leaves no file."""
     words = ["eval", "sin(x) + cos(x) * y", "x=(40000, 1000)", "y=(40000, 1)", "--output", str(tmp_path / "made.npy")]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([sys.executable, "-m", "simulcast", *words], **quiet) as running:
@@ -194,5 +205,6 @@ def test_the_command_ends(tmp_path):
         start = time.perf_counter()
         running.send_signal(signal.SIGINT)
         code = running.wait(timeout=20)
-        assert time.perf_counter() - start < 3 * LIMIT and code == 128 + signal.SIGINT
-    assert list(tmp_path.iterdir()) == []
+        seconds = time.perf_counter() - start
+    assert code == 128 + signal.SIGINT and list(tmp_path.iterdir()) == []
+    return seconds
