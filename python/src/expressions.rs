@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use simulcast::program::{AxisPattern, Diagnostic, Expr, ExprId, ExprKind};
-use simulcast::types::{Casting, Literal, OperandType, Promotion};
+use simulcast::types::{Casting, Literal, Promotion};
 use simulcast::{DType, ProgramError};
 use simulcast_core::Evidence;
 
@@ -18,7 +18,7 @@ use crate::dtypes;
 use crate::errors::diagnosed;
 use crate::fastcall::call;
 use crate::functions::{Options, check_powers, text_dtypes};
-use crate::given::{Given, Name, is_option, names_of, normal, read};
+use crate::given::{Given, Name, is_option, names_of, none_by_place, normal, read};
 use crate::joint::{self, JointExpression};
 use crate::operands::{Operand, views};
 use crate::policies;
@@ -85,11 +85,7 @@ impl Expression {
         args: &Bound<'py, PyTuple>,
         given: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if !args.is_empty() {
-            let count = args.len();
-            let what = format!("operands are given by name, but {count} came by place");
-            return Err(PyTypeError::new_err(what));
-        }
+        none_by_place(args)?;
         if let Some(given) = given
             && let Some(made) =
                 this.get().short(this.py(), given.len(), |key| given.get_item(key))?
@@ -470,15 +466,11 @@ impl<'a, 'py> Call<'a, 'py> {
             &bound
         };
         let rule = self.rule.clone().positional()?;
-        let dtype_of = |operand: &Operand<'_>| match operand.is() {
-            OperandType::Array(dtype) => dtype,
-            OperandType::Literal(_) => DType::String,
-        };
         let shapes: Vec<Vec<usize>> = operands.iter().map(|own| own.shape().to_vec()).collect();
         let told: Vec<(&str, DType, &[usize])> = names
             .iter()
             .zip(operands.iter().zip(&shapes))
-            .map(|(name, (own, shape))| (*name, dtype_of(own), &shape[..]))
+            .map(|(name, (own, shape))| (*name, own.dtype(), &shape[..]))
             .collect();
         let fail = |error: ProgramError| {
             let shown = Diagnostic::new(expr, error, &told, rule.as_rule(), Promotion::Numpy);

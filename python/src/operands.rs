@@ -167,6 +167,14 @@ impl<'py> Operand<'py> {
         }
     }
 
+    /// The type of its elements; of a number that has got none yet, that of text.
+    pub(crate) fn dtype(&self) -> DType {
+        match self.is() {
+            OperandType::Array(dtype) => dtype,
+            OperandType::Literal(_) => DType::String,
+        }
+    }
+
     /// The order that its bytes were in.
     pub(crate) fn order(&self) -> Order {
         match self {

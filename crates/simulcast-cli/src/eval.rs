@@ -354,6 +354,14 @@ impl Clock {
     }
 }
 
+/// Prints an answer in JSON, with how long it took where that is asked.
+fn put_json(args: &EvalArgs, mut answer: Value, clock: &Clock) -> Result<(), Failure> {
+    if args.time {
+        answer["seconds"] = clock.seconds();
+    }
+    output::put(format!("{answer}\n"))
+}
+
 fn report(
     args: &EvalArgs,
     program: &TypedProgram,
@@ -387,10 +395,7 @@ fn report(
         if let Some(file) = file {
             answer["file"] = file.into();
         }
-        if args.time {
-            answer["seconds"] = clock.seconds();
-        }
-        return output::put(format!("{answer}\n"));
+        return put_json(args, answer, clock);
     }
     if args.time {
         clock.say();

@@ -111,6 +111,6 @@ pub use {
     rules::{Layout, NamedAxes, Names, OwnedRule, RuleError},
     symbolic::{
         Constraint, Dim, Dims, ParseError, ShapeText, Symbol, SymbolicPlan, Term, format_shape,
-        resolve_dims, tuple,
+        resolve_dims,
     },
 };

@@ -44,7 +44,7 @@ pub use interval::Interval;
 #[cfg(feature = "alloc")]
 pub use {
     constraint::{Constraint, Term},
-    dim::{Dim, Dims, Symbol, format_shape, format_shape as tuple},
+    dim::{Dim, Dims, Symbol, format_shape},
     resolve_dims::{SymbolicPlan, resolve_dims},
     text::{ParseError, ShapeText},
 };

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 
 use crate::{ElementType, Tensor};
 
@@ -380,6 +380,6 @@ impl Tensor {
     /// `float32 (2, 3)`
     #[must_use]
     pub fn describe(&self) -> String {
-        format!("{} {}", self.element(), tuple(self.shape()))
+        format!("{} {}", self.element(), format_shape(self.shape()))
     }
 }

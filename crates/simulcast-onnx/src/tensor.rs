@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use simulcast_core::{elements, tuple};
+use simulcast_core::{elements, format_shape};
 
 use crate::ElementType;
 use crate::external::{External, ExternalError, Place};
@@ -68,10 +68,12 @@ impl fmt::Display for TensorError {
             Self::Wire(error) => write!(f, "{error}"),
             Self::Element(code) => write!(f, "there is no element type {code}"),
             Self::Size(size) => write!(f, "a size is {size}"),
-            Self::Elements(shape) => write!(f, "{} has too many elements to count", tuple(shape)),
+            Self::Elements(shape) => {
+                write!(f, "{} has too many elements to count", format_shape(shape))
+            }
             Self::Length { shape, element, expected, given, bytes } => {
                 let what = if *bytes { "bytes" } else { "elements" };
-                write!(f, "{element} {} needs {expected} {what}, not {given}", tuple(shape))
+                write!(f, "{element} {} needs {expected} {what}, not {given}", format_shape(shape))
             }
             Self::Field(element) => write!(f, "{element} data stand in the wrong field"),
             Self::Value { element, value } => write!(f, "{value} is no {element}"),
@@ -133,7 +135,7 @@ pub struct Tensor {
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.name, self.element, tuple(&self.shape))
+        write!(f, "{} {} {}", self.name, self.element, format_shape(&self.shape))
     }
 }
 

@@ -66,7 +66,7 @@ class Guard:
             return
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
             raise ValueError(f"steps is a number of steps from 1 on, not {steps!r}")
-        self._policy = None if policy is None else _read(policy)
+        self._policy = None if policy is None else _policy._read(policy)
         self._steps = steps
         self.watch = Watch(exclude) if watch is None else watch
         self._entered = _Entered()
@@ -158,14 +158,6 @@ class _Entered(threading.local):
 
     def __init__(self) -> None:
         self.stacks: list[ExitStack] = []
-
-
-def _read(policy: str | Policy) -> Policy:
-    if isinstance(policy, Policy):
-        return policy
-    if not isinstance(policy, str):
-        raise TypeError(f"policy is a simulcast.Policy or its text, not {policy!r}")
-    return Policy(policy)
 
 
 class Presence:
@@ -326,7 +318,7 @@ def install(
         own, switch = Watch(exclude) if watch is None else watch, _mode.Switch()
         with ExitStack() as stack:
             if policy is not None:
-                stack.enter_context(_policy.everywhere(_read(policy)))
+                stack.enter_context(_policy.everywhere(_policy._read(policy)))
             bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
             @functools.wraps(bootstrap)

@@ -95,22 +95,18 @@ impl JointExpression {
         };
         let positional = rule.clone().positional()?;
         let name = |at: usize| self.names[at].text.as_str();
-        let dtype_of = |operand: &Operand<'_>| match operand.is() {
-            OperandType::Array(dtype) => dtype,
-            OperandType::Literal(_) => DType::String,
-        };
         let shapes: Vec<Vec<usize>> = operands.iter().map(|own| own.shape().to_vec()).collect();
         let told: Vec<(&str, DType, &[usize])> = given
             .iter()
             .zip(operands.iter().zip(&shapes))
-            .map(|(&at, (own, shape))| (name(at), dtype_of(own), &shape[..]))
+            .map(|(&at, (own, shape))| (name(at), own.dtype(), &shape[..]))
             .collect();
         let fail = |error: ProgramError| {
             if let ProgramErrorKind::NotOneNumber { shape } = &error.kind {
                 return PyValueError::new_err(format!(
                     "the result is {}, which is not one number: reduce it, as by sum(...), or name an operand that is its \
                      gradient by gradient=...",
-                    simulcast_core::tuple(shape)
+                    simulcast_core::format_shape(shape)
                 ));
             }
             if error.span.is_empty() {

@@ -13,7 +13,7 @@ use simulcast_files::{FileError, Writer, write_npy, write_npz};
 
 use super::inputs::Inputs;
 use super::show::{self, Shown};
-use super::{Clock, before, bytes_of, check_names, ends, is_misspelt, meeting, refused};
+use super::{Clock, before, bytes_of, check_names, ends, is_misspelt, meeting, put_json, refused};
 use crate::args::{EvalArgs, Place};
 use crate::{Failure, output};
 
@@ -243,10 +243,7 @@ fn report(
             let files = args.output.iter().map(|path| path.display().to_string());
             answer["files"] = files.collect();
         }
-        if args.time {
-            answer["seconds"] = clock.seconds();
-        }
-        return output::put(format!("{answer}\n"));
+        return put_json(args, answer, clock);
     }
     if args.time {
         clock.say();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use simulcast::{DType, ProgramError};
-use simulcast_core::{BroadcastError, tuple};
+use simulcast_core::{BroadcastError, format_shape};
 
 use crate::tensor::TensorError;
 use crate::{DeclaredDim, ElementType};
@@ -171,7 +171,7 @@ impl fmt::Display for NodeError {
             Self::TypedProgram(error) => error.fmt(f),
             Self::Memory { shape, dtype, limit, held } => {
                 let as_one = if shape.contains(&0) { ", with 1 for its sizes of 0" } else { "" };
-                let shape = tuple(shape);
+                let shape = format_shape(shape);
                 match held {
                     0 => write!(f, "a result {dtype} {shape} is larger than {limit} bytes{as_one}"),
                     _ => write!(
@@ -237,7 +237,11 @@ impl fmt::Display for RunError {
                 let sizes: Vec<String> = declared.iter().map(ToString::to_string).collect();
                 let comma = if sizes.len() == 1 { "," } else { "" };
                 let sizes = sizes.join(", ");
-                write!(f, "the input {name:?} has sizes ({sizes}{comma}), not {}", tuple(given))
+                write!(
+                    f,
+                    "the input {name:?} has sizes ({sizes}{comma}), not {}",
+                    format_shape(given)
+                )
             }
             Self::Symbol { symbol, sizes: [one, other], name } => {
                 write!(f, "{symbol} is {one} and, in the input {name:?}, {other}")
@@ -250,8 +254,8 @@ impl fmt::Display for RunError {
             Self::Place { name, made: (dtype, shape), given: (other, sizes) } => write!(
                 f,
                 "the output {name:?} is {dtype} {}, its place {other} {}",
-                tuple(shape),
-                tuple(sizes)
+                format_shape(shape),
+                format_shape(sizes)
             ),
             Self::NoSymbol(symbol) => write!(f, "no input of the model has a symbol {symbol:?}"),
             Self::Node { node, op, why } => write!(f, "{node} ({op}): {why}"),

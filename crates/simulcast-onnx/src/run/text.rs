@@ -1,7 +1,7 @@
 //! Casts between numbers and text.
 
 use simulcast::{AnyArray, DType};
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 
 use super::code::{Results, one};
 use super::error::NodeError;
@@ -55,7 +55,7 @@ pub(crate) fn cast<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
             let wide = match own {
                 DType::F16 | DType::Bf16 => DType::F32,
                 DType::C64 | DType::C128 => {
-                    return Err(format!("{own} {} has no text", tuple(view.shape())).into());
+                    return Err(format!("{own} {} has no text", format_shape(view.shape())).into());
                 }
                 own => own,
             };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::{ArrayD, IxDyn};
 use simulcast::{AnyArray, AnyView, DType};
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 
 use super::error::{NodeError, RunError};
 use super::node::Allowed;
@@ -93,7 +93,7 @@ impl<'a> Value<'a> {
         if let Some(seen) = self.seen(look) {
             return Ok(seen);
         }
-        let shape = tuple(self.shape());
+        let shape = format_shape(self.shape());
         let written = Self::from(self.into_array(allowed)?);
         written.seen(look).ok_or_else(|| format!("{shape} cannot be seen as {look:?}").into())
     }

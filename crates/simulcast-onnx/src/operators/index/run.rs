@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 use simulcast::{AnyArray, AnyView, Element};
-use simulcast_core::{elements, tuple};
+use simulcast_core::{elements, format_shape};
 
 use crate::run::code::{Results, one, reshaped};
 use crate::run::error::NodeError;
@@ -25,7 +25,7 @@ pub(crate) fn concat<'a>(
             && own.shape().iter().zip(&shape).enumerate().all(|(n, (a, b))| n == at || a == b);
         if !same || own.dtype() != first.dtype() {
             let (own, first) = (own.view(), first.view());
-            let (a, b) = (tuple(own.shape()), tuple(first.shape()));
+            let (a, b) = (format_shape(own.shape()), format_shape(first.shape()));
             let (x, y) = (own.dtype(), first.dtype());
             return Err(format!("{x} {a} cannot follow {y} {b} along axis {at}").into());
         }
@@ -239,7 +239,12 @@ fn along(
     let fits = data.len() == shape.len()
         && shape.iter().zip(data).enumerate().all(|(n, (own, all))| n == at || own <= all);
     if !fits {
-        return Err(format!("indices {} do not lie in {}", tuple(shape), tuple(data)).into());
+        return Err(format!(
+            "indices {} do not lie in {}",
+            format_shape(shape),
+            format_shape(data)
+        )
+        .into());
     }
     let steps = steps(data);
     let places = ndarray::indices(IxDyn(shape)).into_iter().zip(values);
@@ -289,7 +294,12 @@ fn tuples(
     let depth = shape.last().copied().unwrap_or(0);
     let same = shape.get(..batch) == data.get(..batch) && batch < shape.len();
     if !same || batch + depth > data.len() {
-        return Err(format!("indices {} do not lie in {}", tuple(shape), tuple(data)).into());
+        return Err(format!(
+            "indices {} do not lie in {}",
+            format_shape(shape),
+            format_shape(data)
+        )
+        .into());
     }
     let steps = steps(data);
     let slice: usize = data[batch + depth..].iter().product();
@@ -344,7 +354,7 @@ fn scattered<'a>(
     let updates = inputs.view(2)?;
     let dtype = inputs.need(0)?.dtype();
     if updates.shape() != wanted || updates.len() != places.len() || updates.dtype() != dtype {
-        let (given, wanted) = (tuple(updates.shape()), tuple(wanted));
+        let (given, wanted) = (format_shape(updates.shape()), format_shape(wanted));
         let own = updates.dtype();
         return Err(format!("updates are {own} {given}, not {dtype} {wanted}").into());
     }
@@ -492,7 +502,7 @@ pub(crate) fn compress<'a>(
 pub(crate) fn trilu<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let [.., rows, columns] = *view.shape() else {
-        return Err(format!("{} is no matrix", tuple(view.shape())).into());
+        return Err(format!("{} is no matrix", format_shape(view.shape())).into());
     };
     let diagonal = inputs.ints(1)?.and_then(|all| all.first().copied()).unwrap_or(0);
     let upper = call.flag("upper", true);

@@ -4,7 +4,7 @@ use ndarray::Axis;
 use simulcast::program::Fold;
 use simulcast::types::Literal;
 use simulcast::{AnyArray, AnyView, DType, Op};
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 
 use crate::operators::normalize::run::softmax_steps;
 use crate::operators::product::run::product;
@@ -34,7 +34,8 @@ fn numbers(call: &RunNode, name: &str, shape: &[usize]) -> Result<AnyArray, Node
     let own = call.floats(name).unwrap_or(&[]);
     let count = shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
     if count != Some(own.len()) {
-        let count = count.map_or_else(|| tuple(shape).to_string(), |count| count.to_string());
+        let count =
+            count.map_or_else(|| format_shape(shape).to_string(), |count| count.to_string());
         return Err(format!("{name} has {} numbers, not {count}", own.len()).into());
     }
     Ok(array(shape, own.to_vec())?.into())
@@ -210,7 +211,7 @@ fn scores(
     let rows = match view.shape() {
         [_] => 1,
         [rows, _] => *rows,
-        other => return Err(format!("{} are no rows of features", tuple(other)).into()),
+        other => return Err(format!("{} are no rows of features", format_shape(other)).into()),
     };
     let coefficients = numbers(call, "coefficients", &[targets, features])?;
     let x = allowed

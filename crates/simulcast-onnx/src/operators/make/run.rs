@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, ArrayD, IxDyn};
 use simulcast::{AnyArray, DType, Element};
-use simulcast_core::{elements, tuple};
+use simulcast_core::{elements, format_shape};
 
 use crate::ElementType;
 use crate::model::AttributeValue;
@@ -132,7 +132,7 @@ pub(crate) fn eye_refusal(call: &RunNode) -> Option<String> {
 pub(crate) fn eye<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
     let view = inputs.view(0)?;
     let &[rows, columns] = view.shape() else {
-        return Err(format!("{} is no matrix", tuple(view.shape())).into());
+        return Err(format!("{} is no matrix", format_shape(view.shape())).into());
     };
     let dtype = call.element("dtype").unwrap_or_else(|| Ok(view.dtype()))?;
     allowed.room(&[rows, columns], dtype)?;
@@ -162,7 +162,7 @@ pub(crate) fn one_hot<'a>(
     let size = usize::try_from(depth).map_err(|_| format!("its depth is {depth}"))?;
     let values = inputs.view(2)?;
     if values.shape() != [2] {
-        return Err(format!("{} is no pair of values", tuple(values.shape())).into());
+        return Err(format!("{} is no pair of values", format_shape(values.shape())).into());
     }
     let at = axis(call.int("axis").unwrap_or(-1), indices.shape().len() + 1)?;
     let mut shape = indices.shape().to_vec();

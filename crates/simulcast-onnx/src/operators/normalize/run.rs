@@ -289,7 +289,7 @@ pub(crate) fn grouped<'a>(
     let (x, scale, bias) = (inputs.view(0)?, inputs.view(1)?, inputs.view(2)?);
     let shape = x.shape().to_vec();
     let [samples, channels, ..] = shape[..] else {
-        return Err(format!("{} has no channels", simulcast_core::tuple(&shape)).into());
+        return Err(format!("{} has no channels", simulcast_core::format_shape(&shape)).into());
     };
     let by_group = call.op == "GroupNormalization";
     let groups = match by_group {

@@ -7,7 +7,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayD, ArrayView2, ArrayViewD, ArrayViewMut2, Axis, Dimension, IxDyn};
 use simulcast::types::Literal;
 use simulcast::{AnyArray, AnyView, Complex, DType, Element, Op};
-use simulcast_core::{Rule, broadcast_shapes, resolve, tuple};
+use simulcast_core::{Rule, broadcast_shapes, format_shape, resolve};
 use simulcast_kernels::product::Factor;
 
 use crate::run::code::{Results, one, reshaped};
@@ -171,7 +171,7 @@ where
     };
     let ((left, [m, k]), (right, [inner, n])) = (split(&x), split(&y));
     if k != inner {
-        let (a, b) = (tuple(a.shape()), tuple(b.shape()));
+        let (a, b) = (format_shape(a.shape()), format_shape(b.shape()));
         return Err(format!("{a} @ {b}: the inner sizes {k} and {inner} differ").into());
     }
     let batch = broadcast_shapes(&[&left[..], &right])?;
@@ -201,7 +201,7 @@ pub(crate) fn gemm<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
     let side = |input: usize, name: &str| {
         let view = inputs.view(input)?;
         if view.shape().len() != 2 {
-            return Err(NodeError::from(format!("{} is no matrix", tuple(view.shape()))));
+            return Err(NodeError::from(format!("{} is no matrix", format_shape(view.shape()))));
         }
         Ok((view, call.flag(name, false)))
     };
@@ -312,7 +312,11 @@ pub(crate) fn einsum<'a>(
         match (rest, term.contains("...")) {
             (Some(rest), true) if rest < 10 => dots = dots.max(rest),
             (Some(0), false) => {}
-            _ => return Err(format!("{term:?} does not describe {}", tuple(view.shape())).into()),
+            _ => {
+                return Err(
+                    format!("{term:?} does not describe {}", format_shape(view.shape())).into()
+                );
+            }
         }
     }
     let spelled = |term: &str, rank: usize| {
@@ -386,7 +390,7 @@ fn shown<T: Element>(
             Some(second) => {
                 let size = view.shape()[at];
                 if view.shape()[second] != size {
-                    let sizes = tuple(view.shape());
+                    let sizes = format_shape(view.shape());
                     return Err(format!("{term:?} has two sizes for a letter in {sizes}").into());
                 }
                 let places: Vec<_> = (0..size)

@@ -3,7 +3,7 @@
 use simulcast::program::{Builder, Node};
 use simulcast::types::{Literal, TypeError};
 use simulcast::{AnyArray, AnyView, DType, Op};
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 
 use crate::operators::product::run::product;
 use crate::run::code::{Results, one};
@@ -52,7 +52,9 @@ fn along_axis<'v>(
             shape
         }
         other => {
-            return Err(format!("its scale is {}, not a number or a vector", tuple(other)).into());
+            return Err(
+                format!("its scale is {}, not a number or a vector", format_shape(other)).into()
+            );
         }
     };
     own.reshaped(&shape).ok_or_else(|| "a scale that cannot be laid onto the data".into())
@@ -191,7 +193,9 @@ pub(crate) fn pair<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a
             (0 | 3, _) | (_, []) => view,
             // A vector of one element is a number here.
             (_, [1]) => own.view(),
-            (_, other) => return Err(format!("a scale is {}, not a number", tuple(other)).into()),
+            (_, other) => {
+                return Err(format!("a scale is {}, not a number", format_shape(other)).into());
+            }
         };
         views.push(view);
         Ok(Some(views.len() - 1))

@@ -1,7 +1,7 @@
 //! Shapes: asked for, and changed while the elements stay in order.
 
 use simulcast::AnyArray;
-use simulcast_core::{Rule, elements, resolve, tuple};
+use simulcast_core::{Rule, elements, format_shape, resolve};
 
 use crate::run::code::{Results, one, reshaped};
 use crate::run::node::{Allowed, Inputs, RunNode, axes, axis, sizes};
@@ -54,7 +54,9 @@ pub(crate) fn reshape<'a>(
         None => have == rest,
     };
     if !fits {
-        return Err(format!("{} has {have} elements, which is no {target:?}", tuple(&own)).into());
+        return Err(
+            format!("{} has {have} elements, which is no {target:?}", format_shape(&own)).into()
+        );
     }
     Ok(vec![reshaped(inputs.take(0)?, &known, allowed)?])
 }
@@ -89,7 +91,7 @@ pub(crate) fn squeeze<'a>(
         None => (0..own.len()).filter(|&axis| own[axis] == 1).collect(),
     };
     if let Some(axis) = gone.iter().find(|&&axis| own[axis] != 1) {
-        return Err(format!("axis {axis} of {} is not 1", tuple(own)).into());
+        return Err(format!("axis {axis} of {} is not 1", format_shape(own)).into());
     }
     let kept = (0..own.len()).filter(|axis| !gone.contains(axis)).map(|axis| own[axis]);
     let shape: Vec<usize> = kept.collect();
@@ -166,7 +168,7 @@ pub(crate) fn space<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'
     let block = call.int("blocksize").and_then(|size| usize::try_from(size).ok());
     let block = block.filter(|size| *size > 0).ok_or("it has no blocksize")?;
     let &[n, c, h, w] = view.shape() else {
-        return Err(format!("{} is no image", tuple(view.shape())).into());
+        return Err(format!("{} is no image", format_shape(view.shape())).into());
     };
     let to_space = call.op == "DepthToSpace";
     let times = |size: usize, n: usize| size.checked_mul(n).ok_or("a size is too large to count");
@@ -176,7 +178,7 @@ pub(crate) fn space<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'
         false => h.is_multiple_of(block) && w.is_multiple_of(block),
     };
     if !whole {
-        return Err(format!("{} is no whole number of blocks", tuple(view.shape())).into());
+        return Err(format!("{} is no whole number of blocks", format_shape(view.shape())).into());
     }
     let rows_first = call.text("mode") != Some("CRD");
     let (apart, order, shape) = match (to_space, rows_first) {

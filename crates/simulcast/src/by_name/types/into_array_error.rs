@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ndarray::Dimension;
-use simulcast_core::tuple;
+use simulcast_core::format_shape;
 use simulcast_kernels::dtype::{DType, Element};
 
 /// An array of another element type, or with another number of axes, than was asked for.
@@ -55,7 +55,13 @@ impl IntoArrayError {
 
 impl fmt::Display for IntoArrayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the array is {} {}, not {}", self.dtype, tuple(&self.shape), self.expected)?;
+        write!(
+            f,
+            "the array is {} {}, not {}",
+            self.dtype,
+            format_shape(&self.shape),
+            self.expected
+        )?;
         match self.rank {
             None => Ok(()),
             Some(1) => f.write_str(" with 1 axis"),

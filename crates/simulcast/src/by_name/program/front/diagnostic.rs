@@ -25,7 +25,7 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
-use simulcast_core::{BroadcastError, Names, Refusal, Rule, tuple};
+use simulcast_core::{BroadcastError, Names, Refusal, Rule, format_shape};
 
 use crate::by_name::program::build::builder::Builder;
 use crate::by_name::program::build::lower::lowered;
@@ -87,7 +87,7 @@ impl Diagnostic {
                 // A literal says itself.
                 (OperandType::Literal(_), _) => return None,
                 (OperandType::Array(dtype), Some(shape)) if is_shaped(&error.kind) => {
-                    format!("{dtype} {}", tuple(&shape))
+                    format!("{dtype} {}", format_shape(&shape))
                 }
                 (OperandType::Array(dtype), _) => dtype.to_string(),
             };
@@ -377,7 +377,7 @@ fn suggestions(
             false => (node.span.clone(), format!("({own}){suffix}")),
         };
         fits(&edited(expr.text(), &span, &with))?;
-        let (shape, result) = (tuple(fix.shape()?), tuple(fix.result()));
+        let (shape, result) = (format_shape(fix.shape()?), format_shape(fix.result()));
         Some((format!("as {shape} it fits, and the result is {result}"), span, with))
     };
     error.fixes().iter().filter_map(one).collect()
