@@ -213,3 +213,11 @@ def test_an_out_that_is_no_array_is_named():
     for wrong in (5, [1.0], "D"):
         with pytest.raises(TypeError, match="argument 'out' is an array"):
             ne.evaluate("D + 1", out=wrong)
+
+
+@pytest.mark.parametrize("threads, kind", [(1.5, TypeError), ("2", TypeError), (None, TypeError), (0, ValueError), (2**70, ValueError)])
+def test_a_wrong_number_of_threads_is_refused_where_it_is_set(threads, kind):
+    before = ne.get_num_threads()
+    with pytest.raises(kind, match="the number of threads is"):
+        ne.set_num_threads(threads)
+    assert ne.get_num_threads() == before and ne.evaluate("a + 1", local_dict={"a": 1}) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any
 
@@ -44,6 +45,10 @@ def get_num_threads() -> int:
 def set_num_threads(nthreads: int) -> int:
     """Sets how many threads an evaluation may use, and returns how many it was."""
     global _threads
+    try:
+        nthreads = operator.index(nthreads)
+    except TypeError:
+        raise TypeError(f"the number of threads is a whole number from 1 to {MAX_THREADS}, not {nthreads!r}") from None
     if not 1 <= nthreads <= MAX_THREADS:
         raise ValueError(f"the number of threads is from 1 to {MAX_THREADS}, not {nthreads}")
     before, _threads = get_num_threads(), nthreads
