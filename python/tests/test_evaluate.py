@@ -311,7 +311,7 @@ def test_how_it_is_called():
         assert simulcast.compile("x * rule")(x=x, local_dict={"rule": x}, out=place) is place
         assert simulcast.compile("x * pi")(x=x, pi=x).tolist() == [0, 1, 4]
         assert simulcast.compile("x * pi")(x=x).tolist() == [0, np.pi, 2 * np.pi]
-        with pytest.raises(simulcast.ExpressionError, match="no operand `out`"):
+        with pytest.raises(TypeError, match="`out=` is an option of the call: give the operand `out` in local_dict"):
             simulcast.compile("out + 1")(out=place)
     for call, message in [
         (lambda: simulcast.evaluate(), "1 positional argument"),
