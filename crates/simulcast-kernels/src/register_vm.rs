@@ -106,11 +106,6 @@ impl Act {
         })
     }
 
-    /// Whether its temporaries take many registers.
-    pub const fn is_function(self) -> bool {
-        matches!(self, Self::Exp) || self.is_long()
-    }
-
     /// Whether its temporaries take more registers than those of exponentials.
     pub const fn is_long(self) -> bool {
         matches!(self, Self::Log | Self::Sin | Self::Cos | Self::Tanh | Self::Sigmoid | Self::Erf)
@@ -487,7 +482,7 @@ mod x86 {
                 Act::Exp => {
                     let was = *accumulator;
                     let (from, to) = elements(&was, accumulator);
-                    V::Element::exp_tile::<true>(from.iter().copied(), to);
+                    V::Element::exp_tile::<true>(|at| from[at], to);
                 }
                 Act::Sin if FUNCTIONS => angles!(near_sin, false),
                 Act::Cos if FUNCTIONS => angles!(near_cos, true),
@@ -514,9 +509,9 @@ mod x86 {
             let was = *block;
             let (from, to) = elements(&was, block);
             if cosines {
-                V::Element::cos_tile::<true>(from.iter().copied(), to);
+                V::Element::cos_tile::<true>(|at| from[at], to);
             } else {
-                V::Element::sin_tile::<true>(from.iter().copied(), to);
+                V::Element::sin_tile::<true>(|at| from[at], to);
             }
         }
     }

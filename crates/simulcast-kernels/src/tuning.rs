@@ -33,6 +33,9 @@ pub const LAST_LEVEL_CACHE_BYTES_MAX: usize =
 /// as long as 64 additions of f32 at AVX2.
 pub const TINY_ELEMENTS: usize = 64;
 
+/// The arrays of such a call, at most, where their number is not known to the compiler: with more, it has a nest. Not measured.
+pub const TINY_ARRAYS: usize = 6;
+
 /// An innermost loop shorter than this is joined with the loops around it, by packing. Not measured on both sides: a call of
 /// an inner loop takes as long as some 50 elements. `bn_nhwc` and `rgb` (rows of 64 and of 3) are the cases.
 pub const SHORT_LOOP_ELEMENTS: usize = 128;
@@ -45,8 +48,8 @@ pub const NONTEMPORAL_ROW_BYTES: usize = 2048;
 /// would then wait for its packed bytes to be stored and loaded back. Not measured on both sides.
 pub const ROW_WITHOUT_PACKING_BYTES: usize = 256;
 
-/// Loops shorter than this make no blocks of a transposed operand. Not measured on both sides.
-pub const BAND_TILE_COLUMNS_MIN: usize = 8;
+/// Where either of the two loops of a transposed operand is shorter than this, it makes no blocks. Not measured on both sides.
+pub const TRANSPOSED_LOOP_MIN: usize = 8;
 
 // ── Non-temporal stores ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -119,7 +122,7 @@ pub const SCRATCH_IN_PLACE_LINES: usize = 3 * TILE_BYTES / CACHE_LINE_BYTES;
 /// The bytes that are read in a row from a transposed operand: eight cache lines. Not measured on both sides.
 pub const BLOCK_READ_BYTES: usize = 512;
 
-/// The bytes of results that are written in a row, where a strip is not one run: columns of an operand whose pitch is a
+/// The bytes of the widest packed operand that a row of a block has, where a strip is not one run: columns of an operand whose pitch is a
 /// power of two share a few sets of a cache, so the fewer the better, but every row costs a call. Raw loops, rows of 16 KB,
 /// Zen, 2026-11-15: 32 columns by 128 rows reach 0.87 to 0.91 of the floor, 128 by 128 reach 0.70; in the engine, where a row
 /// costs some 20 ns, 128 columns are ahead.
@@ -127,7 +130,7 @@ pub const BLOCK_WRITTEN_BYTES: usize = 512;
 
 /// The fewest and the most columns of such a block, for elements of any size: a cache line of bytes at least. Not measured
 /// on both sides but at 128, see [`BLOCK_WRITTEN_BYTES`].
-pub const BLOCK_COLUMNS: std::ops::Range<usize> = 64..128;
+pub const BLOCK_COLUMNS: std::ops::RangeInclusive<usize> = 64..=128;
 
 /// The fewest rows of a block, and of a strip, for wide elements: fewer would be a call for each vector. Not measured.
 pub const BLOCK_ROWS_MIN: usize = 32;
@@ -147,11 +150,12 @@ pub const BAND_ROWS: usize = 1024;
 
 // ── Threads ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// The fewest elements of a part: calls of two parts, twice as many, run on several threads. Not measured on both sides: waking a thread takes as long as
-/// adding some 100,000 numbers.
+/// The fewest elements of a part: calls of two parts, twice as many, run on several threads, whatever is done to an element.
+/// Not measured on both sides: waking a thread takes as long as adding some 100,000 numbers.
 pub const PART_ELEMENTS: usize = 1 << 16;
 
-/// Parts for each thread: many, so that a thread that is slower than the others, or is descheduled, delays none of them.
+/// Parts for each thread: many, so that a thread that is slower than the others, or is descheduled, delays none of them. Not
+/// measured on both sides.
 pub const PARTS_PER_THREAD: usize = 16;
 
 /// Pieces of the innermost loop begin at whole multiples of this many elements from a cache line, where they have twice as
@@ -190,7 +194,7 @@ pub const BAND_COLUMNS: usize = 512;
 /// See [`BAND_COLUMNS`].
 pub const BAND_COLUMNS_MIN: usize = 128;
 
-/// The fewest rows of a band, where there would be too few bands.
+/// The fewest rows of a band, where there would be too few bands. Not measured.
 pub const BAND_ROWS_MIN: usize = 128;
 
 /// There are too few bands if even this many times as many are fewer parts than there should be. Not measured on both sides.
@@ -216,6 +220,10 @@ pub const HUGE_PAGES_MIN_BYTES: usize = 4 << 20;
 /// 22.3 -> 23.7 us, f32 `a + b` of 2048 299 -> 302 ns, `a + 2` of 2048 237 -> 285 ns. Other sizes are not measured.
 pub const CHUNK_ELEMENTS: usize = 64;
 
+/// Elements of the chunks that make the end of a run: the last one overlaps the one before it by less than this. `med_row`, whose
+/// rows of 1024 begin between two vectors, Zen 4, 2026-11-20, program-1: 25.8 us if the last chunk overlaps by up to 64, 24.7 so.
+pub const CHUNK_END_ELEMENTS: usize = 16;
+
 /// The most bytes of a block of a chain: half of the vector registers of AVX2, an eighth of those of AVX-512. Not measured on
 /// both sides.
 pub const CHAIN_BLOCK_BYTES: usize = 256;
@@ -228,6 +236,10 @@ pub const CHAIN_BLOCKS: usize = 24;
 /// a loop over fewer to its end, and reads its constants again and again.
 pub const TILE_ELEMENTS: usize = 256;
 
+/// Results that are narrower than their operands are made so many at a time: a vector of AVX2 of the smallest. The measurement is
+/// beside the loop (`ops::ElementOp::tile`).
+pub const NARROW_RESULTS: usize = 32;
+
 /// Bytes of results of a program that are made at a time, if its last kernel has non-temporal stores. Not measured: the fewer, the
 /// sooner memory has something to write, and the more often all is set up.
 pub const NONTEMPORAL_PIECE_BYTES: usize = 4096;
@@ -239,7 +251,9 @@ pub const PREFETCH_LOOPS: usize = 4;
 pub const REGISTER_BYTES: usize = 16384;
 
 /// The fewest and the most elements of a tile register. Not measured.
-pub const REGISTER_ELEMENTS: std::ops::Range<usize> = 256..4096;
+pub const REGISTER_ELEMENTS: std::ops::RangeInclusive<usize> = 256..=4096;
+/// The elements of a tile register are a multiple of this: a cache line of the smallest. Not measured.
+pub const REGISTER_STEP_ELEMENTS: usize = 64;
 
 /// Elements of a strided run of a program that are gathered, computed and scattered at a time. Not measured.
 pub const STRIDED_PIECE_ELEMENTS: usize = 256;
@@ -290,15 +304,15 @@ pub const CACHED_CHAIN_STEPS: usize = 2;
 
 // ── Loops of reductions ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Rows of fewer elements are joined one element after the other, and longer ones in at least as many lanes.
+/// Rows of fewer elements are joined one element after the other, and longer ones in at least as many lanes. Not measured.
 pub const REDUCE_SHORT_ELEMENTS: usize = 8;
 
 /// The bytes of the lanes of a long row, and of the columns that are joined in registers: four vectors of AVX2, as many
-/// as an addition of floats takes cycles.
+/// as an addition of floats takes cycles. Not measured.
 pub const REDUCE_LANE_BYTES: usize = 128;
 
-/// The elements of a leaf of a long row: its lanes hold 64 elements each, so that the error of a sum stays that of a
-/// pairwise sum plus 64 additions. Rows of more do not meet a shared row.
+/// The elements of a leaf of a long row: its lanes hold 64 elements of four bytes each, 128 of eight, so that the error of a
+/// sum stays that of a pairwise sum plus as many additions. Rows of more do not meet a shared row. Not measured.
 pub const REDUCE_LEAF_ELEMENTS: usize = 2048;
 
 /// The rows of few elements whose lanes are joined at once: four vectors of AVX2, of `f32`. Not measured on both sides.
@@ -308,47 +322,50 @@ pub const REDUCE_ROWS_AT_ONCE: usize = 32;
 /// measured on both sides.
 pub const REDUCE_QUOTIENTS: usize = 64;
 
-/// How far ahead rows are prefetched that are joined eight at a time, in bytes and at most in rows.
+/// How far ahead rows are prefetched that are joined eight at a time, in bytes and at most in rows. Not measured.
 pub const REDUCE_PREFETCH_BYTES: usize = 32 << 10;
 /// See [`REDUCE_PREFETCH_BYTES`].
 pub const REDUCE_PREFETCH_ROWS: usize = 32;
 
 /// The elements of a block of rows that is computed into a buffer and then joined: 64 KiB of `f32`, of a second-level
-/// cache. Rows of as many elements at most are reduced whole.
+/// cache. Rows of as many elements at most are reduced whole. Not measured.
 pub const REDUCE_BLOCK_ELEMENTS: usize = 16384;
 
-/// The bytes of rows that are reduced whole, together.
+/// The bytes of rows that are reduced whole, together. Not measured.
 pub const REDUCE_ROWS_BYTES: usize = 128 << 10;
 
-/// The bytes of the columns of a block: with eight rows of them, values stay in a first-level cache.
+/// The bytes of the columns of a block: with eight rows of them, values stay in a first-level cache. Not
+/// measured.
 pub const REDUCE_COLUMN_BYTES: usize = 16384;
 
 /// Rows of columns of at most half as many elements are taken side by side as one row: loops over fewer columns are
-/// shorter than the call of one.
+/// shorter than the call of one. Not measured.
 pub const REDUCE_NARROW_ELEMENTS: usize = 512;
 
-/// The bytes of a block of such rows: the values side by side are to be few beside it.
+/// The bytes of a block of such rows: the values side by side are to be few beside it. Not measured.
 pub const REDUCE_NARROW_BLOCK_BYTES: usize = 256 << 10;
 
-/// The rows of a run, which are joined one after the other: so a run costs one row of the pairwise tree.
+/// The rows of a run, which are joined one after the other: so a run costs one row of the pairwise tree. Not
+/// measured.
 pub const REDUCE_RUN_ROWS: usize = 128;
 
-/// The parts that there are at least, however few the results and the threads are: enough for 64 threads.
+/// The parts that there are at least, however few the results and the threads are: enough for 64 threads. Not
+/// measured.
 pub const REDUCE_PARTS: usize = 64;
 
-/// Fewer rows, or rows of fewer elements, are computed into a buffer before they are reduced.
+/// Fewer rows, or rows of fewer elements, are computed into a buffer before they are reduced. Not measured.
 pub const REDUCE_IN_PLACE_MIN: usize = 8;
 
-/// Rows that are not contiguous are reduced piece by piece where a contiguous piece has as many elements.
+/// Rows that are not contiguous are reduced piece by piece where a contiguous piece has as many elements. Not measured.
 pub const REDUCE_PIECE_ELEMENTS: usize = 64;
 
-/// With fewer rows of either operand, transposing costs more than a shared row saves.
+/// With fewer rows of either operand, transposing costs more than a shared row saves. Not measured.
 pub const REDUCE_SHARED_ROWS_MIN: usize = 8;
 
-/// The bytes of the transposed tile that meets a shared row: half of a first-level cache.
+/// The bytes of the transposed tile that meets a shared row: half of a first-level cache. Not measured.
 pub const REDUCE_SHARED_TILE_BYTES: usize = 16384;
 
-/// The shared rows that one transposed tile meets.
+/// The shared rows that one transposed tile meets. Not measured.
 pub const REDUCE_SHARED_ROWS: usize = 256;
 
 // ── Programs of several results ────────────────────────────────────────────────────────────────────────────────────────
@@ -369,10 +386,11 @@ pub const JOINT_SUMS_BYTES: usize = 16 << 20;
 /// Elements of the innermost loop below which rows are taken together. Not measured.
 pub const JOINT_ROW_ELEMENTS: usize = 64;
 
-/// Rows whose sums are kept in the type of the elements, before they are added to wider ones: at most this many roundings in a sum.
+/// Rows whose sums are kept in the type of the elements, before they are added to wider ones: at most this many
+/// roundings in a sum. Not measured.
 pub const JOINT_GROUP_ROWS: usize = 64;
 
-/// Schedules that are kept with a program, for shapes that came before.
+/// Schedules that are kept with a program, for shapes that came before. Not measured.
 pub const JOINT_SCHEDULES_KEPT: usize = 16;
 
 // ── Products of matrices ───────────────────────────────────────────────────────────────────────────────────────────────

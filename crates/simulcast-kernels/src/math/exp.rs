@@ -135,10 +135,10 @@ pub(super) const ULP: [(&str, [f64; 2]); 5] = [
     ("sigmoid", [2.0, 2.0]),
 ];
 
-/// `to` becomes `e^x` of the elements of `from`, within 1 ULP.
+/// `to` becomes `e^x` of `from` of its indices, within 1 ULP.
 #[inline(always)]
 pub(super) fn exp_tile<T: Exponential, const FMA: bool>(
-    from: impl Iterator<Item = T> + Clone,
+    from: impl Fn(usize) -> T,
     to: &mut [MaybeUninit<T>],
 ) {
     let usual = |x: T| {

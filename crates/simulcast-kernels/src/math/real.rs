@@ -35,28 +35,16 @@ pub trait Real: Copy + PartialOrd {
     fn hypot<const FMA: bool>(self, other: Self) -> Self;
     fn pow<const FMA: bool>(self, exponent: Self) -> Self;
 
-    /// `e^x` of the elements of `from`, into `to`, for as long as both last.
-    fn exp_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
+    /// `e^x` of `from` of every index of `to`, into `to`.
+    fn exp_tile<const FMA: bool>(from: impl Fn(usize) -> Self, to: &mut [MaybeUninit<Self>]);
     /// The sines: as [`Self::exp_tile`]. Angles beyond what the fast reduction covers (65,536 for `f32`,
     /// 2^20 for `f64`) are reduced one by one, which slows down the block of elements that they stand
     /// in.
-    fn sin_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
+    fn sin_tile<const FMA: bool>(from: impl Fn(usize) -> Self, to: &mut [MaybeUninit<Self>]);
     /// The cosines: as [`Self::sin_tile`].
-    fn cos_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
+    fn cos_tile<const FMA: bool>(from: impl Fn(usize) -> Self, to: &mut [MaybeUninit<Self>]);
     /// The tangents: as [`Self::sin_tile`].
-    fn tan_tile<const FMA: bool>(
-        from: impl Iterator<Item = Self> + Clone,
-        to: &mut [MaybeUninit<Self>],
-    );
+    fn tan_tile<const FMA: bool>(from: impl Fn(usize) -> Self, to: &mut [MaybeUninit<Self>]);
 
     /// Whether it is an angle beyond what the fast reduction covers.
     fn is_far(self) -> bool;
@@ -86,7 +74,7 @@ macro_rules! real {
 
             #[inline(always)]
             fn exp_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
+                from: impl Fn(usize) -> Self,
                 to: &mut [MaybeUninit<Self>],
             ) {
                 exp::exp_tile::<Self, FMA>(from, to);
@@ -94,7 +82,7 @@ macro_rules! real {
 
             #[inline(always)]
             fn sin_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
+                from: impl Fn(usize) -> Self,
                 to: &mut [MaybeUninit<Self>],
             ) {
                 trig::tile(from, to, trig::sin::<Self, FMA>, payne_hanek::sin);
@@ -102,7 +90,7 @@ macro_rules! real {
 
             #[inline(always)]
             fn cos_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
+                from: impl Fn(usize) -> Self,
                 to: &mut [MaybeUninit<Self>],
             ) {
                 trig::tile(from, to, trig::cos::<Self, FMA>, payne_hanek::cos);
@@ -110,7 +98,7 @@ macro_rules! real {
 
             #[inline(always)]
             fn tan_tile<const FMA: bool>(
-                from: impl Iterator<Item = Self> + Clone,
+                from: impl Fn(usize) -> Self,
                 to: &mut [MaybeUninit<Self>],
             ) {
                 trig::tile(from, to, trig::tan::<Self, FMA>, payne_hanek::tan);

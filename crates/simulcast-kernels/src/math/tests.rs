@@ -83,7 +83,7 @@ fn each<T: Real, const FMA: bool>(name: &str, x: &[T], y: &[T], to: &mut [T]) {
                     to.iter_mut().zip(x.iter().zip(y)).for_each(|(to, (x, y))| *to = x.$pair::<FMA>(*y)),)*
                 $(stringify!($tile) => {
                     let tiles = x.chunks(128).zip(to.chunks_mut(128));
-                    tiles.for_each(|(x, to)| T::$function::<FMA>(x.iter().copied(), unwritten(to)));
+                    tiles.for_each(|(x, to)| T::$function::<FMA>(|at| x[at], unwritten(to)));
                 })*
                 _ => panic!("no function of the name {name}"),
             }

@@ -6,24 +6,27 @@
 
 use std::mem::MaybeUninit;
 
-/// `to` becomes `fast` of the elements of `from` if they are `usual` throughout, and `slow` of them
-/// otherwise.
+/// `to` becomes `fast` of `from` of its indices if those are `usual` throughout, and `slow` of them otherwise.
+///
+/// By index, and not by iterators: see [`ElementOp::tile`](crate::ops::ElementOp::tile).
 #[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "iterators would cost what is known of aliases")]
 pub(super) fn tile<T: Copy>(
-    from: impl Iterator<Item = T> + Clone,
+    from: impl Fn(usize) -> T,
     to: &mut [MaybeUninit<T>],
     usual: impl Fn(T) -> bool,
     fast: impl Fn(T) -> T,
     slow: impl Fn(T) -> T,
 ) {
     let mut all = true;
-    for (x, y) in from.clone().zip(&mut *to) {
+    for at in 0..to.len() {
+        let x = from(at);
         all &= usual(x);
-        y.write(fast(x));
+        to[at].write(fast(x));
     }
     if !all {
-        for (x, y) in from.zip(to) {
-            y.write(slow(x));
+        for at in 0..to.len() {
+            to[at].write(slow(from(at)));
         }
     }
 }

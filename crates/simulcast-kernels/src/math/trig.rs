@@ -191,11 +191,11 @@ pub(super) fn is_far<T: Angle>(x: T) -> bool {
     x.abs() > T::LIMIT
 }
 
-/// `to` becomes `tame` of the elements of `from` up to [`Angle::LIMIT`], and of NaN, and `wild` of
+/// `to` becomes `tame` of the values of `from` up to [`Angle::LIMIT`], and of NaN, and `wild` of
 /// the others.
 #[inline(always)]
 pub(super) fn tile<T: Angle + Double>(
-    from: impl Iterator<Item = T> + Clone,
+    from: impl Fn(usize) -> T,
     to: &mut [MaybeUninit<T>],
     tame: impl Fn(T) -> T,
     wild: fn(f64) -> f64,

@@ -117,7 +117,8 @@ fn direct(from: DType, to: DType, level: Level) -> Option<Kernel> {
     }
 }
 
-/// Writes loops by a function of slices, which uses instructions that no loop becomes.
+/// Writes loops by a function of slices, which uses instructions that no loop becomes. They are those of AVX2, also at wider
+/// levels; the table gives them at no other.
 macro_rules! by_slices {
     ($($name:ident: $from:ty => $to:ty, $function:ident;)*) => { $(
         /// # Safety
@@ -127,7 +128,8 @@ macro_rules! by_slices {
             // SAFETY: both have `len` elements; the result takes any bits, and is written alone.
             unsafe {
                 let out = std::slice::from_raw_parts_mut(out.cast::<$to>(), len);
-                $function(Level::for_closures(), std::slice::from_raw_parts(ins[0].cast::<$from>(), len), out);
+                let level = Level::avx2().unwrap_or(Level::BASELINE);
+                $function(level, std::slice::from_raw_parts(ins[0].cast::<$from>(), len), out);
             }
         }
     )* };

@@ -174,17 +174,18 @@ macro_rules! tiles {
 
             #[inline(always)]
             fn at<const FMA: bool>(a: T, (): (), (): ()) -> T {
-                alone(a, |out| T::$tile::<FMA>(std::iter::once(a), out))
+                alone(a, |out| T::$tile::<FMA>(|_| a, out))
             }
 
             #[inline(always)]
-            fn tile<const FMA: bool>(
+            unsafe fn tile<const FMA: bool>(
                 a: &[T],
                 _: &[()],
                 _: &[()],
                 out: &mut [MaybeUninit<T>],
             ) {
-                T::$tile::<FMA>(a.iter().copied(), out);
+                let a = &a[..out.len()];
+                T::$tile::<FMA>(|at| a[at], out);
             }
         }
     )* };

@@ -63,12 +63,13 @@ impl<T: Float> ElementOp for DifferenceExp<T> {
 
     #[inline(always)]
     fn at<const FMA: bool>(a: T, b: T, (): ()) -> T {
-        alone(a, |out| Self::tile::<FMA>(&[a], &[b], &[], out))
+        alone(a, |out| T::exp_tile::<FMA>(|_| a - b, out))
     }
 
     #[inline(always)]
-    fn tile<const FMA: bool>(a: &[T], b: &[T], _: &[()], out: &mut [MaybeUninit<T>]) {
-        T::exp_tile::<FMA>(a.iter().zip(b).map(|(&a, &b)| a - b), out);
+    unsafe fn tile<const FMA: bool>(a: &[T], b: &[T], _: &[()], out: &mut [MaybeUninit<T>]) {
+        let (a, b) = (&a[..out.len()], &b[..out.len()]);
+        T::exp_tile::<FMA>(|at| a[at] - b[at], out);
     }
 }
 

@@ -161,8 +161,9 @@ impl<T: Half, E: Widened> ElementOp for Unary<T, E> {
     }
 
     #[inline(always)]
-    fn tile<const FMA: bool>(a: &[T], _: &[()], _: &[()], out: &mut [MaybeUninit<T>]) {
-        lines::<T, E, FMA>(a, None, out);
+    unsafe fn tile<const FMA: bool>(a: &[T], _: &[()], _: &[()], out: &mut [MaybeUninit<T>]) {
+        // SAFETY: the condition of this function.
+        unsafe { lines::<T, E, FMA>(a, None, out) };
     }
 }
 
@@ -181,14 +182,19 @@ impl<T: Half, E: Widened> ElementOp for Binary<T, E> {
     }
 
     #[inline(always)]
-    fn tile<const FMA: bool>(a: &[T], b: &[T], _: &[()], out: &mut [MaybeUninit<T>]) {
-        lines::<T, E, FMA>(a, Some(b), out);
+    unsafe fn tile<const FMA: bool>(a: &[T], b: &[T], _: &[()], out: &mut [MaybeUninit<T>]) {
+        // SAFETY: the condition of this function.
+        unsafe { lines::<T, E, FMA>(a, Some(b), out) };
     }
 }
 
 /// Line after line of a tile. `AVX2`, the level's FMA: both come with F16C.
+///
+/// # Safety
+///
+/// With `AVX2`, the caller is compiled for AVX2 and F16C.
 #[inline(always)]
-fn lines<T: Half, E: Widened, const AVX2: bool>(
+unsafe fn lines<T: Half, E: Widened, const AVX2: bool>(
     a: &[T],
     b: Option<&[T]>,
     out: &mut [MaybeUninit<T>],

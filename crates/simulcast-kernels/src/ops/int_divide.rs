@@ -124,9 +124,10 @@ impl<T: Int<Bits: Unsigned>, const DOWN: bool, const LEFT: bool> Divide<T, DOWN,
         out: &mut [MaybeUninit<T>],
         quotient: impl Fn(T::Bits, T::Bits) -> T::Bits,
     ) {
-        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-            let (x, y, sign) = Self::before(a, b);
-            out.write(Self::after(a, b, sign, quotient(x, y)));
+        let (a, b) = (&a[..out.len()], &b[..out.len()]);
+        for at in 0..out.len() {
+            let (x, y, sign) = Self::before(a[at], b[at]);
+            out[at].write(Self::after(a[at], b[at], sign, quotient(x, y)));
         }
     }
 }
@@ -155,7 +156,7 @@ impl<T: Int<Bits: Unsigned>, const DOWN: bool, const LEFT: bool> ElementOp
     }
 
     #[inline(always)]
-    fn tile<const FMA: bool>(a: &[T], b: &[T], _: &[()], out: &mut [MaybeUninit<T>]) {
+    unsafe fn tile<const FMA: bool>(a: &[T], b: &[T], _: &[()], out: &mut [MaybeUninit<T>]) {
         let small = |(&a, &b): (&T, &T)| {
             let (x, y, _) = Self::before(a, b);
             T::Bits::small(x, y)
@@ -177,9 +178,10 @@ impl<T: Int<Bits: Unsigned>, const DOWN: bool, const LEFT: bool> ElementOp
             return;
         }
         let by = Divisor::new(b.magnitude().bits());
-        for (out, &a) in out.iter_mut().zip(a) {
-            let (x, _, sign) = Self::before(a, b);
-            out.write(Self::after(a, b, sign, by.quotient(x)));
+        let a = &a[..out.len()];
+        for at in 0..out.len() {
+            let (x, _, sign) = Self::before(a[at], b);
+            out[at].write(Self::after(a[at], b, sign, by.quotient(x)));
         }
     }
 }
@@ -216,14 +218,16 @@ mod tests {
                 // SAFETY: all of it was written to before.
                 unsafe { out.assume_init() }
             };
-            Divide::<T, DOWN, LEFT>::tile::<false>(values, &by, &[], &mut out);
+            // SAFETY: without FMA nothing is asked of the caller.
+            unsafe { Divide::<T, DOWN, LEFT>::tile::<false>(values, &by, &[], &mut out) };
             values.iter().zip(&out).for_each(|(&a, out)| right(a, b, read(out)));
             Divide::<T, DOWN, LEFT>::tile_by::<false>(values, b, &mut out);
             values.iter().zip(&out).for_each(|(&a, out)| right(a, b, read(out)));
             // One at a time, so that none is kept from its way by another.
             for &a in values {
                 let mut out = [MaybeUninit::new(T::ZERO)];
-                Divide::<T, DOWN, LEFT>::tile::<false>(&[a], &[b], &[], &mut out);
+                // SAFETY: as above.
+                unsafe { Divide::<T, DOWN, LEFT>::tile::<false>(&[a], &[b], &[], &mut out) };
                 right(a, b, read(&out[0]));
                 right(a, b, Divide::<T, DOWN, LEFT>::at::<false>(a, b, ()));
             }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The first and the last chunk of a run may overlap their neighbours: the elements in both are computed twice, to the
-//! same bits, and no loop over a remainder is needed.
+//! same bits, and no loop over single elements is needed.
 //!
 //! The invariant is that of [`super`].
 
@@ -21,7 +21,7 @@ use super::{ElementOp, TILE};
 use crate::cpu::{nontemporal, prefetch};
 #[cfg(target_arch = "x86_64")]
 use crate::tuning::NONTEMPORAL_BLOCK_BYTES;
-use crate::tuning::{CHUNK_ELEMENTS, VECTOR_BYTES};
+use crate::tuning::{CHUNK_ELEMENTS, CHUNK_END_ELEMENTS, VECTOR_BYTES};
 
 /// Whether operand `number` is repeated.
 #[inline(always)]
@@ -122,6 +122,33 @@ impl<'i> Read<'i> {
     }
 }
 
+/// The operands of a run.
+struct Operands<O: ElementOp> {
+    a: Operand<O::A>,
+    b: Operand<O::B>,
+    c: Operand<O::C>,
+}
+
+impl<O: ElementOp> Operands<O> {
+    /// The `count` results from `at` on.
+    ///
+    /// # Safety
+    ///
+    /// There is room for as many results at `to`, and every operand that is not a block has as many elements from `at` on.
+    #[inline(always)]
+    unsafe fn compute(&self, to: *mut O::Out, at: usize, count: usize) {
+        // SAFETY: the condition of this function; light operations are the same instructions with and without FMA.
+        unsafe {
+            O::tile::<false>(
+                std::slice::from_raw_parts(self.a.at(at), count),
+                std::slice::from_raw_parts(self.b.at(at), count),
+                std::slice::from_raw_parts(self.c.at(at), count),
+                std::slice::from_raw_parts_mut(to.cast(), count),
+            );
+        }
+    }
+}
+
 /// Chunk after chunk; fewer elements than one go through [`stepped`].
 ///
 /// # Safety
@@ -148,12 +175,12 @@ pub(crate) unsafe fn chunked<O: ElementOp>(
         [MaybeUninit::uninit(); CHUNK_ELEMENTS],
     );
     // SAFETY: every operand has an element.
-    let (a, b, c) = unsafe {
-        (
-            Operand::<O::A>::new(ins[0], is_repeated(repeated, 0), &mut blocks.0),
-            Operand::<O::B>::new(ins[1], is_repeated(repeated, 1), &mut blocks.1),
-            Operand::<O::C>::new(ins[2], is_repeated(repeated, 2), &mut blocks.2),
-        )
+    let operands = unsafe {
+        Operands::<O> {
+            a: Operand::new(ins[0], is_repeated(repeated, 0), &mut blocks.0),
+            b: Operand::new(ins[1], is_repeated(repeated, 1), &mut blocks.1),
+            c: Operand::new(ins[2], is_repeated(repeated, 2), &mut blocks.2),
+        }
     };
     // After the first chunk, stores are aligned to a vector: the second one begins so much earlier.
     let end = out.addr().wrapping_add(CHUNK_ELEMENTS * size_of::<O::Out>());
@@ -161,19 +188,18 @@ pub(crate) unsafe fn chunked<O: ElementOp>(
     loop {
         // SAFETY: `at` is at most `last`, so that a chunk lies within the result and every operand that is not
         // repeated; a block is a chunk.
-        unsafe {
-            O::tile::<false>(
-                std::slice::from_raw_parts(a.at(at), CHUNK_ELEMENTS),
-                std::slice::from_raw_parts(b.at(at), CHUNK_ELEMENTS),
-                std::slice::from_raw_parts(c.at(at), CHUNK_ELEMENTS),
-                std::slice::from_raw_parts_mut(out.add(at).cast(), CHUNK_ELEMENTS),
-            );
+        unsafe { operands.compute(out.add(at), at, CHUNK_ELEMENTS) };
+        if next > last {
+            break;
         }
-        if at == last {
-            return;
-        }
-        at = next.min(last);
-        next = at + CHUNK_ELEMENTS;
+        (at, next) = (next, next + CHUNK_ELEMENTS);
+    }
+    // A remainder is less than a chunk: smaller ones, of which the last one overlaps the one before it.
+    while next < len {
+        at = next.min(len - CHUNK_END_ELEMENTS);
+        // SAFETY: as above, and a smaller chunk is less than a chunk.
+        unsafe { operands.compute(out.add(at), at, CHUNK_END_ELEMENTS) };
+        next = at + CHUNK_END_ELEMENTS;
     }
 }
 
@@ -206,16 +232,16 @@ pub(crate) unsafe fn nontemporal<O: ElementOp>(
         [MaybeUninit::uninit(); NONTEMPORAL_BLOCK_BYTES],
     );
     // SAFETY: every operand has an element, if there are results.
-    let (a, b, c) = unsafe {
-        (
-            Operand::<O::A>::new(ins[0], is_repeated(repeated, 0), &mut blocks.0[..most]),
-            Operand::<O::B>::new(ins[1], is_repeated(repeated, 1), &mut blocks.1[..most]),
-            Operand::<O::C>::new(ins[2], is_repeated(repeated, 2), &mut blocks.2[..most]),
-        )
+    let operands = unsafe {
+        Operands::<O> {
+            a: Operand::new(ins[0], is_repeated(repeated, 0), &mut blocks.0[..most]),
+            b: Operand::new(ins[1], is_repeated(repeated, 1), &mut blocks.1[..most]),
+            c: Operand::new(ins[2], is_repeated(repeated, 2), &mut blocks.2[..most]),
+        }
     };
     // SAFETY: the result has `len` elements, all of them numbers; the caller is compiled for AVX2.
     unsafe {
-        let mut chunks = Chunks::<O> { a, b, c, far };
+        let mut chunks = Chunks { operands, far };
         nontemporal::store_computed::<O::Out, true>(out.cast(), len, &mut chunks);
     }
 }
@@ -223,9 +249,7 @@ pub(crate) unsafe fn nontemporal<O: ElementOp>(
 /// The operands of [`nontemporal`], and what is prefetched of them: where it is, and the size of an element.
 #[cfg(target_arch = "x86_64")]
 struct Chunks<O: ElementOp> {
-    a: Operand<O::A>,
-    b: Operand<O::B>,
-    c: Operand<O::C>,
+    operands: Operands<O>,
     far: Option<(*const u8, usize)>,
 }
 
@@ -237,14 +261,7 @@ impl<O: ElementOp> nontemporal::Compute<O::Out> for Chunks<O> {
             prefetch::prefetch_ahead(far.wrapping_add(from * size), count * size);
         }
         // SAFETY: at most a block of results, within the run: operands have that many elements, and blocks hold as many.
-        unsafe {
-            O::tile::<false>(
-                std::slice::from_raw_parts(self.a.at(from), count),
-                std::slice::from_raw_parts(self.b.at(from), count),
-                std::slice::from_raw_parts(self.c.at(from), count),
-                std::slice::from_raw_parts_mut(to.cast(), count),
-            );
-        }
+        unsafe { self.operands.compute(to, from, count) };
     }
 }
 
@@ -252,19 +269,22 @@ impl<O: ElementOp> nontemporal::Compute<O::Out> for Chunks<O> {
 struct Tile<T>([MaybeUninit<T>; TILE]);
 
 impl<T: Copy> Tile<T> {
-    /// Filled with the element at `from` if it is repeated; otherwise for [`Self::whole`] to fill.
+    const fn empty() -> Self {
+        Self([MaybeUninit::uninit(); TILE])
+    }
+
+    /// Fills the tile with the element at `from` if it is repeated; otherwise nothing is written, and [`Self::whole`] copies
+    /// what it needs.
     ///
     /// # Safety
     ///
     /// `from` is valid for a read, or `T` has no size.
     #[inline(always)]
-    unsafe fn new(from: *const T, is_repeated: bool) -> Self {
-        let mut one = MaybeUninit::uninit();
+    unsafe fn repeat(&mut self, from: *const T, is_repeated: bool) {
         if is_repeated {
             // SAFETY: the condition of this function.
-            one.write(unsafe { from.read() });
+            self.0.fill(MaybeUninit::new(unsafe { from.read() }));
         }
-        Self([one; TILE])
     }
 
     /// The `count` elements from `done` on, and as many more as make whole vectors: in place, or copied here.
@@ -317,10 +337,14 @@ pub(crate) unsafe fn tiled<O: ElementOp, const FMA: bool>(
     let out = out.cast::<MaybeUninit<O::Out>>();
     let (a, b, c) = (ins[0].cast::<O::A>(), ins[1].cast::<O::B>(), ins[2].cast::<O::C>());
     let of = [is_repeated(repeated, 0), is_repeated(repeated, 1), is_repeated(repeated, 2)];
+    let (mut x, mut y, mut z) = (Tile::empty(), Tile::empty(), Tile::empty());
     // SAFETY: there is a first element of every operand, and one beyond the arity has no size.
-    let (mut x, mut y, mut z) =
-        unsafe { (Tile::new(a, of[0]), Tile::new(b, of[1]), Tile::new(c, of[2])) };
-    let mut results = Tile([MaybeUninit::uninit(); TILE]);
+    unsafe {
+        x.repeat(a, of[0]);
+        y.repeat(b, of[1]);
+        z.repeat(c, of[2]);
+    }
+    let mut results = Tile::empty();
     let mut done = 0;
     while done < len {
         let count = TILE.min(len - done);

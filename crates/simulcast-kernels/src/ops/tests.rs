@@ -321,8 +321,9 @@ fn every_conversion_rounds_once() {
     }
 }
 
-/// The lengths: none, one, primes, and around the widths of vectors and tiles.
-const LENGTHS: [usize; 18] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 64, 65, 127, 129, 151];
+/// The lengths: none, one, primes, and around the widths of vectors, of tiles and of blocks between non-temporal stores.
+const LENGTHS: [usize; 22] =
+    [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 64, 65, 127, 129, 151, 255, 257, 513, 600];
 
 /// A kernel, and whether it is to use non-temporal stores.
 type Call = (Kernels, bool);
