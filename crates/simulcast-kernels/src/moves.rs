@@ -1,11 +1,10 @@
-//! Moves of plain data at a level: packing, non-temporal copies, blocks of one repeated element.
-//!
-//! Each is a call: the loops are compiled here, once for each level.
+//! Moves of plain data as calls: packing and non-temporal copies at a level, compiled here once for each, and copies of one
+//! element.
 
 use crate::compiled_for_levels;
 use crate::cpu::level::{Kind, Level};
 use crate::cpu::nontemporal;
-use crate::pack::{Loops, pack as pack_wide};
+use crate::pack::{Loops, pack as pack_inlined};
 
 /// Copies the elements that the loops visit, in their order, to `dst`.
 ///
@@ -16,9 +15,9 @@ pub unsafe fn pack(level: Level, size: usize, dst: *mut u8, src: *const u8, loop
     // SAFETY: the caller keeps the conditions; a `Level` exists only where the machine has it.
     unsafe {
         match level.kind() {
-            Kind::Baseline => pack_wide::<false>(size, dst, src, loops),
+            Kind::Baseline => pack_inlined::<false>(size, dst, src, loops),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 | Kind::Avx512 => pack_wide::<true>(size, dst, src, loops),
+            Kind::Avx2 | Kind::Avx512 => pack_inlined::<true>(size, dst, src, loops),
         }
     }
 }
@@ -59,5 +58,5 @@ compiled_for_levels! {
 /// There is an element of plain data of that size at `element`, and room for the copies at `dst`, aligned for it.
 pub unsafe fn repeat(size: usize, dst: *mut u8, element: *const u8, count: usize) {
     // SAFETY: the caller keeps the conditions.
-    unsafe { pack_wide::<false>(size, dst, element, &[(count, 0)]) }
+    unsafe { pack_inlined::<false>(size, dst, element, &[(count, 0)]) }
 }

@@ -3,7 +3,7 @@
 //! An ordinary store to a line that is in no cache first reads the line (read for ownership). If an output is too large to be
 //! found in a cache afterwards, those reads are a third of the traffic of `a + b` and half of that of a copy. So large
 //! outputs are computed a few cache lines at a time, in registers where the compiler can, and moved on with stores that do
-//! not read. [`cache`](super::cache) says from which size.
+//! not read. The engine's strategy says from which size (`exec::strategy`, by [`cache`](super::cache)).
 //!
 //! An ordinary store issued after non-temporal stores waits until the write-combining buffers have drained, and holds up
 //! those that follow. So there are no spills between them: results are computed in registers and stored by one loop
