@@ -5,7 +5,8 @@
 //! results     a new array, or the caller's
 //! strategy    everything that is decided, once a call: a value with a table
 //! contiguous, tiled, blocked, strided, tiny     the executors: they obey the strategy
-//! emit        one run: ordinary or non-temporal stores
+//! emit        one run: ordinary or non-temporal stores (blocks store rows themselves, cut where lines begin)
+//! scratch, repeated_block     memory of a part; blocks of copies of an element
 //! cursor      pointers that move through loops
 //! inner_loop  the waist: what is done to a run of elements
 //! closure     the user's closures as inner loops: all that is compiled for each of them
@@ -20,7 +21,9 @@ pub(crate) mod emit;
 pub(crate) mod inner_loop;
 pub(crate) mod launch;
 pub(crate) mod parallelism;
+pub(crate) mod repeated_block;
 pub(crate) mod results;
+pub(crate) mod scratch;
 pub(crate) mod strategy;
 pub(crate) mod strided;
 pub(crate) mod tiled;

@@ -37,7 +37,7 @@ pub(crate) fn laid_to<A: Operand, I: IntoDimension>(
 ) -> Result<Zip<(A,), I::Dim>, BroadcastError> {
     let zip = laid(Rule::To { target: shape.into_dimension().slice() }, (array,))?;
     // SAFETY: one operand, and here it is only cloned.
-    Ok(unsafe { zip.moving() })
+    Ok(unsafe { zip.copying() })
 }
 
 // Implements E_BROADCAST_ANY_FUNC_3020.
@@ -122,7 +122,7 @@ pub fn try_copy_to_by<A: Operand<Elem: Clone>>(
     array: A,
 ) -> Result<ArrayD<A::Elem>, BroadcastError> {
     // SAFETY: one operand, and it is cloned.
-    unsafe { try_zip_by(rule, (array,))?.moving() }.try_map(Clone::clone)
+    unsafe { try_zip_by(rule, (array,))?.copying() }.try_map(Clone::clone)
 }
 
 /// The array into `out`, to whose shape it stretches.
@@ -211,7 +211,7 @@ pub fn try_copy_into_by<A: Operand<Elem: Clone>, D: Dimension>(
     out: &mut ArrayRef<A::Elem, D>,
 ) -> Result<(), BroadcastError> {
     // SAFETY: one operand, and it is cloned.
-    unsafe { try_zip_by(rule, (array,))?.moving() }.try_map_into(out, Clone::clone)
+    unsafe { try_zip_by(rule, (array,))?.copying() }.try_map_into(out, Clone::clone)
 }
 
 /// Clones into the existing values: strings keep their memory.

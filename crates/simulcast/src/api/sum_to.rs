@@ -33,7 +33,6 @@ use crate::api::copy::laid_to;
 use crate::api::view::or_panic;
 use crate::array::operand::Operand;
 use crate::array::output::reserve;
-use crate::exec::parallelism;
 use crate::reduce::sums::Sums;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::tuning::UNINTERRUPTED_OPERATIONS;
@@ -343,7 +342,6 @@ fn summed<A: Operand<Elem: Addend>, D: Dimension>(
         sums.resize(len.min(sums.len() + UNINTERRUPTED_OPERATIONS), A::Elem::narrow(A::Elem::ZERO));
     }
     if elements > 0 {
-        let limit = if parallelism::parts(elements, limit) > 1 { limit } else { Some(1) };
         let (from, to) = (grad.pointer().cast(), sums.as_mut_ptr().cast());
         let (from, to) = ((from, grad.steps()), (to, &along[..]));
         // SAFETY: the pointer and the strides are the gradient's own, of the plan's shape, without a 0; the result's

@@ -42,10 +42,9 @@ use crate::exec::closure::{Closure, Update};
 use crate::exec::inner_loop::InnerLoop;
 use crate::exec::launch::{Source, Work};
 use crate::exec::strategy::Strategy;
-use crate::exec::tiny::Tiny;
+use crate::exec::tiny::{Tiny, is_tiny};
 use crate::layout::broadcast::Laid;
 use simulcast_kernels::cpu::level::Level;
-use simulcast_kernels::tuning::TINY_ELEMENTS;
 
 /// Operands in one shape, ready for a closure; see [`zip`].
 ///
@@ -67,7 +66,7 @@ pub struct Zip<T, D> {
     /// Whether all operands have one shape, so that their own strides are those along the result.
     alike: bool,
     /// Whether the closure to come clones its only operand.
-    moves: bool,
+    copies: bool,
     level: Level,
     threads: Option<usize>,
     dim: PhantomData<D>,
@@ -289,7 +288,7 @@ impl<T: Operands, D> Zip<T, D> {
             operands,
             laid: OnceLock::new(),
             alike,
-            moves: false,
+            copies: false,
             level: Level::for_closures(),
             threads: None,
             dim: PhantomData,
@@ -375,8 +374,8 @@ impl<T: Operands, D> Zip<T, D> {
 
     /// The same with another dimension, which has the result's rank.
     fn with_dim<E>(self) -> Zip<T, E> {
-        let Self { operands, laid, alike, moves, level, threads, dim: _ } = self;
-        Zip { operands, laid, alike, moves, level, threads, dim: PhantomData }
+        let Self { operands, laid, alike, copies, level, threads, dim: _ } = self;
+        Zip { operands, laid, alike, copies, level, threads, dim: PhantomData }
     }
 
     /// Promises what closures will be, so that plain data moves as bytes.
@@ -384,8 +383,8 @@ impl<T: Operands, D> Zip<T, D> {
     /// # Safety
     ///
     /// There is one operand, and every closure clones its elements.
-    pub(crate) unsafe fn moving(mut self) -> Self {
-        self.moves = true;
+    pub(crate) unsafe fn copying(mut self) -> Self {
+        self.copies = true;
         self
     }
 
@@ -459,7 +458,7 @@ macro_rules! zips {
                 inner: &mut impl InnerLoop,
                 out: &mut ArrayRef<R, E>,
             ) -> bool {
-                if out.len() > TINY_ELEMENTS || self.laid.get().is_some() {
+                if !is_tiny(out.len()) || self.laid.get().is_some() {
                     return false;
                 }
                 let to = out.as_mut_ptr().cast();
@@ -493,10 +492,14 @@ macro_rules! zips {
                 let inner = Closure::<_, ($($name::Elem,)*), R>::new(
                     never::<$($name::Elem,)* R>,
                     false,
-                    self.moves,
+                    self.copies,
                     self.level,
                 );
-                self.with_source(|source| source.explain(&inner.facts(), self.threads))
+                self.with_source(|source| source.explain(
+                    &inner.facts(),
+                    self.threads,
+                    std::mem::needs_drop::<R>(),
+                ))
             }
 
             /// A new row-major array of the closure's results.
@@ -537,7 +540,7 @@ macro_rules! zips {
                 &self,
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<Array<R, Dim>, BroadcastError> {
-                let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, false, self.moves, self.level);
+                let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, false, self.copies, self.level);
                 self.with_source(|source| source.collect(Work::Here(&mut inner)))
             }
 
@@ -586,7 +589,7 @@ macro_rules! zips {
                 out: &mut ArrayRef<R, E>,
                 f: impl FnMut($(&$name::Elem),*) -> R,
             ) -> Result<(), BroadcastError> {
-                let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, true, self.moves, self.level);
+                let mut inner = Closure::<_, ($($name::Elem,)*), R>::new(f, true, self.copies, self.level);
                 if self.assigned_tiny(&mut inner, out) {
                     return Ok(());
                 }
@@ -737,9 +740,9 @@ macro_rules! zips {
                 &self,
                 f: impl Fn($(&$name::Elem),*) -> R + Sync,
             ) -> Result<Array<R, Dim>, BroadcastError> {
-                let (moves, level) = (self.moves, self.level);
+                let (copies, level) = (self.copies, self.level);
                 let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
-                    run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, false, moves, level));
+                    run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, false, copies, level));
                 };
                 self.with_source(|source| source.collect(Work::Parts(&make, self.threads)))
             }
@@ -785,11 +788,11 @@ macro_rules! zips {
                 out: &mut ArrayRef<R, E>,
                 f: impl Fn($(&$name::Elem),*) -> R + Sync,
             ) -> Result<(), BroadcastError> {
-                let (moves, level) = (self.moves, self.level);
+                let (copies, level) = (self.copies, self.level);
                 let make = |run: &mut dyn FnMut(&mut dyn InnerLoop)| {
-                    run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, true, moves, level));
+                    run(&mut Closure::<_, ($($name::Elem,)*), R>::new(&f, true, copies, level));
                 };
-                let mut first = Closure::<_, ($($name::Elem,)*), R>::new(&f, true, moves, level);
+                let mut first = Closure::<_, ($($name::Elem,)*), R>::new(&f, true, copies, level);
                 if self.assigned_tiny(&mut first, out) {
                     return Ok(());
                 }

@@ -21,9 +21,9 @@ use simulcast_kernels::tuning::{
 };
 
 use super::cursor::{Cursor, Pointers};
-use super::emit::Scratch;
 use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, RowLoop, Run};
 use super::launch::Job;
+use super::scratch::Scratch;
 use super::strategy::Stores;
 use crate::layout::nest::Nest;
 
@@ -112,7 +112,7 @@ impl<'g> Grid<'g> {
         let columns = if one_run {
             STRIP_BYTES / size
         } else {
-            (BLOCK_WRITTEN_BYTES / widest).clamp(BLOCK_COLUMNS.start, BLOCK_COLUMNS.end)
+            (BLOCK_WRITTEN_BYTES / widest).clamp(*BLOCK_COLUMNS.start(), *BLOCK_COLUMNS.end())
         };
         let rows = (BLOCK_READ_BYTES / widest).max(BLOCK_ROWS_MIN);
         let strip = (STRIP_BYTES / widest).max(STRIP_ROWS_MIN);

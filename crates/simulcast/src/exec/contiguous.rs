@@ -1,9 +1,11 @@
 //! Runs along the innermost loop, straight on the arrays: [`Shape::Contiguous`](super::strategy::Shape::Contiguous).
 
 use super::cursor::{Cursor, Pointers};
-use super::emit::{Emitter, RepeatedBlock, Scratch, repeated_block_bytes};
+use super::emit::Emitter;
 use super::inner_loop::{InnerLoop, Operands, Repeated, RowLoop};
 use super::launch::Job;
+use super::repeated_block::{RepeatedBlock, repeated_block_bytes};
+use super::scratch::Scratch;
 use super::strategy::Stores;
 use crate::layout::small_vec::SmallVec;
 

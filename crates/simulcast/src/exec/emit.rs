@@ -4,71 +4,15 @@
 //! results in registers; any other writes a tile that stays in the first-level cache, which is moved from there. The
 //! first tile ends at a cache line, so that all others start and end at cache lines.
 
-use std::mem::MaybeUninit;
-
-use simulcast_kernels::cpu::aligned_buf::CacheLine;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::prefetch::prefetch_ahead;
-use simulcast_kernels::moves::{pack, store_nontemporal};
-use simulcast_kernels::tuning::{
-    CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES, REPEATED_BLOCK_ELEMENTS, SCRATCH_IN_PLACE_LINES,
-};
+use simulcast_kernels::moves::store_nontemporal;
+use simulcast_kernels::tuning::{CACHE_LINE_BYTES, NONTEMPORAL_TILE_BYTES};
 
 use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, RowLoop, Run};
+use super::scratch::Pieces;
 use super::strategy::{Stores, Strategy};
 use crate::layout::small_vec::SmallVec;
-
-/// Memory of cache lines for tiles: in place where it is little, else on the heap.
-pub(crate) struct Scratch {
-    /// One value that is not initialised, rather than many, which would be copied one by one.
-    place: MaybeUninit<[CacheLine; SCRATCH_IN_PLACE_LINES]>,
-    heap: Vec<CacheLine>,
-}
-
-impl Scratch {
-    /// Room for this number of bytes.
-    #[inline(always)]
-    pub(crate) fn new(bytes: usize) -> Self {
-        let lines = bytes.div_ceil(CACHE_LINE_BYTES);
-        let heap =
-            if lines > SCRATCH_IN_PLACE_LINES { Vec::with_capacity(lines) } else { Vec::new() };
-        Self { place: MaybeUninit::uninit(), heap }
-    }
-
-    /// All of it, to be taken in pieces.
-    #[inline(always)]
-    pub(crate) fn pieces(&mut self) -> Pieces {
-        if self.heap.capacity() > 0 {
-            let lines = self.heap.capacity();
-            Pieces { next: self.heap.as_mut_ptr().cast(), left: lines * CACHE_LINE_BYTES }
-        } else {
-            Pieces { next: self.place.as_mut_ptr().cast(), left: size_of_val(&self.place) }
-        }
-    }
-}
-
-/// What is left of scratch memory.
-pub(crate) struct Pieces {
-    next: *mut u8,
-    left: usize,
-}
-
-impl Pieces {
-    /// The next `bytes` bytes, at a cache line.
-    ///
-    /// # Panics
-    ///
-    /// Where fewer are left: [`Scratch::new`] was asked for too few.
-    #[inline(always)]
-    pub(crate) fn take(&mut self, bytes: usize) -> *mut u8 {
-        let bytes = bytes.next_multiple_of(CACHE_LINE_BYTES);
-        assert!(bytes <= self.left, "scratch memory was sized for all that is taken");
-        let piece = self.next;
-        self.next = piece.wrapping_add(bytes);
-        self.left -= bytes;
-        piece
-    }
-}
 
 /// An inner loop with what is known of it, and where its results go on the way to non-temporal stores.
 pub(crate) struct Emitter<'e> {
@@ -190,54 +134,5 @@ impl<'e> Emitter<'e> {
                 count = whole.min(run.len - done);
             }
         }
-    }
-}
-
-/// The bytes of a block of copies of an element.
-pub(crate) const fn repeated_block_bytes(size: usize) -> usize {
-    (REPEATED_BLOCK_ELEMENTS * size).next_multiple_of(CACHE_LINE_BYTES)
-}
-
-/// A block of copies of a repeated operand's element.
-#[derive(Clone, Copy)]
-pub(crate) struct RepeatedBlock {
-    pub(crate) operand: usize,
-    block: *mut u8,
-    level: Level,
-    /// The element that it was filled with, and how many copies.
-    held: (*const u8, usize),
-}
-
-impl RepeatedBlock {
-    pub(crate) fn new(operand: usize, block: *mut u8, level: Level) -> Self {
-        Self { operand, block, level, held: (std::ptr::null(), 0) }
-    }
-
-    /// The element that it was last filled with.
-    #[inline(always)]
-    pub(crate) fn element(&self) -> *const u8 {
-        self.held.0
-    }
-
-    /// The block with copies of an element, no fewer than a run of `len` reads.
-    ///
-    /// # Safety
-    ///
-    /// The block has room for as many copies as a block has; there is an element of plain
-    /// data of that size, which does not change while the block is used.
-    #[inline]
-    pub(crate) unsafe fn filled(
-        &mut self,
-        element: *const u8,
-        size: usize,
-        len: usize,
-    ) -> *const u8 {
-        let count = len.min(REPEATED_BLOCK_ELEMENTS);
-        if self.held.0 != element || self.held.1 < count {
-            // SAFETY: the caller keeps the conditions.
-            unsafe { pack(self.level, size, self.block, element, &[(count, 0)]) };
-            self.held = (element, count);
-        }
-        self.block
     }
 }

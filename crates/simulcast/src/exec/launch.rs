@@ -14,12 +14,12 @@
 use simulcast_core::{elements, row_major_into};
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::cpu::nontemporal::Fence;
-use simulcast_kernels::tuning::CACHE_LINE_BYTES;
+use simulcast_kernels::tuning::{CACHE_LINE_BYTES, TINY_ARRAYS};
 use simulcast_threads::{SendPtr, for_each_part};
 
 use super::inner_loop::{Facts, InnerLoop, MAX_OPERANDS};
 use super::strategy::{Question, Shape, Stores, Strategy};
-use super::tiny::{TINY_ARRAYS, Tiny, is_tiny};
+use super::tiny::{Tiny, is_tiny};
 use super::{blocked, contiguous, parallelism, strided, tiled};
 use crate::array::output::Ledger;
 use crate::layout::nest::Nest;
@@ -66,7 +66,7 @@ unsafe fn execute(inner: &mut dyn InnerLoop, job: &Job<'_>) {
     // SAFETY: the caller keeps the conditions.
     unsafe {
         match job.strategy.shape {
-            Shape::Empty | Shape::Tiny => {}
+            Shape::Empty | Shape::Tiny => unreachable!("these have no nest"),
             Shape::Contiguous { repeated } => contiguous::contiguous(inner, job, repeated),
             shape @ Shape::Tiled { .. } => tiled::tiled(inner, job, shape),
             Shape::Blocked { with } => blocked::blocked(inner, job, with),
@@ -112,12 +112,13 @@ pub(crate) fn explain(
     level: Level,
     facts: &Facts<'_>,
     threads: Option<usize>,
+    drops: bool,
 ) -> Strategy {
     // The pointers are not read.
     let ins = [std::ptr::dangling(); MAX_OPERANDS];
     let ins = ins.get(..strides.len()).unwrap_or(&ins);
     let len = elements(shape).unwrap_or(0);
-    Source { shape, strides, ins, len, level }.explain(facts, threads)
+    Source { shape, strides, ins, len, level }.explain(facts, threads, drops)
 }
 
 impl<'s> Source<'s> {
@@ -185,8 +186,13 @@ impl<'s> Source<'s> {
         (Strategy::new(&question), before.unwrap_or(0))
     }
 
-    /// The strategy of a call into a new row-major array, without running it.
-    pub(crate) fn explain(&self, facts: &Facts<'_>, threads: Option<usize>) -> Strategy {
+    /// The strategy of a call into a new row-major array, without running it; `drops` says whether results have to be dropped.
+    pub(crate) fn explain(
+        &self,
+        facts: &Facts<'_>,
+        threads: Option<usize>,
+        drops: bool,
+    ) -> Strategy {
         let shape = |shape| Strategy::without_nest(shape, self.level);
         if self.len == 0 {
             return shape(Shape::Empty);
@@ -195,12 +201,12 @@ impl<'s> Source<'s> {
         if row_major_into(self.shape, &mut strides).is_err() {
             return shape(Shape::Empty);
         }
-        if threads == Some(1) && self.tiny(facts, &strides).is_some() {
+        if !drops && self.tiny(facts, &strides).is_some() {
             return shape(Shape::Tiny);
         }
         let parts = parallelism::parts(self.len, threads);
         let nest = self.nest(facts, &strides);
-        self.strategy(facts, &nest, std::ptr::null_mut(), parts, true).0
+        self.strategy(facts, &nest, std::ptr::null_mut(), parts, !drops).0
     }
 
     /// Runs the work into an output with these strides, in elements.
@@ -240,6 +246,12 @@ impl<'s> Source<'s> {
                 let about = parallelism::parts(self.len, limit);
                 make(&mut |inner| {
                     let facts = inner.facts();
+                    if ledger.is_none()
+                        && let Some(tiny) = self.tiny(&facts, strides)
+                    {
+                        // SAFETY: the caller vouches for the output, `Source` for the operands.
+                        return unsafe { tiny.run(inner, out, ins) };
+                    }
                     let about = about.max(parallelism::pieces(self.len, facts.operations));
                     let nest = self.nest(&facts, strides);
                     let (strategy, before) = self.strategy(&facts, &nest, out, about, any_order);
@@ -256,8 +268,8 @@ impl<'s> Source<'s> {
                         let (out, ins) = (out.get(), unsafe { &*ins.get() });
                         let part = strategy.partition.part(nest, part, before);
                         let job = Job { nest: &part, strategy, out, ins };
-                        // SAFETY: as above; parallel calls ask for `Sync` elements and `Send` results, and the parts
-                        // write distinct elements of the result.
+                        // SAFETY: as above; parallel calls ask for `Sync` elements and `Send` results, and parts are
+                        // disjoint (`layout::partition`, whose test counts every element once).
                         make(&mut |inner| unsafe { recorded(inner, &job, ledger) });
                     });
                 });

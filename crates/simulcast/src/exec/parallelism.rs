@@ -17,12 +17,15 @@ pub(crate) fn parts(len: usize, limit: Option<usize>) -> usize {
     }
 }
 
-/// Whether a call of `len` elements is cut into parts only to be interrupted between them.
-pub(crate) fn is_stoppable(len: usize) -> bool {
-    len > UNINTERRUPTED_OPERATIONS && is_interruptible()
+/// Whether a call of `len` elements is one part whatever is done to an element: of few elements, or on one thread where
+/// nothing interrupts it.
+pub(crate) fn is_one_part(len: usize, limit: Option<usize>) -> bool {
+    let is_stoppable = len > UNINTERRUPTED_OPERATIONS && is_interruptible();
+    len <= PART_ELEMENTS || (limit == Some(1) && !is_stoppable)
 }
 
-/// How many parts a call has at least, so that none takes long where the call can be interrupted.
+/// How many parts a call has at least, so that none takes long where the call can be interrupted. They are shared between
+/// threads as other parts are: where a call can be interrupted, work counts, and not elements alone.
 pub(crate) fn pieces(len: usize, operations: usize) -> usize {
     match is_interruptible() {
         true => {

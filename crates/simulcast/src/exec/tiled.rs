@@ -12,9 +12,11 @@ use simulcast_kernels::tuning::{
 };
 
 use super::cursor::{Cursor, Pointers};
-use super::emit::{Emitter, RepeatedBlock, Scratch, repeated_block_bytes};
+use super::emit::Emitter;
 use super::inner_loop::{InnerLoop, Operands, Repeated, RowLoop};
 use super::launch::Job;
+use super::repeated_block::{RepeatedBlock, repeated_block_bytes};
+use super::scratch::Scratch;
 use super::strategy::{Shape, Stores};
 use crate::layout::nest::Nest;
 use crate::layout::small_vec::{INLINE, SmallVec};
@@ -104,7 +106,9 @@ fn room(
 ///
 /// The invariant of [`super::launch`], and the strategy is [`Tiled`](Shape::Tiled), of which `shape` is.
 pub(crate) unsafe fn tiled(inner_loop: &mut dyn InnerLoop, job: &Job<'_>, shape: Shape) {
-    let Shape::Tiled { from, packed, repeated, backwards } = shape else { return };
+    let Shape::Tiled { from, packed, repeated, backwards } = shape else {
+        unreachable!("the strategy is tiled")
+    };
     let nest = job.nest;
     let operands = nest.arrays() - 1;
     let facts = inner_loop.facts();

@@ -7,9 +7,6 @@ use simulcast_kernels::tuning::TINY_ELEMENTS;
 use super::inner_loop::{Facts, InnerLoop, Operands, Repeated, RowLoop, Run};
 use super::strategy::Stores;
 
-/// The arrays of a tiny call, at most, where their number is not known to the compiler: with more, it has a nest.
-pub(crate) const TINY_ARRAYS: usize = 6;
-
 /// An array of a tiny call: its shape, and its strides in elements.
 pub(crate) type Array<'a> = (&'a [usize], &'a [isize]);
 

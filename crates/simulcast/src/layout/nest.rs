@@ -8,8 +8,8 @@
 //! ```
 //!
 //! So `(32, 56, 56, 64) + (64,)` is two loops, `(100352, 64)`, and a contiguous sum of any rank is one. Strides are in
-//! bytes, and array 0 is the result: the arrays after it are the operands. All of this is arithmetic on a few numbers;
-//! nothing here touches an element.
+//! bytes, and array 0 is the result: the arrays after it are the operands. (A sum asks for the nest of its gradient: array 0
+//! is that, and the sums come after it.) All of this is arithmetic on a few numbers; nothing here touches an element.
 
 use std::ops::Range;
 
@@ -32,9 +32,8 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
-    /// The nest over a shape without a 0 in it, of arrays with these strides, in elements, and bytes an element.
-    ///
-    /// The result has no two elements in one place, so its strides are 0 only on axes of size 1.
+    /// The nest over a shape without a 0 in it, of arrays with these strides, in elements, and bytes an element: in the order of
+    /// array 0.
     pub(crate) fn new(shape: &[usize], strides: &[&[isize]], sizes: &[usize]) -> Self {
         let arrays = strides.len();
         let mut nest = Self {

@@ -1,4 +1,8 @@
-//! The engine of reductions: runs a [`ReductionPlan`] over a [`Source`] into [`Results`]. It decides nothing.
+//! The engine of reductions: runs a [`ReductionPlan`] over a [`Source`] into [`Results`].
+//!
+//! The plan fixes blocks and runs. What depends on a block's own shape is decided here, from shapes, strides and types alone,
+//! and so the same on any number of threads: whether rows are read where they lie or computed first, and whether a row is
+//! added as one or piece by piece (`Reduction::reduce_rows`), which is another order.
 //!
 //! Invariant of every function here, established where a [`Reduction`] is made: the operands reach every element that their
 //! strides name along the plan's axes; the loops are those of the operands' types; there is a place for each result, and
@@ -103,13 +107,14 @@ impl Reduction<'_> {
             Order::Blocks(blocks) => self.blocks(blocks, &each),
             #[cfg(feature = "program")]
             &Order::SharedRow { one, many } => {
-                if let (Some(shared_row), Some(direct)) = (self.shared_row, self.direct) {
-                    let task = Task::new(self, shared_row, direct.operands, one, many);
-                    each(task.count(), &|own| task.run(own));
-                }
+                let (Some(shared_row), Some(direct)) = (self.shared_row, self.direct) else {
+                    unreachable!("a shared row is planned only for operands that its loop reads")
+                };
+                let task = Task::new(self, shared_row, direct.operands, one, many);
+                each(task.count(), &|own| task.run(own));
             }
             #[cfg(not(feature = "program"))]
-            Order::SharedRow { .. } => {}
+            Order::SharedRow { .. } => unreachable!("only programs have such loops"),
         }
     }
 

@@ -99,7 +99,7 @@ impl Sums {
             reducer: self.reducer,
             direct: Some(direct),
             source: &Gradient { sums: self, grad },
-            results: &Operands { sums: self, kept: &planned.kept, to },
+            results: &Narrowed { sums: self, kept: &planned.kept, to },
             #[cfg(feature = "program")]
             shared_row: None,
         });
@@ -151,19 +151,19 @@ impl Source for Gradient<'_> {
 }
 
 /// Sums as elements of the result.
-struct Operands<'o> {
+struct Narrowed<'o> {
     sums: &'o Sums,
     kept: &'o [(usize, isize)],
     to: SendPtr<u8>,
 }
 
-impl Operands<'_> {
+impl Narrowed<'_> {
     fn at(&self, offset: isize) -> *mut u8 {
         self.to.get().wrapping_offset(offset * self.sums.reducer.element_bytes.cast_signed())
     }
 }
 
-impl Results for Operands<'_> {
+impl Results for Narrowed<'_> {
     fn place(&self, first: usize) -> Option<*mut u8> {
         let Reducer { element_bytes, value_bytes, .. } = self.sums.reducer;
         // Plain sums of the element's own size are elements.
