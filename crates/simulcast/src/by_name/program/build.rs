@@ -2,7 +2,7 @@
 
 pub(super) mod builder;
 pub(super) mod bytecode;
-pub(super) mod fuse;
+pub(super) mod chain;
 pub(super) mod graph;
 pub(super) mod hoist;
 pub(super) mod lower;

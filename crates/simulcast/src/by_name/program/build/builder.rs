@@ -18,7 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::by_name::program::build::graph::{Bytes, Graph, Kind, Node, Over, Step, Value, View};
@@ -60,7 +60,7 @@ pub struct Builder {
     graph: Graph,
     operands: Vec<ProgramOperand>,
     /// The place of each among them, by its name.
-    places: HashMap<String, usize>,
+    places: BTreeMap<String, usize>,
     promotion: Promotion,
     /// Where the following steps stand in the text.
     span: Range<usize>,
@@ -72,7 +72,7 @@ impl Builder {
     /// A builder that decides types that way.
     #[must_use]
     pub fn new(promotion: Promotion) -> Self {
-        let (graph, operands, places) = (Graph::default(), Vec::new(), HashMap::new());
+        let (graph, operands, places) = (Graph::default(), Vec::new(), BTreeMap::new());
         Self { graph, operands, places, promotion, span: 0..0, fast: false }
     }
 

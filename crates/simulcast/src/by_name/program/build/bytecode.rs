@@ -14,16 +14,19 @@
 //! only test it accept that; everything else reads a copy normalised to 0 and 1.
 
 use crate::by_name::program::build::builder::widened;
-use crate::by_name::program::build::fuse::Chain;
+use crate::by_name::program::build::chain::Chain;
 use crate::by_name::program::build::graph::Bytes;
+use crate::exec::inner_loop::MAX_OPERANDS;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
 use simulcast_kernels::op::Op;
 use simulcast_kernels::ops::{self, Conversion, Kernels};
-use simulcast_kernels::tuning::{PREFETCH_LOOPS, REGISTER_BYTES, REGISTER_ELEMENTS};
+use simulcast_kernels::tuning::{
+    PREFETCH_LOOPS, REGISTER_BYTES, REGISTER_ELEMENTS, REGISTER_STEP_ELEMENTS,
+};
 
 /// The most arrays that one piece of code reads.
-pub(crate) const LEAVES: usize = 16;
+pub(crate) const LEAVES: usize = MAX_OPERANDS;
 
 /// A step without axes or text: what code is made of.
 #[derive(Clone, Debug)]
@@ -369,10 +372,16 @@ impl Code {
     fn allocate(&mut self) {
         self.registers = allocate(&mut self.instructions, &[]);
         let widest = self.instructions.iter().map(|one| one.size).max().unwrap_or(1);
-        let whole = REGISTER_BYTES / (self.registers.max(1) * widest);
-        self.tile = (whole / 64 * 64).clamp(REGISTER_ELEMENTS.start, REGISTER_ELEMENTS.end);
+        self.tile = register_elements(self.registers, widest);
         self.stride = self.tile * widest;
     }
+}
+
+/// The elements of a register, of so many that are used at once, of values of at most so many bytes.
+pub(crate) fn register_elements(registers: usize, widest: usize) -> usize {
+    let whole = REGISTER_BYTES / (registers.max(1) * widest.max(1));
+    let vectors = whole / REGISTER_STEP_ELEMENTS * REGISTER_STEP_ELEMENTS;
+    vectors.clamp(*REGISTER_ELEMENTS.start(), *REGISTER_ELEMENTS.end())
 }
 
 /// Code with several results.

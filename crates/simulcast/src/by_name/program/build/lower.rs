@@ -1,6 +1,6 @@
 //! From expressions to programs: each node as calls of the [`Builder`], which decides the types.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::by_name::compose;
 use crate::by_name::program::TypedProgram;
@@ -82,7 +82,7 @@ pub(in crate::by_name::program) fn lowered(
     for &(name, dtype) in operands {
         builder.operand(name, dtype);
     }
-    let declared: HashMap<&str, DType> = operands.iter().copied().collect();
+    let declared: BTreeMap<&str, DType> = operands.iter().copied().collect();
     let mut nodes: Vec<Node> = Vec::with_capacity(expr.nodes().len());
     for node in expr.nodes() {
         builder.at(node.span.clone());
@@ -100,7 +100,7 @@ fn one(
     kind: &ExprKind,
     args: &[Node],
     builder: &mut Builder,
-    operands: &HashMap<&str, DType>,
+    operands: &BTreeMap<&str, DType>,
 ) -> Result<Node, ProgramErrorKind> {
     let made = match (kind, args) {
         (ExprKind::Literal(literal), _) => Ok(builder.literal(*literal)),

@@ -302,7 +302,7 @@ pub(crate) fn flattened(
     // The steps between the leaves and the root, in order.
     let mut inside: Vec<Node> = Vec::new();
     let mut open = vec![root];
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = std::collections::BTreeSet::new();
     while let Some(node) = open.pop() {
         if seen.insert(node) {
             inside.push(node);

@@ -3,8 +3,8 @@
 //! The driver brings every leaf to runs on which it is contiguous or repeats; here a run is cut into
 //! tiles, and every instruction does one tile before the next does. What repeats along a whole run
 //! is computed once for it. From one run to the next only the leaves' pointers change, so that the
-//! rest is prepared once. Code that is a [chain](crate::by_name::program::build::fuse) is one loop instead where
-//! stores are non-temporal.
+//! rest is prepared once. Code that is a [chain](crate::by_name::program::build::chain) is one loop instead: with
+//! non-temporal stores, and with ordinary ones where it pays (`Chain::pays_in_cache`).
 //!
 //! Invariant: as in [`crate::exec::inner_loop`]; every leaf's elements are of the type that the code says.
 
@@ -12,15 +12,15 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 use crate::by_name::program::build::bytecode::{Code, From, Slot};
-use crate::by_name::program::build::fuse;
+use crate::by_name::program::build::chain;
 use crate::exec::inner_loop::{Facts, InnerLoop, MAX_OPERANDS, Operands, Repeated, RowLoop, Run};
 use crate::exec::strategy::Stores;
 use simulcast_kernels::cpu::{nontemporal, prefetch};
 use simulcast_kernels::ops::Kernels;
 use simulcast_kernels::pack::pack;
 use simulcast_kernels::tuning::{
-    CACHE_LINE_BYTES, NONTEMPORAL_PIECE_BYTES, REGISTER_BYTES, STRIDED_PIECE_ELEMENTS,
-    UNASKED_OPERATIONS,
+    CACHE_LINE_BYTES, CACHED_CHAIN_STEPS, NONTEMPORAL_PIECE_BYTES, REGISTER_BYTES,
+    STRIDED_PIECE_ELEMENTS, UNASKED_OPERATIONS,
 };
 use simulcast_threads::checkpoint;
 
@@ -69,34 +69,26 @@ unsafe impl InnerLoop for Interpreter<'_> {
         let (code, repeated_leaves) = (self.code, run.repeated as usize);
         let mut pointers = [std::ptr::null(); 3];
         if let Some((kernels, repeated)) = lone(code, ins, repeated_leaves, &mut pointers) {
-            let args = code.instructions[0].args.from;
-            let step = |k: usize| match args[k] {
-                From::Leaf(leaf) => rows.steps[leaf + 1],
-                _ => 0,
-            };
-            let size = |k: usize| match args[k] {
-                From::Leaf(leaf) if repeated >> k & 1 == 0 => code.sizes[leaf + 1].cast_signed(),
-                _ => 0,
-            };
+            let args = &code.instructions[0].args.from;
+            let mut down = [0; 3];
+            for (step, from) in down.iter_mut().zip(args) {
+                if let From::Leaf(leaf) = from {
+                    *step = rows.steps[leaf + 1];
+                }
+            }
             for _ in 0..rows.count {
-                // Mostly a row is one piece, and nothing moves within it.
-                let (mut done, mut moved) = (0, 0);
-                while done < len {
-                    for (k, pointer) in pointers.iter_mut().enumerate().filter(|_| done > moved) {
-                        *pointer = pointer.wrapping_offset(size(k) * (done - moved).cast_signed());
-                    }
-                    moved = done;
-                    let part = (len - done).min(UNASKED_OPERATIONS);
-                    count(&mut self.unasked, part);
-                    let to = out.wrapping_add(done * code.sizes[0]);
-                    // SAFETY: the caller keeps the invariant, and the pattern says what repeats; the pointers move within
-                    // the run.
-                    unsafe { (kernels.cached)(to, &pointers, repeated, part) };
-                    done += part;
+                // Mostly a row is one piece.
+                if len <= UNASKED_OPERATIONS {
+                    count(&mut self.unasked, len);
+                    // SAFETY: the caller keeps the invariant, and the pattern says what repeats.
+                    unsafe { (kernels.cached)(out, &pointers, repeated, len) };
+                } else {
+                    // SAFETY: as above.
+                    unsafe { self.pieces(&kernels, out, pointers, repeated, len) };
                 }
                 out = out.wrapping_offset(rows.steps[0]);
-                for (k, pointer) in pointers.iter_mut().enumerate() {
-                    *pointer = pointer.wrapping_offset(step(k) - size(k) * moved.cast_signed());
+                for (pointer, step) in pointers.iter_mut().zip(down) {
+                    *pointer = pointer.wrapping_offset(step);
                 }
             }
             return;
@@ -198,7 +190,7 @@ struct Bindings {
     /// Operations since it was asked whether to stop.
     unasked: usize,
     /// All that a chain needs instead.
-    chain: fuse::ChainBindings,
+    chain: chain::ChainBindings,
 }
 
 thread_local! {
@@ -364,6 +356,38 @@ pub(super) fn count(unasked: &mut usize, operations: usize) {
 }
 
 impl Interpreter<'_> {
+    /// A long run of [`lone`] code, which may be stopped between pieces.
+    ///
+    /// # Safety
+    ///
+    /// The invariant of this module; the pattern says which operands repeat.
+    #[cold]
+    unsafe fn pieces(
+        &mut self,
+        kernels: &Kernels,
+        out: *mut u8,
+        mut pointers: Pointers,
+        repeated: usize,
+        len: usize,
+    ) {
+        let code = self.code;
+        let args = &code.instructions[0].args.from;
+        let size = |k: usize| match args[k] {
+            From::Leaf(leaf) if repeated >> k & 1 == 0 => code.sizes[leaf + 1],
+            _ => 0,
+        };
+        for done in (0..len).step_by(UNASKED_OPERATIONS) {
+            let part = UNASKED_OPERATIONS.min(len - done);
+            count(&mut self.unasked, part);
+            let to = out.wrapping_add(done * code.sizes[0]);
+            // SAFETY: the pointers move within the run.
+            unsafe { (kernels.cached)(to, &pointers, repeated, part) };
+            for (k, pointer) in pointers.iter_mut().enumerate() {
+                *pointer = pointer.wrapping_add(size(k) * part);
+            }
+        }
+    }
+
     /// A run with non-temporal stores.
     ///
     /// # Safety
@@ -376,7 +400,9 @@ impl Interpreter<'_> {
         if let Some(chain) = &code.chain {
             let bindings = &mut self.bindings.get_or_insert_with(Bindings::spare).chain;
             // SAFETY: the caller keeps the invariant; the code has as many leaves as the chain.
-            return unsafe { fuse::run(chain, bindings, out, ins, repeated_leaves, len, prefetch) };
+            return unsafe {
+                chain::run(chain, bindings, out, ins, repeated_leaves, len, prefetch);
+            };
         }
         let mut pointers = [std::ptr::null(); 3];
         if let Some((Kernels { nontemporal: Some(kernel), .. }, repeated)) =
@@ -417,13 +443,13 @@ impl Interpreter<'_> {
         let (repeated_leaves, ask) = (run.repeated as usize, run.prefetch as usize);
         if !nontemporal
             && let Some(chain) = &code.chain
-            && code.instructions.len() == 2
+            && code.instructions.len() == CACHED_CHAIN_STEPS
             && chain.pays_in_cache()
             && len * code.dtype.size() >= chain.block()
         {
             let bindings = &mut self.bindings.get_or_insert_with(Bindings::spare).chain;
             // SAFETY: the caller keeps the invariant.
-            return unsafe { fuse::run_cached(chain, bindings, out, ins, repeated_leaves, len) };
+            return unsafe { chain::run_cached(chain, bindings, out, ins, repeated_leaves, len) };
         }
         let bindings = self.bindings.get_or_insert_with(Bindings::spare);
         if bindings.bound != Some((repeated_leaves, nontemporal)) {

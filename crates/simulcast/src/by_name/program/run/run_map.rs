@@ -17,12 +17,12 @@ use crate::by_name::program::{Run, Target};
 use crate::exec::inner_loop::InnerLoop;
 use crate::exec::launch::{Source, Work};
 use crate::exec::parallelism;
-use crate::exec::tiny::{TINY_ARRAYS, Tiny, is_tiny};
+use crate::exec::tiny::{Tiny, is_tiny};
 use crate::layout::broadcast::{Laid, checked_len};
 use crate::layout::small_vec::Inline;
 use simulcast_kernels::cpu::level::Level;
 use simulcast_kernels::dtype::DType;
-use simulcast_kernels::tuning::PART_ELEMENTS;
+use simulcast_kernels::tuning::TINY_ARRAYS;
 
 /// Runs a stage.
 pub(crate) fn map(
@@ -195,9 +195,8 @@ pub(crate) struct Task<'t, const N: usize> {
 
 impl<const N: usize> Task<'_, N> {
     fn go(&self, target: &mut Target<'_, '_>) -> Result<Option<AnyArray>, BroadcastError> {
-        // SAFETY: the leaves' own pointers, laid as they are, and of the types that the code reads.
         let (shape, strides) = (&self.laid.shape[..], self.laid.slices());
-        // SAFETY: the leaves' own pointers, with their strides along the shape.
+        // SAFETY: the leaves' own pointers, with their strides along the shape, and of the types that the code reads.
         let source = unsafe { Source::new(shape, &strides, &self.ins, self.level) };
         match target {
             Target::Fresh => {
@@ -230,8 +229,7 @@ impl<const N: usize> Task<'_, N> {
     /// Runs the code, on this thread or on several.
     fn run<Out>(&self, source: &Source<'_>, then: impl FnOnce(Work<'_>) -> Out) -> Out {
         let make = || Interpreter::new(self.code, N);
-        let alone = self.threads == Some(1) && !parallelism::is_stoppable(source.len());
-        if alone || source.len() <= PART_ELEMENTS {
+        if parallelism::is_one_part(source.len(), self.threads) {
             return then(Work::Here(&mut make()));
         }
         let pass = |run: &mut dyn FnMut(&mut dyn InnerLoop)| run(&mut make());

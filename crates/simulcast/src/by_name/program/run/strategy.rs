@@ -197,7 +197,7 @@ impl Given<'_> {
         let strides: Vec<&[isize]> = leaves.iter().map(|leaf| &leaf.1[..]).collect();
         let explained = |code: &Code, shape: &[usize], strides: &[&[isize]]| {
             let inner = Interpreter::new(code, strides.len());
-            explain(shape, strides, run.program.level, &inner.facts(), run.threads)
+            explain(shape, strides, run.program.level, &inner.facts(), run.threads, false)
         };
         if run.rule == Rule::Numpy {
             let (mut all, mut own) = ([&[][..]; LEAVES], [&[][..]; LEAVES]);

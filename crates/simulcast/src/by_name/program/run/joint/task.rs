@@ -8,12 +8,11 @@ use std::ops::Range;
 use super::machine::Machine;
 use super::nest::{AxisParts, Folded, Nest};
 use super::sums::{Place, join};
+use crate::by_name::program::build::bytecode::register_elements;
 use simulcast_kernels::cpu::aligned_buf::{CacheLine, cache_lines};
 use simulcast_kernels::moves;
 use simulcast_kernels::reduce::Rows;
-use simulcast_kernels::tuning::{
-    JOINT_GROUP_ROWS, JOINT_ROW_ELEMENTS, REGISTER_BYTES, REGISTER_ELEMENTS,
-};
+use simulcast_kernels::tuning::{JOINT_GROUP_ROWS, JOINT_ROW_ELEMENTS};
 use simulcast_threads::{checkpoint, share};
 
 /// What the values of a group become, of one reduction.
@@ -57,9 +56,7 @@ impl Nest<'_> {
 
     fn cut(&self) -> Cut {
         let (inner, row) = self.inner();
-        let bytes = self.code.registers.max(1) * self.code.widest.max(1);
-        let most = (REGISTER_BYTES / bytes / 64 * 64)
-            .clamp(REGISTER_ELEMENTS.start, REGISTER_ELEMENTS.end);
+        let most = register_elements(self.code.registers, self.code.widest);
         let columns = self.sizes[inner].min(most);
         let rows = match row {
             Some(_) if columns < JOINT_ROW_ELEMENTS => most / columns.max(1),

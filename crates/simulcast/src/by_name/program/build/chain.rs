@@ -1,4 +1,4 @@
-//! Fusion: code of light steps and some functions on `float32` or `float64`, as one loop of the register machine.
+//! Chains: code of light steps and some functions on `float32` or `float64`, as one loop of the register machine.
 //!
 //! ```text
 //! (a - b) / c * d + e      load a, subtract b, divide by c, multiply by d, add e
