@@ -230,8 +230,8 @@ fn lint() -> Result<(), String> {
     let mut docs = cargo(["doc", "--workspace", "--no-deps", "--features", "simulcast-core/serde"]);
     Step::new("documentation").run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     api::run(&[])?;
-    let package = ["package", "--workspace", "--locked", "--allow-dirty", "--no-verify", "--quiet"];
-    Step::new("the crates as they would be uploaded").run(cargo(package))?;
+    Step::new("the crates as they would be uploaded")
+        .run(release::package()?.arg("--no-verify"))?;
     python::lint()?;
     python::workflows()
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::check::read;
 use crate::python;
@@ -22,13 +23,35 @@ fn dry_run() -> Result<(), String> {
     try_wheel(&python::wheel()?)?;
     let host = host()?;
     try_archive(&archive(&host)?)?;
-    let package = ["package", "--workspace", "--locked", "--allow-dirty", "--quiet"];
-    Step::new("the crates, compiled from what would be uploaded").run(cargo(package))?;
+    Step::new("the crates, compiled from what would be uploaded").run(package()?)?;
     let missing = addresses()?;
     if !missing.is_empty() {
         println!("   before a release, set: {}", missing.join(", "));
     }
     Ok(())
+}
+
+/// Packages the crates that are published. What else the workspace has is built with files around it, which no package
+/// carries.
+pub(crate) fn package() -> Result<Command, String> {
+    let mut package = cargo(["package", "--locked", "--allow-dirty", "--quiet"]);
+    for name in published()? {
+        package.args(["--package", &name]);
+    }
+    Ok(package)
+}
+
+/// The crates below `crates`, each in a folder of its name.
+fn published() -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).map_err(|error| error.to_string())?.flatten() {
+        let manifest = entry.path().join("Cargo.toml");
+        if manifest.exists() && !read(&manifest)?.contains("\npublish = false") {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Installs the wheel and NumPy into a new environment, and runs the command and the package there.
@@ -69,9 +92,13 @@ fn archive(target: &str) -> Result<PathBuf, String> {
         place(&root().join(file), parts.join(file))?;
     }
     // Made by the command of this machine: another target's may not run here.
-    let say = |words: &[&str]| {
-        let run = ["run", "--release", "--quiet", "--locked", "-p", "simulcast-cli", "--"];
-        output(cargo(run).args(words))
+    let is_own = target == host()?;
+    let say = |words: &[&str]| match is_own {
+        true => output(command(&built.to_string_lossy(), words)),
+        false => {
+            let run = ["run", "--release", "--quiet", "--locked", "-p", "simulcast-cli", "--"];
+            output(cargo(run).args(words))
+        }
     };
     let write = |name: String, text: String| {
         let path = parts.join(name);
@@ -179,4 +206,22 @@ fn host() -> Result<String, String> {
         .find_map(|line| line.strip_prefix("host: "))
         .map(str::to_owned)
         .ok_or_else(|| "rustc does not say its host".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packaged_is_what_is_published() {
+        let names = published().unwrap_or_default();
+        assert!(names.iter().any(|name| name == "simulcast-core"), "{names:?}");
+        for name in &names {
+            let manifest = read(&root().join("crates").join(name).join("Cargo.toml"));
+            let stated = format!("\nname = \"{name}\"\n");
+            assert!(manifest.is_ok_and(|text| text.contains(&stated)), "{name}");
+        }
+        // Its build script reads the engine's sources beside it.
+        assert!(!names.iter().any(|name| name == "simulcast-bench"));
+    }
 }
