@@ -82,7 +82,12 @@ impl Value {
         )]
         let bytes = match *scalar {
             Scalar::Bool(value) => Bytes::of([u8::from(value)]),
-            Scalar::Int(_, value) => Bytes::of(value.to_ne_bytes()),
+            Scalar::Int(dtype, value) => match dtype.size() {
+                1 => Bytes::of((value as i8).to_ne_bytes()),
+                2 => Bytes::of((value as i16).to_ne_bytes()),
+                4 => Bytes::of((value as i32).to_ne_bytes()),
+                _ => Bytes::of((value as i64).to_ne_bytes()),
+            },
             Scalar::Float(DType::F16, value) => Bytes::of(half::f16::from_f64(value).to_ne_bytes()),
             Scalar::Float(DType::Bf16, value) => {
                 Bytes::of(half::bf16::from_f64(value).to_ne_bytes())
@@ -204,5 +209,22 @@ impl Graph {
             Kind::Constant(Value::Plain(bytes)) => Some(bytes),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_the_bytes_of_their_types_in_front() {
+        let is = |dtype, value, bytes| {
+            assert_eq!(Value::new(&Scalar::Int(dtype, value)), Value::Plain(bytes), "{dtype}");
+        };
+        is(DType::I8, -2, Bytes::of((-2_i8).to_ne_bytes()));
+        is(DType::U16, 65_534, Bytes::of(65_534_u16.to_ne_bytes()));
+        is(DType::I32, -2, Bytes::of((-2_i32).to_ne_bytes()));
+        is(DType::U64, 3, Bytes::of(3_u64.to_ne_bytes()));
+        is(DType::U64, u64::MAX.into(), Bytes::of(u64::MAX.to_ne_bytes()));
     }
 }
