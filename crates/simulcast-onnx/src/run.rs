@@ -52,8 +52,11 @@ use node::{Allowed, Inputs};
 use plan::{Input, Output, Plan, Slot};
 use value::Value;
 
-/// The most bytes of the results that are held at a time, unless said: 16 GiB.
-const BYTES: usize = 1 << 34;
+/// The most bytes of the results that are held at a time, unless said: 16 GiB, or half of what 32 bits address.
+const BYTES: usize = match 1_usize.checked_shl(34) {
+    Some(bytes) => bytes,
+    None => usize::MAX / 2,
+};
 
 /// A model that is ready to run.
 #[derive(Debug)]

@@ -230,6 +230,23 @@ impl Allowed {
         }
     }
 
+    /// As [`Self::room`], with lists beside the value: of an entry for each of its elements, and for each index along
+    /// each of its axes.
+    pub(crate) fn room_and_lists<T>(&self, shape: &[usize], dtype: DType) -> Result<(), NodeError> {
+        self.room(shape, dtype)?;
+        let sizes = || shape.iter().copied().filter(|size| *size != 0);
+        let bytes = || {
+            let elements = sizes().try_fold(1, usize::checked_mul)?;
+            let entries = sizes().try_fold(elements, usize::checked_add)?;
+            entries.checked_mul(size_of::<T>())?.checked_add(elements * dtype.size())
+        };
+        let (limit, held) = (self.bytes, self.held);
+        match bytes().is_some_and(|bytes| bytes <= self.left().min(isize::MAX.cast_unsigned())) {
+            true => Ok(()),
+            false => Err(NodeError::Memory { shape: shape.to_vec(), dtype, limit, held }),
+        }
+    }
+
     /// What is left for results.
     const fn left(&self) -> usize {
         self.bytes.saturating_sub(self.held)

@@ -10,6 +10,9 @@ use crate::{
     infer,
 };
 
+/// Two of them are more than can be counted: 2^40 where addresses have 64 bits, 2^20 where they have 32.
+const HUGE: usize = 1 << (usize::BITS / 8 * 5);
+
 fn refused(build: &Build) -> LoadError {
     Model::from_bytes(&build.bytes()).unwrap_err()
 }
@@ -231,13 +234,13 @@ fn a_value_that_nothing_produces_is_named_with_its_reader() {
 
 #[test]
 fn sizes_that_lie_about_the_data_are_refused() {
-    let huge = Build::new(17).field(5, &int64s("w", &[1 << 30, 1 << 30], &[1]));
+    let huge = Build::new(17).field(5, &int64s("w", &[1 << (usize::BITS / 2 - 2); 2], &[1]));
     let TensorError::Length { expected, given: 1, bytes: false, .. } = tensor_error(&huge) else {
         panic!("{}", tensor_error(&huge));
     };
-    assert_eq!(expected, 1 << 60);
-    let overflow = Build::new(17).field(5, &int64s("w", &[1 << 40, 1 << 40], &[1]));
-    assert_eq!(tensor_error(&overflow), TensorError::Elements(vec![1 << 40, 1 << 40]));
+    assert_eq!(expected, 1 << (usize::BITS - 4));
+    let overflow = Build::new(17).field(5, &int64s("w", &[HUGE as i64; 2], &[1]));
+    assert_eq!(tensor_error(&overflow), TensorError::Elements(vec![HUGE; 2]));
     let negative = Build::new(17).field(5, &int64s("w", &[-1], &[]));
     assert_eq!(tensor_error(&negative), TensorError::Size(-1));
     let raw = message(|tensor| {
@@ -254,11 +257,11 @@ fn sizes_that_lie_about_the_data_are_refused() {
 fn a_shape_of_many_axes_or_huge_sizes_is_only_arithmetic() {
     let build = Build::new(17)
         .input("x", &[1])
-        .int64s("shape", &[3], &[1 << 40, 1 << 40, 1 << 40])
+        .int64s("shape", &[3], &[HUGE as i64; 3])
         .node("Expand", &["x", "shape"], &["y"], &[])
         .node("ConstantOfShape", &["shape"], &["z"], &[])
         .node("Tile", &["y", "shape"], &["t"], &[])
-        .int64s("end", &[], &[i64::MAX])
+        .int64s("end", &[], &[isize::MAX as i64])
         .int64s("zero", &[], &[0])
         .int64s("one", &[], &[1])
         .node("Range", &["zero", "end", "one"], &["r"], &[])
@@ -266,19 +269,24 @@ fn a_shape_of_many_axes_or_huge_sizes_is_only_arithmetic() {
         .bare_output("s");
     let inference = infer(&build.load(), &[]).unwrap();
     let shapes: Vec<String> = inference.facts.iter().map(|fact| fact.dims.to_string()).collect();
-    let size = 1_usize << 40;
+    let size = HUGE;
     assert_eq!(shapes[2], format!("({size}, {size}, {size})"));
-    assert_eq!(shapes[8], format!("({},)", i64::MAX));
+    assert_eq!(shapes[8], format!("({},)", isize::MAX));
     // Offsets along the axes of an array without elements are not listed.
-    for sizes in [[0, 1 << 40, 1 << 40], [1 << 40, 1 << 40, 0], [1 << 40, 0, 1]] {
-        let build = Build::new(9).int64s("x", &sizes, &[]).node("Transpose", &["x"], &["t"], &[]);
+    for sizes in [[0, HUGE, HUGE], [HUGE, HUGE, 0], [HUGE, 0, 1]] {
+        let build = Build::new(9).int64s("x", &sizes.map(|size| size as i64), &[]).node(
+            "Transpose",
+            &["x"],
+            &["t"],
+            &[],
+        );
         let ends = [ints("starts", &[0]), ints("ends", &[1])];
         let build = build.node("Slice", &["x"], &["s"], &ends).bare_output("t").bare_output("s");
         let model = build.load();
         let inference = infer(&model, &[]).unwrap();
         let dims =
             |output: usize| inference.facts[model.graph.outputs[output].index()].dims.sizes();
-        let [a, b, c] = sizes.map(|size| usize::try_from(size).unwrap());
+        let [a, b, c] = sizes;
         assert_eq!(dims(0), Some(vec![c, b, a]));
         assert_eq!(dims(1), Some(vec![a.min(1), b, c]));
     }

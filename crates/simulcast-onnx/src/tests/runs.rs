@@ -6,6 +6,9 @@ use simulcast::{AnyArray, AnyView, AnyViewMut};
 use super::build::{Build, Size, graph_attribute, int, ints, message, node, value_info};
 use crate::{NodeError, RunError, Session};
 
+/// Two of them are more than can be counted: 2^40 where addresses have 64 bits, 2^20 where they have 32.
+const HUGE: i64 = 1 << (usize::BITS / 8 * 5);
+
 fn counting(shape: &[usize]) -> ArrayD<f32> {
     let count: usize = shape.iter().product();
     let values = (0..count).map(|n| n as f32).collect();
@@ -544,7 +547,7 @@ fn sizes_beside_a_zero_must_be_countable() {
         assert!(matches!(error, RunError::Node { why: NodeError::Memory { .. }, .. }), "{error}");
     };
     for (own, times) in
-        [([0, 2, 3, 1], [1, 1 << 40, 1 << 40, 1]), ([1, 4, 9, 16], [1 << 49, 0, 3, 4])]
+        [([0, 2, 3, 1], [1, HUGE, HUGE, 1]), ([1, 4, 9, 16], [1 << (usize::BITS - 13), 0, 3, 4])]
     {
         let build = Build::new(13).input("x", &own.map(|size| size as i64));
         let build = build.int64s("times", &[4], &times).node("Tile", &["x", "times"], &["y"], &[]);
@@ -558,27 +561,33 @@ fn sizes_beside_a_zero_must_be_countable() {
     let made = run(&session, &[("x", &x), ("s", &none)]).unwrap();
     assert_eq!(made[0], AnyArray::from(x));
     // Each goes through all rows, or notes something of each.
-    let rows = [1 << 40, 0];
+    let rows = [1 << (usize::BITS - 3), 0];
     let x = ArrayD::zeros(IxDyn(&rows));
     let build = || {
         let build =
             Build::new(13).input("x", &rows.map(|size| size as i64)).int64s("one", &[1], &[0]);
-        build.int64s("pads", &[4], &[0, 0, 0, 0]).int64s("none", &[1 << 40, 0], &[])
+        build.int64s("pads", &[4], &[0, 0, 0, 0]).int64s("none", &rows.map(|size| size as i64), &[])
     };
     memory(build().node("Pad", &["x", "pads"], &["y"], &[]), &[("x", &x)]);
+    // The rows have room, and lists of their indices do not.
+    let some = [1 << (usize::BITS * 3 / 32 + 25), 0];
+    let padded = Build::new(13).input("x", &some.map(|size| size as i64));
+    let padded = padded.int64s("pads", &[4], &[0; 4]).node("Pad", &["x", "pads"], &["y"], &[]);
+    memory(padded, &[("x", &ArrayD::zeros(IxDyn(&some)))]);
     memory(build().node("Concat", &["x", "x"], &["y"], &[int("axis", 1)]), &[("x", &x)]);
     memory(build().node("CumSum", &["x", "one"], &["y"], &[]), &[("x", &x)]);
     memory(build().node("EyeLike", &["x"], &["y"], &[]), &[("x", &x)]);
     memory(build().node("MatMul", &["x", "x"], &["y"], &[]), &[("x", &x)]);
     memory(build().node("GatherND", &["one", "none"], &["y"], &[]), &[("x", &x)]);
-    let reshaped = Build::new(14).input("x", &[0_i64, 2]).int64s("to", &[2], &[0, 1 << 40]);
+    let reshaped =
+        Build::new(14).input("x", &[0_i64, 2]).int64s("to", &[2], &[0, 1 << (usize::BITS - 4)]);
     let reshaped = reshaped.node("Reshape", &["x", "to"], &["r"], &[]);
     let reshaped = reshaped.node("Transpose", &["r"], &["y"], &[]);
     memory(reshaped, &[("x", &ArrayD::zeros(IxDyn(&[0, 2])))]);
     for (op, own, block) in [
-        ("DepthToSpace", [1, 0, 2, 2], 1 << 40),
-        ("SpaceToDepth", [1, 3, 0, 0], 1 << 40),
-        ("SpaceToDepth", [1, 1 << 10, 0, 0], 1 << 30),
+        ("DepthToSpace", [1, 0, 2, 2], HUGE),
+        ("SpaceToDepth", [1, 3, 0, 0], HUGE),
+        ("SpaceToDepth", [1, 1 << 10, 0, 0], 1 << (usize::BITS / 2 - 2)),
     ] {
         let build = Build::new(13)
             .input("x", &own.map(|size| size as i64))
@@ -592,15 +601,17 @@ fn sizes_beside_a_zero_must_be_countable() {
 
 #[test]
 fn matrices_without_elements_are_not_multiplied_one_by_one() {
+    // As many as may be beside the others.
+    let many = 1 << (usize::BITS / 2 - 4);
     let build = Build::new(13)
         .input("a", &[2_i64, 4])
-        .input("b", &[1_i64 << 28, 4, 0])
+        .input("b", &[many as i64, 4, 0])
         .node("MatMul", &["a", "b"], &["y"], &[])
         .bare_output("y");
     let session = Session::new(&build.load()).unwrap();
-    let b = ArrayD::zeros(IxDyn(&[1 << 28, 4, 0]));
+    let b = ArrayD::zeros(IxDyn(&[many, 4, 0]));
     let made = run(&session, &[("a", &counting(&[2, 4])), ("b", &b)]).unwrap();
-    assert_eq!(made[0].shape(), [1 << 28, 2, 0]);
+    assert_eq!(made[0].shape(), [many, 2, 0]);
 }
 
 #[test]
@@ -707,10 +718,11 @@ fn linear_models_are_products() {
     assert_eq!(made[0], AnyArray::from(array![[2.5_f32], [8.5]]));
     assert_eq!(made[1], AnyArray::from(array![[1_f32], [3.0]]));
     // A size from the file that cannot be multiplied.
-    let attributes = [floats("coefficients", &[]), int("targets", 1 << 62)];
+    let targets = 1 << (usize::BITS - 2);
+    let attributes = [floats("coefficients", &[]), int("targets", targets)];
     let build = Build::new(17).input("x", &[2_i64, 4]).bare_output("y");
     let build = build.node_of("ai.onnx.ml", "LinearRegressor", &["x"], &["y"], &attributes);
     let error = run(&Session::new(&build.load()).unwrap(), &[("x", &counting(&[2, 4]))]);
     let error = error.unwrap_err().to_string();
-    assert!(error.ends_with("coefficients has 0 numbers, not (4611686018427387904, 4)"), "{error}");
+    assert!(error.ends_with(&format!("coefficients has 0 numbers, not ({targets}, 4)")), "{error}");
 }

@@ -546,7 +546,7 @@ pub(crate) fn pad<'a>(call: &RunNode, allowed: &Allowed, inputs: &mut Inputs<'a>
         let all = all.and_then(|all| all.checked_add(*after)).filter(|all| *all >= 0);
         shape.push(all.and_then(|all| usize::try_from(all).ok()).ok_or("a size is negative")?);
     }
-    allowed.room(&shape, view.dtype())?;
+    allowed.room_and_lists::<Option<usize>>(&shape, view.dtype())?;
     // Which index of the data stands where, along each axis; none where the value does.
     let mut sources: Vec<Vec<Option<usize>>> = Vec::with_capacity(rank);
     for (axis, (&size, (before, _))) in view.shape().iter().zip(&around).enumerate() {

@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn stretched_operands_are_read_where_they_are() {
-        // Terabytes, were they written out.
-        let huge = 1 << 20;
+        // Terabytes, were they written out; where addresses have 32 bits, 64 MiB.
+        let huge = 1 << (usize::BITS / 16 * 5);
         let limit = allowed(1 << 10, Some(2));
         let (row, three) =
             (Array::from_iter((0..64).map(|at| at as f32)), Array::from_elem(1, 3.0));
