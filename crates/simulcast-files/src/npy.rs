@@ -305,7 +305,7 @@ impl<'a> Scan<'a> {
             let digits = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
             let number = self.rest().get(..digits).and_then(|digits| str::from_utf8(digits).ok());
             let number = number.filter(|_| comma).and_then(|digits| digits.parse().ok());
-            sizes.push(number.ok_or_else(|| self.wrong("a size, from 0 to 2^64 - 1"))?);
+            sizes.push(number.ok_or_else(|| self.wrong(A_SIZE))?);
             self.at += digits;
             // Python 2 wrote long integers as 3L.
             self.at += usize::from(self.rest().first() == Some(&b'L'));
@@ -314,6 +314,12 @@ impl<'a> Scan<'a> {
         if sizes.len() == 1 && !comma { Err(self.wrong("a tuple of sizes")) } else { Ok(sizes) }
     }
 }
+
+/// What an axis may have, where addresses have so many bits.
+const A_SIZE: &str = match usize::BITS {
+    32 => "a size, from 0 to 2^32 - 1",
+    _ => "a size, from 0 to 2^64 - 1",
+};
 
 #[cfg(test)]
 mod tests {
@@ -367,15 +373,15 @@ mod tests {
             ("{}", 2, "the key 'descr'"),
             ("{'shape'}", 8, "a colon"),
             ("{'shape': }", 10, "a tuple of sizes"),
-            ("{'shape': (2, x)}", 14, "a size, from 0 to 2^64 - 1"),
-            ("{'shape': (2", 12, "a size, from 0 to 2^64 - 1"),
-            ("{'shape': (-2,)}", 11, "a size, from 0 to 2^64 - 1"),
-            ("{'shape': (+2,)}", 11, "a size, from 0 to 2^64 - 1"),
-            ("{'shape': (99999999999999999999999,)}", 11, "a size, from 0 to 2^64 - 1"),
-            ("{'shape': (2,,)}", 13, "a size, from 0 to 2^64 - 1"),
-            ("{'shape': (2 3)}", 13, "a size, from 0 to 2^64 - 1"),
+            ("{'shape': (2, x)}", 14, A_SIZE),
+            ("{'shape': (2", 12, A_SIZE),
+            ("{'shape': (-2,)}", 11, A_SIZE),
+            ("{'shape': (+2,)}", 11, A_SIZE),
+            ("{'shape': (99999999999999999999999,)}", 11, A_SIZE),
+            ("{'shape': (2,,)}", 13, A_SIZE),
+            ("{'shape': (2 3)}", 13, A_SIZE),
             ("{'shape': (2)}", 13, "a tuple of sizes"),
-            ("{'shape': ((2,),)}", 11, "a size, from 0 to 2^64 - 1"),
+            ("{'shape': ((2,),)}", 11, A_SIZE),
             ("{'shape", 1, "a string with an end"),
             ("{'a\\'", 1, "a string with an end"),
             (")", 0, "a dictionary"),
