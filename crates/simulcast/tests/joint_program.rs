@@ -33,6 +33,9 @@ impl Random {
     }
 }
 
+/// Two of them are more than can be counted: 2^40 where addresses have 64 bits, 2^20 where they have 32.
+const HUGE: usize = 1 << (usize::BITS / 8 * 5);
+
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const SHAPES: [&[usize]; 5] = [&[3, 4], &[4], &[3, 1], &[], &[2, 1, 4]];
 
@@ -578,8 +581,8 @@ fn large_and_empty_shapes_are_results_or_errors() {
     assert_eq!(made[1].typed::<f64>().unwrap().sum().to_bits(), 0.0_f64.to_bits());
     assert!(made[2].typed::<f64>().unwrap().iter().all(|mean| mean.is_nan()));
     let one = array![[1.0]];
-    let wide = AnyView::from(&one).broadcast_to(&[1 << 40, 1]).unwrap();
-    let flat = AnyView::from(&one).broadcast_to(&[1, 1 << 40]).unwrap();
+    let wide = AnyView::from(&one).broadcast_to(&[HUGE, 1]).unwrap();
+    let flat = AnyView::from(&one).broadcast_to(&[1, HUGE]).unwrap();
     let error = joint.run(&[wide, flat]).unwrap_err();
     assert!(matches!(error.kind, ProgramErrorKind::Broadcast(_)), "{error}");
 }

@@ -469,10 +469,11 @@ fn composite_operators_are_those_of_onnx() -> Outcome {
     assert!(dynamic::expand(&AnyView::from(&a), &[3, 2]).is_err());
     // More elements than there are numbers for, and more than there is memory.
     assert!(dynamic::expand(&lo, &[usize::MAX, 2]).is_err());
-    assert!(dynamic::expand(&lo, &[1 << 46]).is_err());
-    assert!(
-        dynamic::expand(&AnyView::from(&words.slice(ndarray::s![..1, ..])), &[1 << 46]).is_err()
-    );
+    if let Some(many) = 1_usize.checked_shl(46) {
+        assert!(dynamic::expand(&lo, &[many]).is_err());
+        let word = words.slice(ndarray::s![..1, ..]);
+        assert!(dynamic::expand(&AnyView::from(&word), &[many]).is_err());
+    }
 
     let (x, y) = (array![16_u8, 4, 1], array![1_u8, 2, 8]);
     let (x, y) = (AnyView::from(&x), AnyView::from(&y));
@@ -513,7 +514,7 @@ fn what_cannot_be_is_an_error() -> Outcome {
     assert!(matches!(refused, Err(ProgramError { kind: ProgramErrorKind::DType { .. }, .. })));
     // A result too large to hold.
     let one = array![1_u8];
-    let huge = Rule::To { target: &[1 << 40, 1 << 40] };
+    let huge = Rule::To { target: &[1 << (usize::BITS - 2); 2] };
     let refused = Op::Negative.apply_by(huge, Promotion::Numpy, &[(&one).into()]);
     assert!(matches!(refused, Err(ProgramError { kind: ProgramErrorKind::Broadcast(_), .. })));
     let panicked = std::panic::catch_unwind(|| ops::add(&array![1, 2], &array![1, 2, 3]));

@@ -129,7 +129,10 @@ fn sums_of_any_length_and_width_are_those_of_ndarray() {
         [5, 130, 37],
         [40, 64, 100],
     ] {
-        let number = |(i, j, k)| (i * 7919 + j * 104_729 + k * 1_299_709) as i32 % 1009;
+        let number = |(i, j, k)| {
+            let place = [i, j, k].map(|index: usize| index as u64);
+            ((place[0] * 7919 + place[1] * 104_729 + place[2] * 1_299_709) % 1009) as i32
+        };
         let whole = Array3::from_shape_fn(shape, number);
         // Every second element, in rows that do not follow each other.
         let holes = Array3::from_shape_fn([shape[0], shape[1], 2 * shape[2] + 1], number);

@@ -439,7 +439,7 @@ fn large_results_begin_anywhere_in_a_line() {
             // Rows of whole lines, as many as no cache holds with debug assertions, and one that no tile ends with.
             let columns = 256 / size_of::<$type>();
             let rows = 40_961;
-            let make = |n: usize| (n * 7919 % 113) as $type;
+            let make = |n: usize| (n % 113 * 7919 % 113) as $type;
             let a = Array2::from_shape_fn((rows, columns), |(i, j)| make(i * columns + j));
             let (b, c) = (Array1::from_shape_fn(columns, make), aview0(&(3 as $type)));
             let mut memory = vec![9 as $type; rows * columns + 256];
