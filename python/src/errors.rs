@@ -10,6 +10,7 @@ use simulcast::program::Diagnostic;
 use simulcast::types::{Literal, TypeError, TypeErrorKind};
 use simulcast::{ProgramError, ProgramErrorKind};
 use simulcast_core::{BroadcastError, Dims, Finding, Fix, Names, Refusal};
+use simulcast_explain::terminal_safe;
 
 use crate::shapes::{dims_tuple, tuple};
 
@@ -22,11 +23,11 @@ mod class {
 /// The exception for a refusal of the core.
 #[cold]
 pub(crate) fn refused(py: Python<'_>, error: &BroadcastError) -> PyErr {
-    refused_as(py, error, error.to_string())
+    refused_as(py, error, &error.to_string())
 }
 
 /// The exception for a refusal of the core, with another text.
-pub(crate) fn refused_as(py: Python<'_>, error: &BroadcastError, message: String) -> PyErr {
+pub(crate) fn refused_as(py: Python<'_>, error: &BroadcastError, message: &str) -> PyErr {
     if *error.refusal() == Refusal::Memory {
         return PyMemoryError::new_err(error.to_string());
     }
@@ -85,7 +86,7 @@ pub(crate) fn diagnosed(py: Python<'_>, text: &str, shown: &Diagnostic) -> PyErr
     let message = shown.to_string();
     let span = (characters(text, error.span.start), characters(text, error.span.end));
     match &error.kind {
-        ProgramErrorKind::Broadcast(error) => refused_as(py, error, message),
+        ProgramErrorKind::Broadcast(error) => refused_as(py, error, &message),
         ProgramErrorKind::Type(error) if is_overflow(error) => PyOverflowError::new_err(message),
         ProgramErrorKind::Type(_) => {
             class::ExpressionTypeError::new_err((message, text.to_owned(), span))
@@ -116,7 +117,7 @@ pub(crate) fn denied(
         rule,
         fixes: &finding.fixes,
     };
-    about.raise(py, message)
+    about.raise(py, &message)
 }
 
 /// What an exception is about.
@@ -131,7 +132,9 @@ struct About<'a> {
 }
 
 impl About<'_> {
-    fn raise(self, py: Python<'_>, message: String) -> PyErr {
+    /// Names come from outside, and the message may go to a terminal.
+    fn raise(self, py: Python<'_>, message: &str) -> PyErr {
+        let message = terminal_safe(message).into_owned();
         self.data(py).map_or_else(
             |error| error,
             |data| class::BroadcastError::new_err((message, data.unbind())),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use simulcast_core::{
     Finding as CoreFinding, FindingCode, Names, Outcome, OwnedRule, Policy, PolicyError, ShapeText,
 };
-use simulcast_explain::{Subject, TextOptions, fragment, json, page, svg, text};
+use simulcast_explain::{Subject, TextOptions, fragment, json, page, svg, terminal_safe, text};
 
 use crate::rules::Rule;
 use crate::shapes::{dims_tuple, operand_object, read_operand};
@@ -86,7 +86,7 @@ impl Finding {
     pub(crate) fn of(finding: &CoreFinding, names: &Names) -> Self {
         Self {
             code: finding.code.as_str(),
-            message: finding.message.clone(),
+            message: terminal_safe(&finding.message).into_owned(),
             operands: finding.operands.clone(),
             axes: finding.axes.clone(),
             suggestions: finding.fixes.iter().map(|fix| fix.describe(names)).collect(),

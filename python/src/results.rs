@@ -219,7 +219,7 @@ impl<'py> Out<'py> {
             let what =
                 format!("argument 'out' is {own}, to which the result {shape} does not stretch");
             let error = error.with_names(Names::of(["result"])).with_target("out").without_fixes();
-            refused_as(py, &error, what)
+            refused_as(py, &error, &what)
         };
         resolve(target, &[shape]).map(|_| ()).map_err(told)
     }

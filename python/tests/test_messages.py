@@ -67,6 +67,9 @@ X = np.arange(3.0)
         (lambda: simulcast.evaluate("a", **{"a\x1b[31m": X}), TypeError, r"no operand `a\?\[31m`; did you|no operand `a\?\[31m`; its operands are a"),
         (lambda: simulcast.evaluate("a", a=X, **{"\x9b2J\x07": X}), TypeError, r"no operand `\?2J\?`"),
         (lambda: simulcast.grad("sum(a)", wrt="\x1b[31m"), ValueError, r"no operand `\?\[31m`"),
+        (lambda: simulcast.check((2,), (3,), names=["\x1b[31m", "b"]), simulcast.BroadcastError, r"^E1: \?\[31m \(2,\) and b"),
+        (lambda: simulcast.check((2, 1), (2,), names=["\x1b[31m", "b"], policy="SC102=deny"), simulcast.BroadcastError, r"^SC102: .*: \?\[31m repeats"),
+        (lambda: simulcast.grad("a", "a", gradient="\x1b")(a=X), TypeError, r"^`\?`, the gradient of a result"),
         # what is no array
         (lambda: simulcast.guard(None), TypeError, "guard takes an array, not None"),
         (lambda: simulcast.guard({"a": 1}), TypeError, "guard takes an array, not {'a': 1}"),

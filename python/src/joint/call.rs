@@ -10,6 +10,7 @@ use simulcast::program::{Builder, Diagnostic, Expr, ProgramErrorKind};
 use simulcast::types::{Casting, Literal, OperandType, Promotion, can_cast, literal_as};
 use simulcast::{AnyView, DType, JointProgram, ProgramError, TypedProgram};
 use simulcast_cuda::JointDeviceProgram;
+use simulcast_explain::terminal_safe;
 
 use super::JointExpression;
 use crate::cuda;
@@ -241,7 +242,7 @@ impl JointExpression {
             settled.push(match gradient {
                 None => {
                     let what = format!("`{name}`, the gradient of a result, is not given");
-                    return Err(PyTypeError::new_err(what));
+                    return Err(PyTypeError::new_err(terminal_safe(&what).into_owned()));
                 }
                 Some(Operand::Number(number)) => {
                     let number = literal_as(number, dtype).map_err(|error| mistyped(&error))?;
