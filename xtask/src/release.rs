@@ -23,7 +23,7 @@ fn dry_run() -> Result<(), String> {
     try_wheel(&python::wheel()?)?;
     let host = host()?;
     try_archive(&archive(&host)?)?;
-    Step::new("the crates, compiled from what would be uploaded").run(package()?)?;
+    Step::new("the crates, compiled from what would be uploaded").run(verified()?)?;
     let missing = addresses()?;
     if !missing.is_empty() {
         println!("   before a release, set: {}", missing.join(", "));
@@ -39,6 +39,31 @@ pub(crate) fn package() -> Result<Command, String> {
         package.args(["--package", &name]);
     }
     Ok(package)
+}
+
+/// [`package`], each compiled from its package alone. Cargo knows packages that are not uploaded by name and version:
+/// what it unpacked and compiled of an earlier run would be taken for this one's.
+fn verified() -> Result<Command, String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|own| own.join(".cargo")));
+    let sources = home.unwrap_or_default().join("registry/src");
+    for old in unpacked(&sources, &published()?, &version()?) {
+        fs::remove_dir_all(&old).map_err(|error| format!("{}: {error}", old.display()))?;
+    }
+    let mut package = package()?;
+    package.arg("--target-dir").arg(folder("package")?);
+    Ok(package)
+}
+
+/// Where cargo has unpacked crates that were never uploaded.
+fn unpacked(sources: &Path, names: &[String], version: &str) -> Vec<PathBuf> {
+    let registries = fs::read_dir(sources).into_iter().flatten().flatten();
+    // Its own registry of them has no host before the hash.
+    let own = registries.filter(|entry| entry.file_name().to_string_lossy().starts_with('-'));
+    let folders = own.flat_map(|entry| {
+        names.iter().map(move |name| entry.path().join(format!("{name}-{version}")))
+    });
+    folders.filter(|folder| folder.exists()).collect()
 }
 
 /// The crates below `crates`, each in a folder of its name.
@@ -223,5 +248,22 @@ mod tests {
         }
         // Its build script reads the engine's sources beside it.
         assert!(!names.iter().any(|name| name == "simulcast-bench"));
+    }
+
+    #[test]
+    fn what_cargo_unpacked_of_crates_that_were_not_uploaded_is_found() {
+        let sources = root().join("target/tmp/xtask-unpacked");
+        let ours = sources.join("-3d81f3ff3bcbb644/simulcast-core-0.1.0");
+        let uploaded = sources.join("index.crates.io-1949cf8c6b5b557f/simulcast-core-0.1.0");
+        let other = sources.join("-3d81f3ff3bcbb644/simulcast-core-0.2.0");
+        for folder in [&ours, &uploaded, &other] {
+            assert!(fs::create_dir_all(folder).is_ok());
+        }
+        assert_eq!(unpacked(&sources, &["simulcast-core".into()], "0.1.0"), [ours]);
+        assert_eq!(
+            unpacked(&sources.join("missing"), &["simulcast-core".into()], "0.1.0").len(),
+            0
+        );
+        assert!(fs::remove_dir_all(&sources).is_ok());
     }
 }
