@@ -120,6 +120,8 @@ fn every_version_of_the_format_is_read() {
 }
 
 // [E_BROADCAST_ANY_FUNC_2280]
+// The files were recorded where numbers are little-endian; elsewhere their elements are converted.
+#[cfg(target_endian = "little")]
 #[test]
 fn what_lies_as_it_should_is_not_copied() {
     let limits = ReadLimits { memory: 0, ..ReadLimits::default() };
@@ -171,6 +173,8 @@ fn objects_records_and_dates_are_refused() {
 
 /// What NumPy writes row-major, we write byte for byte alike.
 // [E_BROADCAST_ANY_FUNC_2280]
+// The files were recorded where numbers are little-endian; each machine writes its own order.
+#[cfg(target_endian = "little")]
 #[test]
 fn files_are_byte_for_byte_as_numpy_writes_them() {
     let (folder, numpy) = (fresh("alike"), fs::read(data("numpy.npz")).unwrap());
@@ -211,7 +215,9 @@ fn archives_are_what_numpy_has_read() {
     if env::var_os("SIMULCAST_RECORD").is_some() {
         fs::write(data("ours.npz"), &ours).unwrap();
     }
-    assert!(ours == fs::read(data("ours.npz")).unwrap());
+    // Each machine writes numbers in its own order.
+    let is_recorded = ours == fs::read(data("ours.npz")).unwrap();
+    assert!(is_recorded || cfg!(target_endian = "big"));
     for file in ["ours.npz", "ours64.npz"] {
         let store = open(file);
         for (name, view) in &arrays {
