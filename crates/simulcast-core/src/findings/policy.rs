@@ -280,7 +280,11 @@ impl Policy {
             return acts(&FindingCode::Growth);
         }
         let square = FindingCode::SquareOuter;
-        let mut others = FindingCode::ALL.iter().filter(|code| **code != square);
+        let mut others = FindingCode::ALL.iter().filter(|code| match (self.strictness, **code) {
+            // Always denied, and found only where the strictness asks for it.
+            (Strictness::Numpy, FindingCode::Repeat) => false,
+            (_, own) => own != square,
+        });
         match (others.any(acts), acts(&square)) {
             (true, _) => true,
             (false, true) => has_column_of_row(shapes),
