@@ -81,8 +81,8 @@ pub struct ModelFinding {
     pub at: String,
     /// What was found.
     pub message: String,
-    /// Whether the policy refuses it.
-    pub raised: bool,
+    /// Whether the policy denies it.
+    pub denied: bool,
 }
 
 impl fmt::Display for ModelFinding {
@@ -150,10 +150,10 @@ impl CheckPolicy {
 pub struct Checked {
     /// The broadcast.
     pub broadcast: Broadcast,
-    /// Findings, those that the policy raises first.
+    /// Findings, those that the policy denies first.
     pub findings: Vec<Finding>,
-    /// How many findings the policy raises.
-    pub raised: usize,
+    /// How many findings the policy denies.
+    pub denied: usize,
     /// Each operand that repeats, and along which axes of the result.
     pub repeats: Vec<(usize, Vec<usize>)>,
 }
@@ -228,22 +228,22 @@ impl Check {
             if let Outcome::Error(error) = &checked.broadcast.outcome {
                 lines.push(format!("{node} ({}): {error}", checked.broadcast.op));
             }
-            let raised = checked.findings.iter().take(checked.raised);
-            lines.extend(raised.map(|finding| format!("denied: {node}: {finding}")));
+            let denied = checked.findings.iter().take(checked.denied);
+            lines.extend(denied.map(|finding| format!("denied: {node}: {finding}")));
         }
         for problem in &self.inference.problems {
             lines.push(problem.to_string());
         }
-        let raised = self.findings.iter().filter(|finding| finding.raised);
-        lines.extend(raised.map(|finding| format!("denied: {finding}")));
+        let denied = self.findings.iter().filter(|finding| finding.denied);
+        lines.extend(denied.map(|finding| format!("denied: {finding}")));
         lines.iter().map(|line| one_line(line)).collect()
     }
 
-    /// How many findings the policy raises.
+    /// How many findings the policy denies.
     #[must_use]
-    pub fn raised(&self) -> usize {
-        let broadcasts: usize = self.broadcasts.iter().map(|checked| checked.raised).sum();
-        broadcasts + self.findings.iter().filter(|finding| finding.raised).count()
+    pub fn denied(&self) -> usize {
+        let broadcasts: usize = self.broadcasts.iter().map(|checked| checked.denied).sum();
+        broadcasts + self.findings.iter().filter(|finding| finding.denied).count()
     }
 }
 
@@ -274,8 +274,8 @@ pub fn check(
     let mut add = |code: ModelCode, certainty: Certainty, at: &str, message: String| {
         let action = policy.model[code as usize][certainty as usize];
         if action > Action::Allow {
-            let (at, raised) = (at.to_owned(), action == Action::Deny);
-            findings.push(ModelFinding { code, certainty, at, message, raised });
+            let (at, denied) = (at.to_owned(), action == Action::Deny);
+            findings.push(ModelFinding { code, certainty, at, message, denied });
         }
     };
     for difference in &inference.differences {
@@ -323,10 +323,10 @@ fn checked(broadcast: Broadcast, policy: &CheckPolicy, flow: &Flow<'_>, reduced:
         },
         Outcome::Error(_) => Default::default(),
     };
-    let Verdict { denied: mut raised, warned, .. } = verdict;
-    let count = raised.len();
-    raised.extend(warned);
-    Checked { broadcast, findings: raised, raised: count, repeats }
+    let Verdict { denied: mut findings, warned, .. } = verdict;
+    let denied = findings.len();
+    findings.extend(warned);
+    Checked { broadcast, findings, denied, repeats }
 }
 
 /// Each operand that repeats, and along which axes of the result.

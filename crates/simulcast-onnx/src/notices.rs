@@ -47,7 +47,7 @@ impl Check {
             let code = finding.code.as_str();
             let mut notice = Notice::new(code, Some(finding.certainty), &*finding.message, file);
             notice.node = Some(finding.at.clone());
-            notice.denied = finding.raised;
+            notice.denied = finding.denied;
             notice
         }));
         notices
@@ -58,12 +58,12 @@ impl Check {
         let mut new = baseline.news(&self.finding_notices(file)).into_iter();
         let mut is_new = || new.next().unwrap_or(true);
         for checked in &mut self.broadcasts {
-            let (mut place, raised) = (0, checked.raised);
+            let (mut place, denied) = (0, checked.denied);
             checked.findings.retain(|_| {
-                let (kept, is_raised) = (is_new(), place < raised);
+                let (kept, is_denied) = (is_new(), place < denied);
                 place += 1;
-                if is_raised && !kept {
-                    checked.raised -= 1;
+                if is_denied && !kept {
+                    checked.denied -= 1;
                 }
                 kept
             });
@@ -72,7 +72,7 @@ impl Check {
     }
 }
 
-/// The findings of a broadcast, those that the policy raises first.
+/// The findings of a broadcast, those that the policy denies first.
 fn of_broadcast(checked: &Checked, file: &str) -> Vec<Notice> {
     let names = &checked.broadcast.names;
     let of = |(place, finding): (usize, &simulcast_core::Finding)| {
@@ -81,7 +81,7 @@ fn of_broadcast(checked: &Checked, file: &str) -> Vec<Notice> {
         notice.help = finding.fixes.iter().map(|fix| fix.describe(names)).collect();
         notice.operands = finding.operands.iter().map(|operand| names.operand(*operand)).collect();
         notice.node = Some(checked.broadcast.node.clone());
-        notice.denied = place < checked.raised;
+        notice.denied = place < checked.denied;
         notice
     };
     checked.findings.iter().enumerate().map(of).collect()

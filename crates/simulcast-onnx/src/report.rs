@@ -217,7 +217,7 @@ impl Check {
             "errors": self.errors(),
             "finding_count": self.finding_count(),
             "peak_bytes": self.peak_bytes(model).map(|(bytes, _)| bytes),
-            "denied": self.raised(),
+            "denied": self.denied(),
             "broadcasts": self.broadcasts.iter().map(broadcast_json).collect::<Vec<_>>(),
             "problems": self.inference.problems.iter().map(|problem| json!({
                 "node": problem.node, "op": problem.op, "message": problem.message,
@@ -230,7 +230,7 @@ impl Check {
             "untaken": self.inference.untaken,
             "findings": self.findings.iter().map(|finding| json!({
                 "code": finding.code.as_str(), "certainty": finding.certainty.name(), "at": finding.at,
-                "message": finding.message, "denied": finding.raised,
+                "message": finding.message, "denied": finding.denied,
             })).collect::<Vec<_>>(),
             "all_findings": self.findings_json(),
             "constraints": self.inference.constraints.iter().map(|(constraint, nodes)| {
@@ -253,18 +253,18 @@ impl Check {
             })
         };
         let mut all = Vec::new();
-        for (number, Checked { broadcast, findings, raised, .. }) in
+        for (number, Checked { broadcast, findings, denied, .. }) in
             self.broadcasts.iter().enumerate()
         {
             for (at, own) in findings.iter().enumerate() {
-                let (code, denied) = (own.code.as_str(), at < *raised);
+                let (code, denied) = (own.code.as_str(), at < *denied);
                 let mut one = told(code, own.certainty, &broadcast.node, &own.message, denied);
                 one["broadcast"] = number.into();
                 all.push(one);
             }
         }
         for own in &self.findings {
-            all.push(told(own.code.as_str(), own.certainty, &own.at, &own.message, own.raised));
+            all.push(told(own.code.as_str(), own.certainty, &own.at, &own.message, own.denied));
         }
         all
     }
@@ -386,7 +386,7 @@ fn broadcast_json(checked: &Checked) -> Value {
         .map(|(operand, axes)| json!({ "operand": operand, "axes": axes }))
         .collect();
     value["result_bytes"] = json!(checked.result_bytes());
-    value["denied"] = json!(checked.raised);
+    value["denied"] = json!(checked.denied);
     value
 }
 

@@ -67,7 +67,7 @@ fn a_loss_over_pairs_is_found_before_any_size_is_known() {
     assert_eq!(codes(&rows), ["SC102"], "rows stay");
     let model = loss(&[0, 1]).load();
     let denied = CheckPolicy::default().with("SC110", Action::Deny).unwrap();
-    assert_eq!(check_with(&model, &denied).raised(), 1);
+    assert_eq!(check_with(&model, &denied).denied(), 1);
     let allowed = CheckPolicy::default().with("all", Action::Allow).unwrap();
     assert_eq!(codes(&check_with(&model, &allowed)), [""; 0]);
     assert!(CheckPolicy::default().with("SC999", Action::Deny).unwrap_err().contains("SC112"));
