@@ -1,8 +1,6 @@
 //! Expressions: every operation with its type, its shape and its broadcast; what is hoisted, and what moves through
 //! memory.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 use simulcast::program::{Diagnostic, Expr, ExprKind, ExprNode, ProgramStrategy};
 use simulcast::types::{OperandType, Promotion};
@@ -211,7 +209,7 @@ impl Parts<'_> {
                 made = made.saturating_add(own(at));
             }
         }
-        let mut sizes: BTreeMap<String, u64> = self
+        let mut sizes: Vec<(String, u64)> = self
             .known
             .iter()
             .map(|(name, dtype, shape)| ((*name).to_owned(), bytes(*dtype, shape)))
@@ -222,12 +220,12 @@ impl Parts<'_> {
             let read = Expr::parse(&stage.expression.replace('#', STAGE)).ok();
             let read = read.map(|read| {
                 read.operands()
-                    .filter_map(|name| sizes.get(name))
-                    .fold(0, |sum: u64, own| sum.saturating_add(*own))
+                    .filter_map(|name| sizes.iter().find(|(own, _)| own == name))
+                    .fold(0, |sum: u64, (_, own)| sum.saturating_add(*own))
             });
             moved =
                 moved.zip(read).map(|(sum, read)| sum.saturating_add(read).saturating_add(result));
-            sizes.insert(format!("{STAGE}{}", at + 1), result);
+            sizes.push((format!("{STAGE}{}", at + 1), result));
         }
         let last = strategy.stages.last();
         let result = last.map_or(0, |stage| bytes(stage.dtype, &stage.shape));

@@ -3,7 +3,7 @@
 //! Beside the findings of `simulcast-core`, which look at one broadcast, a model shows more: where
 //! a result goes, and what the file itself says of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use simulcast_core::{
@@ -468,18 +468,21 @@ fn coincidence(checked: &Checked) -> Option<(Certainty, String)> {
 
 /// SC113: names that several inputs' sizes have, and that would have to be two numbers.
 fn reused(model: &Model, inference: &Inference) -> Vec<(String, String)> {
-    let mut sizes: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
-    for (constraint, nodes) in &inference.constraints {
-        let Constraint::Equal(Term::Symbol(symbol), Term::Size(size)) = constraint else {
-            continue;
-        };
-        sizes.entry(symbol).or_default().push((*size, nodes.first().map_or("", String::as_str)));
-    }
+    let fixed = inference.constraints.iter().filter_map(|(constraint, nodes)| match constraint {
+        Constraint::Equal(Term::Symbol(symbol), Term::Size(size)) => {
+            Some((&**symbol, *size, nodes.first().map_or("", String::as_str)))
+        }
+        _ => None,
+    });
+    // Constraints are in order: those of one symbol stand together.
+    let fixed: Vec<(&str, usize, &str)> = fixed.collect();
     let times = |symbol: &str| model.graph.input_symbols().filter(|own| *own == symbol).count();
-    let found = sizes.into_iter().filter(|(symbol, sizes)| sizes.len() > 1 && times(symbol) > 1);
-    let told = found.map(|(symbol, sizes)| {
-        let sizes = sizes.iter().map(|(size, node)| format!("{size} ({node})"));
-        let sizes: Vec<String> = sizes.collect();
+    let by_symbol = fixed.chunk_by(|(before, ..), (after, ..)| before == after);
+    let found = by_symbol.filter(|own| own.len() > 1 && times(own[0].0) > 1);
+    let told = found.map(|own| {
+        let symbol = own[0].0;
+        let sizes: Vec<String> =
+            own.iter().map(|(_, size, node)| format!("{size} ({node})")).collect();
         let message = format!(
             "it would have to be {}; where the inputs reuse the name, --trust-names=no takes them apart",
             sizes.join(" and ")
@@ -510,7 +513,7 @@ fn pinned(broadcasts: &[Checked], inference: &Inference) -> Vec<(String, String)
                 from == "an initializer" && dims.contains(&Dim::Size(*size))
             };
             let Some(operand) = (0..shapes.len()).find(fixes) else { continue };
-            if known || !is_named(symbol) || !seen.insert((symbol.clone(), *size)) {
+            if known || !is_named(symbol) || !seen.insert(constraint.clone()) {
                 continue;
             }
             let name = checked.broadcast.names.operand(operand);

@@ -59,13 +59,12 @@ impl SizeExpr {
         constant >= low && self.0.iter().all(|(symbols, c)| symbols.is_empty() || *c >= 0)
     }
 
-    fn from_terms(mut terms: Vec<(Vec<Arc<str>>, i64)>) -> Option<Self> {
-        terms.sort();
+    fn from_terms(terms: Vec<(Vec<Arc<str>>, i64)>) -> Option<Self> {
         let mut sum: Vec<(Vec<Arc<str>>, i64)> = Vec::new();
         for (symbols, value) in terms {
-            match sum.last_mut() {
-                Some((last, total)) if *last == symbols => *total = total.checked_add(value)?,
-                _ => sum.push((symbols, value)),
+            match sum.binary_search_by(|(own, _)| own.cmp(&symbols)) {
+                Ok(at) => sum[at].1 = sum[at].1.checked_add(value)?,
+                Err(at) => sum.insert(at, (symbols, value)),
             }
         }
         sum.retain(|(_, value)| *value != 0);

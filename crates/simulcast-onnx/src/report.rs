@@ -1,6 +1,6 @@
 //! A check as text, JSON and an HTML page.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use simulcast_explain::{
 
 use crate::check::{Check, Checked, one_line};
 use crate::infer::NodeProblem;
-use crate::model::{Graph, Model, Producer, ValueId};
+use crate::model::{Model, ValueId};
 
 /// The version of the JSON schema: it changes when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -165,35 +165,37 @@ impl Check {
             let inner = node.graphs().flat_map(|own| own.captures.iter().map(|(_, there)| there));
             node.inputs.iter().flatten().chain(inner).for_each(|id| last[id.index()] = at);
         }
-        // What the caller gets stays.
-        graph.outputs.iter().for_each(|id| last[id.index()] = usize::MAX);
+        // What the caller gets stays; what nothing reads goes at once; weights are not counted.
         let given = graph.inputs.iter().filter(|id| graph.value(**id).tensor.is_none());
-        let mut held: Vec<ValueId> = given.copied().collect();
-        let mut sum = held.iter().try_fold(0_usize, |sum, id| sum.checked_add(bytes(id)?))?;
-        let mut most = (sum, "the inputs".to_owned());
+        let given: Vec<ValueId> = given.copied().collect();
+        let mut gone: Vec<Vec<ValueId>> = vec![Vec::new(); graph.nodes.len()];
+        let mut is_kept = vec![false; graph.values.len()];
+        graph.outputs.iter().for_each(|id| is_kept[id.index()] = true);
+        let mut goes = |id: ValueId, made: usize| {
+            let at = Some(last[id.index()]).filter(|at| *at < usize::MAX).unwrap_or(made);
+            if let (false, Some(gone)) = (is_kept[id.index()], gone.get_mut(at)) {
+                gone.push(id);
+            }
+        };
+        given.iter().for_each(|id| goes(*id, usize::MAX));
+        for (at, &index) in graph.order.iter().enumerate() {
+            graph.nodes[index].outputs.iter().flatten().for_each(|id| goes(*id, at));
+        }
+        let mut sum = given.iter().try_fold(0_usize, |sum, id| sum.checked_add(bytes(id)?))?;
+        let (mut most, mut is_empty) = ((sum, "the inputs".to_owned()), given.is_empty());
         for (at, &index) in graph.order.iter().enumerate() {
             for id in graph.nodes[index].outputs.iter().flatten() {
                 sum = sum.checked_add(bytes(id)?)?;
-                held.push(*id);
+                is_empty = false;
             }
             if sum > most.0 {
                 most = (sum, graph.node_name(index));
             }
-            let node = &graph.nodes[index];
-            let read = node.inputs.iter().chain(&node.outputs).flatten();
-            let gone: BTreeSet<ValueId> = read
-                .filter(|id| last[id.index()] == at || is_unread(graph, **id, &last))
-                .filter(|id| {
-                    matches!(graph.value(**id).producer, Producer::Node(_) | Producer::Input)
-                })
-                .filter(|id| graph.value(**id).tensor.is_none())
-                .copied()
-                .collect();
-            for id in gone {
-                sum = sum.saturating_sub(bytes(&id)?);
+            for id in &gone[at] {
+                sum = sum.saturating_sub(bytes(id)?);
             }
         }
-        (!held.is_empty()).then_some(most)
+        (!is_empty).then_some(most)
     }
 
     /// Everything, for scripts: every broadcast, and what is known of every value.
@@ -400,12 +402,6 @@ fn cut(name: &str, most: usize) -> String {
     let head: String = name.chars().take(front).collect();
     let tail: String = name.chars().skip(count - back).collect();
     format!("{head}…{tail}")
-}
-
-/// Whether nothing reads a result.
-fn is_unread(graph: &Graph, id: ValueId, last: &[usize]) -> bool {
-    let is_output = graph.outputs.contains(&id);
-    !is_output && last.get(id.index()) == Some(&usize::MAX)
 }
 
 /// The node, and where each operand comes from.

@@ -3,7 +3,8 @@
 //! Files hold names. Reading interns them; at the end every value that is read must be produced, by
 //! this graph or the one around it, and nodes must be in an order, or can be brought into one.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::LoadError;
 use crate::model::{Declared, Graph, Producer, Value, ValueId};
@@ -174,15 +175,15 @@ fn order(graph: &Graph) -> Result<Vec<usize>, LoadError> {
             readers[before].push(node);
         }
     }
-    let mut ready: std::collections::BTreeSet<usize> =
-        (0..count).filter(|node| waiting[*node] == 0).collect();
+    let mut ready: BinaryHeap<Reverse<usize>> =
+        (0..count).filter(|node| waiting[*node] == 0).map(Reverse).collect();
     let mut order = Vec::with_capacity(count);
-    while let Some(node) = ready.pop_first() {
+    while let Some(Reverse(node)) = ready.pop() {
         order.push(node);
         for reader in &readers[node] {
             waiting[*reader] -= 1;
             if waiting[*reader] == 0 {
-                ready.insert(*reader);
+                ready.push(Reverse(*reader));
             }
         }
     }

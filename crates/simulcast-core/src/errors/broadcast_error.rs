@@ -64,23 +64,25 @@ impl BroadcastError {
     /// For crates that refuse more than the rules do, such as a result that no array can hold.
     #[cold]
     pub fn new<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S], refusal: Refusal) -> Self {
-        let mut clashes = match refusal {
+        // The search for fixes is compiled once, not for each type of shapes.
+        let shapes: Vec<&[usize]> = shapes.iter().map(AsRef::as_ref).collect();
+        Self::searched(rule, &shapes, refusal)
+    }
+
+    fn searched(rule: Rule<'_>, shapes: &[&[usize]], refusal: Refusal) -> Self {
+        // As people read shapes, whichever operand the clash was met at.
+        let clashes = match refusal {
             Refusal::Clash { .. } | Refusal::Overhang { .. } => all_clashes(rule, shapes),
             _ => Vec::new(),
         };
-        // As people read shapes, whichever operand the clash was met at.
-        clashes.sort_by_key(|clash| match clash {
-            Refusal::Clash { axis, .. } => *axis,
-            _ => usize::MAX,
-        });
         let refusal = match (refusal, clashes.first()) {
             (Refusal::Clash { .. }, Some(&first @ Refusal::Clash { .. })) => first,
             _ => refusal,
         };
         let fixes = fix::fixes(rule, shapes, &refusal);
         let layout =
-            Layout::new(rule, shapes.len(), |m| shapes.get(m).map_or(0, |s| s.as_ref().len()));
-        let shapes = shapes.iter().map(|shape| Dims::from(shape.as_ref())).collect();
+            Layout::new(rule, shapes.len(), |m| shapes.get(m).map_or(0, |shape| shape.len()));
+        let shapes = shapes.iter().map(|shape| Dims::from(*shape)).collect();
         Self::with(rule.into(), shapes, layout.ok(), refusal, clashes, fixes)
     }
 

@@ -228,7 +228,11 @@ pub(crate) fn fixes<S: AsRef<[usize]>>(
         _ => return Vec::new(),
     };
     let rank = |operand: &usize| shapes.get(*operand).map_or(0, |shape| shape.as_ref().len());
-    operands.sort_by_key(rank);
+    if let [first, second] = &mut operands[..] {
+        if rank(first) > rank(second) {
+            core::mem::swap(first, second);
+        }
+    }
     if let (true, Some(target)) = (rule.kind().outgrows_target(), rule.parts().shape) {
         // Who names a target wants it, and not what lies beyond.
         return search(rule, shapes, &operands, |plan| plan.shape() == *target);

@@ -5,7 +5,7 @@
 //! but growth and emptying. Of many operands, the first [`MAX_COMPARED_OPERANDS`] with distinct shapes are
 //! compared, so that finding stays linear.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -135,9 +135,9 @@ impl Plan {
             return None;
         }
         let size = |axis: &usize| self.shape().get(*axis).copied().unwrap_or(0);
-        let rows: BTreeMap<usize, usize> = by_q.iter().map(|axis| (size(axis), *axis)).collect();
-        let found = by_p.iter().filter(|i| size(i) > 1);
-        let (i, j) = found.map(|i| Some((*i, *rows.get(&size(i))?))).find_map(|pair| pair)?;
+        let rows: BTreeSet<usize> = by_q.iter().map(size).collect();
+        let i = *by_p.iter().filter(|i| size(i) > 1).find(|i| rows.contains(&size(i)))?;
+        let j = *by_q.iter().rfind(|j| size(j) == size(&i))?;
         let has_both = |operand: &Operand| match (operand.repeats_at(i), operand.repeats_at(j)) {
             (false, false) => true,
             (true, _) | (_, true) => false,
@@ -272,13 +272,18 @@ impl Plan {
     /// SC107: what the source documents' maximum refuses and the size rule does not. Looks at every
     /// operand, scalars too, so that raising it is exactly their reading.
     fn emptied(&self, found: &mut Vec<Finding>) {
-        let empty: BTreeSet<usize> =
-            (0..).zip(self.shape()).filter(|&(_, &size)| size == 0).map(|(axis, _)| axis).collect();
-        for operand in (0..self.operand_count()).filter(|_| !empty.is_empty()) {
-            let own = self.axes(operand).unwrap_or(&[]);
-            let kept = own.iter().filter(|&&(size, _)| size == 0);
-            let kept: BTreeSet<usize> = kept.filter_map(|&(_, target)| target).collect();
-            let Some(&axis) = empty.difference(&kept).next() else { continue };
+        if !self.shape().contains(&0) {
+            return;
+        }
+        for operand in 0..self.operand_count() {
+            // The sizes of 0 that the operand did not bring itself stay.
+            let mut sizes = self.shape().to_vec();
+            for axis in self.axes(operand).unwrap_or(&[]) {
+                if let (0, Some(size)) = (axis.0, axis.1.and_then(|target| sizes.get_mut(target))) {
+                    *size = 1;
+                }
+            }
+            let Some(axis) = sizes.iter().position(|size| *size == 0) else { continue };
             let message = format!(
                 "{} is repeated 0 times along axis {axis}, so the result is empty",
                 self.operand_name(operand)
@@ -335,15 +340,16 @@ struct Operand {
 impl Operand {
     /// The first operands with distinct axes; scalars left out.
     fn distinct(plan: &Plan) -> Vec<Self> {
-        let mut seen = BTreeSet::new();
+        let mut seen = Vec::new();
         let mut operands = Vec::new();
         for number in 0..plan.operand_count() {
             let axes = plan.axes(number).unwrap_or(&[]);
             let fresh = match plan.names().axes.get(number) {
                 _ if axes.is_empty() => false,
-                names => seen.insert((axes, names)),
+                names => !seen.contains(&(axes, names)),
             };
             let (true, Ok(sources)) = (fresh, plan.sources(number)) else { continue };
+            seen.push((axes, plan.names().axes.get(number)));
             let sizes = sources.iter().zip(plan.shape());
             let repeats = sizes.map(|(source, &size)| source.repeats(size)).collect();
             operands.push(Self { number, rank: axes.len(), sources, repeats });

@@ -326,21 +326,21 @@ pub(crate) fn try_resolve<S: AsRef<[usize]>>(
     Ok(Plan::new(rule, shape, axes, ends))
 }
 
-/// Every clash, not only the first: one for each result axis, and one for each overhanging axis.
+/// Every clash, not only the first: one for each result axis, in their order, then one for each overhanging axis.
 #[cfg(feature = "alloc")]
 pub(crate) fn all_clashes<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Vec<Refusal> {
     // Never else: a clash comes after the frame.
     let Ok(frame) = frame(rule, shapes) else { return Vec::new() };
     let mut sizes = alloc::vec![1; frame.rank];
     frame.begin(shapes.first().map_or(&[], S::as_ref), &mut sizes);
-    // Beside each size of the result: who brought it, and whether it has clashed already.
-    let mut out: Vec<(usize, Option<Side>, bool)> =
-        sizes.into_iter().map(|size| (size, None, false)).collect();
-    let mut found = Vec::new();
+    // Beside each size of the result: who brought it, and its first clash.
+    let mut out: Vec<(usize, Option<Side>, Option<Refusal>)> =
+        sizes.into_iter().map(|size| (size, None, None)).collect();
+    let mut overhangs = Vec::new();
     let _: ControlFlow<()> = walk(&frame, shapes, |side, own, target| {
         let slot = target.and_then(|axis| Some((axis, out.get_mut(axis)?)));
-        let Some((axis, (size, first, clashed))) = slot else {
-            found.extend((own != 1).then(|| overhang(&frame, side)));
+        let Some((axis, (size, first, clash))) = slot else {
+            overhangs.extend((own != 1).then(|| overhang(&frame, side)));
             return ControlFlow::Continue(());
         };
         let before = *size;
@@ -352,12 +352,10 @@ pub(crate) fn all_clashes<S: AsRef<[usize]>>(rule: Rule<'_>, shapes: &[S]) -> Ve
             first.get_or_insert(side);
         }
         if !fits {
-            if !core::mem::replace(clashed, true) {
-                let first = first.unwrap_or_else(|| frame.base_side(axis, *size));
-                found.push(Refusal::Clash { axis, rank: frame.rank, first, second: side });
-            }
+            let first = first.unwrap_or_else(|| frame.base_side(axis, *size));
+            clash.get_or_insert(Refusal::Clash { axis, rank: frame.rank, first, second: side });
         }
         ControlFlow::Continue(())
     });
-    found
+    out.into_iter().filter_map(|(.., clash)| clash).chain(overhangs).collect()
 }

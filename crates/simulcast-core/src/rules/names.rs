@@ -1,7 +1,6 @@
 //! Names of operands and axes: they never change what a rule does, save for [`Rule::Named`].
 
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -77,8 +76,8 @@ impl NamedAxes {
     /// [`Refusal::Unnamed`] for an empty name, [`Refusal::Duplicate`] for a name that an operand
     /// has twice.
     pub fn new<A: AsRef<[S]>, S: AsRef<str>>(axes: &[A]) -> Result<Self, Refusal> {
-        // Each name with its label and the last operand that had it.
-        let mut known: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        // The label of each name, and the last operand that had each label.
+        let (mut known, mut last) = (BTreeMap::<&str, usize>::new(), Vec::new());
         let mut this = Self { labels: Vec::new(), names: Vec::new() };
         for (operand, own) in axes.iter().enumerate() {
             for (axis, name) in own.as_ref().iter().enumerate() {
@@ -86,22 +85,17 @@ impl NamedAxes {
                 if name.is_empty() {
                     return Err(Refusal::Unnamed { operand, axis });
                 }
-                let label = match known.entry(name) {
-                    Entry::Occupied(mut entry) => {
-                        let (label, last) = entry.get_mut();
-                        if *last == operand {
-                            return Err(Refusal::Duplicate { operand, axis });
-                        }
-                        *last = operand;
-                        *label
+                let label = *known.entry(name).or_insert(this.names.len());
+                match last.get_mut(label) {
+                    Some(last) if *last == operand => {
+                        return Err(Refusal::Duplicate { operand, axis });
                     }
-                    Entry::Vacant(entry) => {
-                        let label = this.names.len();
-                        entry.insert((label, operand));
+                    Some(last) => *last = operand,
+                    None => {
+                        last.push(operand);
                         this.names.push(name.to_string());
-                        label
                     }
-                };
+                }
                 this.labels.push(label);
             }
         }

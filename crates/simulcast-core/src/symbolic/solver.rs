@@ -461,9 +461,11 @@ fn term(operand: usize, axis: usize, dim: &Dim) -> Term {
     match dim {
         Dim::Symbol(symbol) => Term::Symbol(symbol.name.clone()),
         Dim::Join(symbols) => {
-            let names: BTreeSet<Arc<str>> =
+            let mut names: Vec<Arc<str>> =
                 symbols.iter().map(|symbol| symbol.name.clone()).collect();
-            Term::Join(names.into_iter().collect())
+            names.sort();
+            names.dedup();
+            Term::Join(names)
         }
         Dim::Size(_) | Dim::Range(_) => match dim.size() {
             Some(size) => Term::Size(size),

@@ -217,9 +217,7 @@ impl InferNode<'_, '_, '_> {
 /// The output of an equation without an arrow: the letters that occur once, in order, behind what
 /// an ellipsis covers.
 fn implied_output(inputs: &str) -> String {
-    let mut letters: Vec<char> = inputs.chars().filter(char::is_ascii_alphabetic).collect();
-    letters.sort_unstable();
-    let once = |letter: &&char| letters.iter().filter(|own| own == letter).count() == 1;
+    let once = |letter: &char| inputs.matches(*letter).count() == 1;
     let ellipsis = inputs.contains('…').then_some('…');
-    ellipsis.into_iter().chain(letters.iter().filter(once).copied()).collect()
+    ellipsis.into_iter().chain(('A'..='Z').chain('a'..='z').filter(once)).collect()
 }

@@ -3,7 +3,7 @@
 use simulcast_core::Action;
 use simulcast_explain::TextOptions;
 
-use super::build::{Build, int, ints};
+use super::build::{Build, graph_attribute, int, ints, message, node};
 use crate::{Check, CheckPolicy, Model, check};
 
 fn checked(build: &Build) -> (Model, Check) {
@@ -226,6 +226,25 @@ fn d14_totals_peak_memory_and_one_node_in_the_right_words() {
     assert_eq!(check.peak_bytes(&model).map(|(bytes, _)| bytes), Some(32));
     let json = check.json(&model);
     assert_eq!((&json["finding_count"], &json["peak_bytes"]), (&0.into(), &32.into()));
+}
+
+#[test]
+fn what_a_branch_reads_last_goes_with_it() {
+    let branch = |op: &str, name: &str| {
+        let graph = message(|graph| {
+            graph.message(1, &node(op, &["a"], &[name], &[]));
+            graph.message(12, &message(|value| value.bytes(1, name)));
+        });
+        graph_attribute(if op == "Abs" { "then_branch" } else { "else_branch" }, &graph)
+    };
+    let build = Build::new(17).typed("flag", crate::ElementType::Bool, &[]).input("x", &[400_i64]);
+    let build = build.node("Neg", &["x"], &["a"], &[]);
+    let branches = [branch("Abs", "t"), branch("Neg", "e")];
+    let build = build.node("If", &["flag"], &["b"], &branches).node("Neg", &["b"], &["c"], &[]);
+    let (model, check) = checked(&build.node("Neg", &["c"], &["d"], &[]).bare_output("d"));
+    // The flag goes with the branches that it chooses between, and so does `a`, which only they read.
+    let two = 2 * 400 * 4;
+    assert_eq!(check.peak_bytes(&model).map(|(bytes, _)| bytes), Some(two + 1));
 }
 
 #[test]
