@@ -96,9 +96,29 @@ def cases():
             front = [[TensorProto.BOOL, [2, 2]]] if op == "Where" else []
             yield case(op, [*front, [element, [2, 2]], [element, [2, 2]]], **attributes)
         yield case("Gather", [[element, [2, 2]]], constants=[[[1], [0]]])
+    yield from narrowed()
+    for axes in ([0, 0], [0, -2], [1, 0, 1], [2], [-3]):
+        yield case("ReduceSum", [x], opset=11, axes=axes)
+        for op in ("ReduceSum", "ReduceMax", "Squeeze", "Unsqueeze"):
+            yield case(op, [[FLOAT, [1, 1]]], opset=18, constants=[[[len(axes)], axes]])
+        yield case("ReduceSum", [x], opset=18, keepdims=0, constants=[[[len(axes)], axes]])
     for element in (FLOAT, INT):
         yield case("Relu", [x], declared={"y0": [element, [2, 2]]})
         yield case("Shape", [x], declared={"y0": [element, [2]]})
+
+
+def narrowed():
+    """Operators of one type, at each opset that changed what they take, and at the one before."""
+    kinds = (TensorProto.INT32, INT, TensorProto.UINT8, TEXT, TensorProto.BOOL, TensorProto.FLOAT16)
+    unary = "Relu Abs Neg Sign IsInf Clip Softmax ReduceMax ReduceSum Round Erf Not Exp Sigmoid LeakyRelu NonZero ArgMax Identity"
+    binary = "Add Sub Div Mod Equal Less LessOrEqual And MatMul Max Mean PRelu"
+    for op in f"{unary} {binary}".split():
+        since = sorted({own.since_version for own in onnx.defs.get_all_schemas_with_history() if own.name == op and not own.domain})
+        opsets = sorted({at for own in since for at in (own - 1, own) if max(7, since[0]) <= at <= 22})
+        for opset in opsets or [7]:
+            for kind in kinds:
+                attributes = {"fmod": 1} if op == "Mod" and kind == TensorProto.FLOAT16 else {}
+                yield case(op, [[kind, [2, 2]]] * (2 if op in binary.split() else 1), opset=opset, **attributes)
 
 
 def answer(own):

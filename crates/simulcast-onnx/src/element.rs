@@ -97,20 +97,6 @@ impl ElementType {
         }
     }
 
-    /// Whether it is of the class that a word of a signature begins with: `F` floats, `I` integers, `N` both,
-    /// any other letter everything.
-    pub(crate) fn is_in(self, word: &str) -> bool {
-        let name = self.name();
-        let integer = name.contains("int");
-        let float = name.contains("float");
-        match word.as_bytes().first() {
-            Some(b'F') => float,
-            Some(b'I') => integer,
-            Some(b'N') => float || integer,
-            _ => true,
-        }
-    }
-
     /// The bytes that so many elements take, sub-byte elements packed; `None` for strings and where
     /// it is more than can be counted.
     #[must_use]

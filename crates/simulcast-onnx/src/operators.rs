@@ -11,7 +11,7 @@
 //! word is a type variable, and equal words are equal types: one that begins with `F` is a float type,
 //! with `I` an integer type, with `N` one of both, and others are any; another word is an element type, or
 //! `index` (int32 or int64); `_` is anything. `?` marks an input that may be left out in some opset,
-//! `*` one that repeats. `docs/contributing/adding-an-operator.md` adds one.
+//! `*` one that repeats. Which types of a class an opset takes is `operators/types.txt`. `docs/contributing/adding-an-operator.md` adds one.
 
 pub(crate) mod attributes;
 mod contrib;
@@ -28,6 +28,7 @@ mod recurrent;
 mod reduce;
 mod shape;
 mod signal;
+pub(crate) mod types;
 mod window;
 
 use std::collections::HashMap;

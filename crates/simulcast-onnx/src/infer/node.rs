@@ -8,7 +8,7 @@ use super::{Broadcast, Context, FOLDED, Fact, NodeProblem, ProblemOperand, Scope
 use crate::ElementType;
 use crate::expr::SizeExpr;
 use crate::model::{AttributeValue, Node};
-use crate::operators::{Row, Signature, attributes};
+use crate::operators::{Row, Signature, attributes, types};
 
 /// What an operator's rule says: its results, or what is wrong.
 pub(crate) type Results = Result<Vec<Fact>, String>;
@@ -116,19 +116,14 @@ impl<'f, 'm> InferNode<'_, 'f, 'm> {
             let typed = signature.input(input).map(|typed| typed.word);
             let (Some(word), Some(own)) = (typed, self.element(input)) else { continue };
             let name = |input: usize| self.input_name(input).0;
+            if let Some(why) = types::refusal(self.row, self.opset, input, own) {
+                return Err(format!("{} is {own}, {why}", name(input)));
+            }
             let expected = match word {
                 "_" => continue,
                 "index" if matches!(own, ElementType::I32 | ElementType::I64) => continue,
                 "index" => "int32 or int64",
                 word if word.starts_with(|first: char| first.is_ascii_uppercase()) => {
-                    if !own.is_in(word) {
-                        let class = match word.as_bytes().first() {
-                            Some(b'F') => "a float type",
-                            Some(b'I') => "an integer type",
-                            _ => "a type of numbers",
-                        };
-                        return Err(format!("{} is {own}, not {class}", name(input)));
-                    }
                     match bound.iter().find(|(variable, ..)| *variable == word) {
                         Some((_, other, element)) if *element != own => {
                             let (one, this) = (name(*other), name(input));

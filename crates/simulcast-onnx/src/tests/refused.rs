@@ -61,20 +61,18 @@ fn is_wrong(inference: &Inference) -> bool {
 
 #[test]
 fn what_onnx_runtime_refuses_is_an_error_and_what_it_runs_is_none() {
-    // A row says which class of types its operator has over all opsets: signed integers and, before 19, text pass.
-    let is_narrower = |case: &Json| ["BitShift", "Equal"].iter().any(|op| case["node"][0] == *op);
     let (mut wrong, mut refused, mut accepted) = (Vec::new(), 0, 0);
     for case in lines() {
         let inference = infer(&build(&case, false).load(), &[]).unwrap();
         let expected = matches!(case["out"].as_str().unwrap(), "load" | "run");
         refused += usize::from(expected);
         accepted += usize::from(!expected);
-        if is_wrong(&inference) != expected && !(expected && is_narrower(&case)) {
+        if is_wrong(&inference) != expected {
             wrong.push(format!("{:?}: {case}", inference.errors()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(refused > 120 && accepted > 120, "{refused} {accepted}");
+    assert!(refused > 300 && accepted > 300, "{refused} {accepted}");
 }
 
 #[test]
