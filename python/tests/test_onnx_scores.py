@@ -79,6 +79,67 @@ def test_scalers(name, count):
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-6, atol=1e-6)
 
 
+def binarizer(**threshold):
+    return helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml", **threshold)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (5,), (2, 3, 4), (0, 3)])
+@pytest.mark.parametrize("threshold", [{}, {"threshold": 1.5}, {"threshold": -0.0}])
+def test_binarizers(shape, threshold):
+    x = np.random.default_rng(5).integers(-3, 4, shape).astype(np.float32) / 2
+    x.flat[:4] = [np.inf, -np.inf, -0.0, 1.5][: x.size]
+    ours, theirs = both(model(binarizer(**threshold), {"x": x}, ["y"]), {"x": x})
+    np.testing.assert_array_equal(ours[0], theirs[0], strict=True)
+    # ONNX Runtime has no code for the other types.
+    for name in ["float64", "int32", "int64"]:
+        own = np.nan_to_num(x, posinf=9, neginf=-9).astype(name)
+        made = Session(model(binarizer(**threshold), {"x": own}, ["y"])).run({"x": own})["y"]
+        np.testing.assert_array_equal(made, (own > threshold.get("threshold", 0)).astype(name), strict=True)
+
+
+def test_binarizers_of_nan():
+    x = np.array([1, np.nan], np.float32)
+    made = model(binarizer(), {"x": x}, ["y"])
+    with pytest.raises(Exception, match="index: 1 is NaN"):
+        by_runtime(made, {"x": x})
+    with pytest.raises(ModelError, match="an element is NaN"):
+        Session(made).run({"x": x})
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("shape", [(6, 5), (5,), (0, 5)])
+@pytest.mark.parametrize("name", ["float32", "int64"])
+def test_imputers(count, shape, name):
+    x = np.random.default_rng(2).integers(-1, 2, shape).astype(name)
+    kind = "float" if name == "float32" else "int64"
+    gone = [0, 1] if name == "int64" else [0.0, -1.0, float("nan")]
+    for own in gone:
+        given = np.where(x == 1, np.nan, x).astype(name) if own != own else x
+        values = np.arange(7, 7 + count).astype(name).tolist()
+        attributes = {f"imputed_value_{kind}s": values, f"replaced_value_{kind}": own}
+        node = helper.make_node("Imputer", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+        ours, theirs = both(model(node, {"x": given}, ["y"]), {"x": given})
+        np.testing.assert_array_equal(ours[0], theirs[0], strict=True)
+        assert given.size == 0 or (ours[0] >= 7).any()
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes", "why"),
+    [
+        ((2, 3), {"imputed_value_int64s": [1]}, "no imputed_value_floats"),
+        ((2, 3), {}, "no imputed_value_floats"),
+        # ONNX Runtime takes the first of them for all columns.
+        ((2, 3), {"imputed_value_floats": [1.0, 2.0]}, "2 values for columns of"),
+        ((2, 3, 3), {"imputed_value_floats": [1.0, 2.0, 3.0]}, "3 values for columns of"),
+    ],
+)
+def test_imputers_that_do_not_fit(shape, attributes, why):
+    x = np.zeros(shape, np.float32)
+    node = helper.make_node("Imputer", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    with pytest.raises(ModelError, match=why):
+        Session(model(node, {"x": x}, ["y"])).run({"x": x})
+
+
 @pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
 @pytest.mark.parametrize("name", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("shape", [(6, 5), (5,)])

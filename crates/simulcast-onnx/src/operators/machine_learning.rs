@@ -11,12 +11,12 @@ use crate::infer::{Fact, InferNode, Results};
 
 rows! { "ai.onnx.ml", ROWS:
     "ArrayFeatureExtractor" 1 "T int64 -> T" infer array_feature_extractor run whole(run::array_feature_extractor);
-    "Binarizer" 1 "T -> T" infer same;
+    "Binarizer" 1 "T -> T" infer same run whole(run::binarizer);
     "CastMap" 1 "_ -> _";
     "CategoryMapper" 1 "_ -> _" infer label_encoder;
     "DictVectorizer" 1 "_ -> _";
     "FeatureVectorizer" 1 "_* -> float32" infer feature_vectorizer;
-    "Imputer" 1 "T -> T" infer same;
+    "Imputer" 1 "T -> T" infer same run whole(run::imputer);
     "LabelEncoder" 1 "_ -> _" infer label_encoder;
     "LinearClassifier" 1 "_ -> _ float32" infer linear_classifier run whole_unless(run::linear_classifier, run::classifier_refusal);
     "LinearRegressor" 1 "_ -> float32" infer regressor run whole_unless(run::linear_regressor, run::transform_refusal);

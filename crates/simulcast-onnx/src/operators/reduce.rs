@@ -64,8 +64,8 @@ impl InferNode<'_, '_, '_> {
             let named = self.ranked(1).and_then(|axes| axes.first()?.size());
             let rank = match (keep, named) {
                 (true, _) => Some(dims.len()),
-                // None named may mean all of them.
-                (false, Some(count @ 1..)) => dims.len().checked_sub(count),
+                (false, Some(1)) => dims.len().checked_sub(1),
+                // None named may mean all of them, and several may be one.
                 (false, _) => None,
             };
             let same_rank = rank.map(|rank| vec![Dim::UNKNOWN; rank].into());

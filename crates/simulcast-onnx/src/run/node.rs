@@ -191,13 +191,20 @@ pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, NodeError> {
     own.ok_or_else(|| format!("there is no axis {axis} among {rank}").into())
 }
 
-/// Several axes, none twice, in order.
+/// Several axes in order; one that is named twice counts once.
 pub(crate) fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, NodeError> {
     let mut own = axes.iter().map(|&one| axis(one, rank)).collect::<Result<Vec<_>, _>>()?;
     own.sort_unstable();
-    match own.windows(2).any(|pair| pair[0] == pair[1]) {
-        true => Err(format!("{axes:?} names an axis twice").into()),
-        false => Ok(own),
+    own.dedup();
+    Ok(own)
+}
+
+/// Several axes, none twice, in order.
+pub(crate) fn distinct_axes(asked: &[i64], rank: usize) -> Result<Vec<usize>, NodeError> {
+    let own = axes(asked, rank)?;
+    match own.len() == asked.len() {
+        true => Ok(own),
+        false => Err(format!("{asked:?} names an axis twice").into()),
     }
 }
 

@@ -134,7 +134,7 @@ pub(crate) fn slice<'a>(call: &RunNode, _: &Allowed, inputs: &mut Inputs<'a>) ->
     if [ends.len(), asked.len(), steps.len()] != [starts.len(); 3] {
         return Err("starts, ends, axes and steps are of different lengths".into());
     }
-    crate::run::node::axes(&asked, rank)?;
+    crate::run::node::distinct_axes(&asked, rank)?;
     let mut cuts = Vec::new();
     for (((start, end), at), step) in starts.iter().zip(&ends).zip(&asked).zip(&steps) {
         let at = axis(*at, rank)?;

@@ -68,6 +68,73 @@ pub(crate) fn array_feature_extractor<'a>(
     one(made)
 }
 
+/// 1 above the threshold, 0 elsewhere. A NaN is neither.
+pub(crate) fn binarizer<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let is_nan = match (view.typed::<f32>(), view.typed::<f64>()) {
+        (Some(view), _) => view.iter().any(|own| own.is_nan()),
+        (None, Some(view)) => view.iter().any(|own| own.is_nan()),
+        (None, None) => false,
+    };
+    if is_nan {
+        return Err("an element is NaN, which is neither above the threshold nor below".into());
+    }
+    let (dtype, threshold) = (view.dtype(), call.float("threshold", 0.0));
+    one(allowed.evaluate(&[view], |build, args| {
+        let x = build.cast(args[0], DType::F64)?;
+        let threshold = build.literal(Literal::Float(threshold));
+        let above = build.apply(Op::Greater, &[x, threshold])?;
+        build.cast(above, dtype)
+    })?)
+}
+
+/// A value, such as NaN, replaced by one for each column, or by one for all.
+pub(crate) fn imputer<'a>(
+    call: &RunNode,
+    allowed: &Allowed,
+    inputs: &mut Inputs<'a>,
+) -> Results<'a> {
+    let view = inputs.view(0)?;
+    let (dtype, count) = (view.dtype(), columns(&view)?);
+    let floats = call.floats("imputed_value_floats").unwrap_or(&[]);
+    let ints = call.ints("imputed_value_int64s").unwrap_or(&[]);
+    let (given, made): (usize, AnyArray) = match dtype.is_integer() {
+        true => (ints.len(), array(&[ints.len()], ints.to_vec())?.into()),
+        false => (floats.len(), array(&[floats.len()], floats.to_vec())?.into()),
+    };
+    if given == 0 {
+        let kind = if dtype.is_integer() { "int64s" } else { "floats" };
+        return Err(format!("it has no imputed_value_{kind} for elements of {dtype}").into());
+    }
+    // Of more axes it is not said which one the columns are.
+    if given != 1 && (given != count || view.shape().len() > 2) {
+        let shape = format_shape(view.shape());
+        return Err(format!("it has {given} values for columns of {shape}").into());
+    }
+    let float = call.float("replaced_value_float", 0.0);
+    let int = call.int("replaced_value_int64").unwrap_or(0);
+    one(allowed.evaluate(&[view, made.view()], |build, args| {
+        let x = args[0];
+        let is_replaced = match (dtype.is_integer(), float.is_nan()) {
+            (true, _) => {
+                let own = build.literal(Literal::Int(int.into()));
+                build.apply(Op::Equal, &[x, own])?
+            }
+            (false, true) => build.apply(Op::Isnan, &[x])?,
+            (false, false) => {
+                let own = build.literal(Literal::Float(float));
+                build.apply(Op::Equal, &[x, own])?
+            }
+        };
+        let values = build.cast(args[1], dtype)?;
+        build.apply(Op::Where, &[is_replaced, values, x])
+    })?)
+}
+
 /// Moved and scaled, column by column.
 pub(crate) fn scaler<'a>(
     call: &RunNode,

@@ -4,7 +4,7 @@ use simulcast::AnyArray;
 use simulcast_core::{Rule, elements, format_shape, resolve};
 
 use crate::run::code::{Results, one, reshaped};
-use crate::run::node::{Allowed, Inputs, RunNode, axes, axis, sizes};
+use crate::run::node::{Allowed, Inputs, RunNode, axes, axis, distinct_axes, sizes};
 use crate::run::value::{Look, array};
 
 pub(crate) fn shape<'a>(call: &RunNode, _: &Allowed, inputs: &mut Inputs<'a>) -> Results<'a> {
@@ -106,7 +106,7 @@ pub(crate) fn unsqueeze<'a>(
     let asked = inputs.ints_or(1, call, "axes")?.ok_or("it has no axes")?;
     let value = inputs.take(0)?;
     let rank = value.shape().len() + asked.len();
-    let new = axes(&asked, rank)?;
+    let new = distinct_axes(&asked, rank)?;
     let mut own = value.shape().iter();
     let size = |axis: usize| if new.contains(&axis) { Some(1) } else { own.next().copied() };
     let shape: Vec<usize> = (0..rank).filter_map(size).collect();
@@ -123,7 +123,7 @@ pub(crate) fn transpose<'a>(
     let order: Vec<usize> = match call.ints("perm") {
         None => (0..rank).rev().collect(),
         Some(perm) => {
-            if axes(perm, rank)?.len() != rank {
+            if distinct_axes(perm, rank)?.len() != rank {
                 return Err(format!("{perm:?} is no order of {rank} axes").into());
             }
             perm.iter().map(|&one| axis(one, rank)).collect::<Result<_, _>>()?
