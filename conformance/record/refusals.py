@@ -113,7 +113,9 @@ def narrowed():
     unary = "Relu Abs Neg Sign IsInf Clip Softmax ReduceMax ReduceSum Round Erf Not Exp Sigmoid LeakyRelu NonZero ArgMax Identity"
     binary = "Add Sub Div Mod Equal Less LessOrEqual And MatMul Max Mean PRelu"
     for op in f"{unary} {binary}".split():
-        since = sorted({own.since_version for own in onnx.defs.get_all_schemas_with_history() if own.name == op and not own.domain})
+        since = sorted(
+            {own.since_version for own in onnx.defs.get_all_schemas_with_history() if own.name == op and not own.domain}
+        )
         opsets = sorted({at for own in since for at in (own - 1, own) if max(7, since[0]) <= at <= 22})
         for opset in opsets or [7]:
             for kind in kinds:

@@ -20,7 +20,11 @@ def model(node, inputs, outputs, constants=()):
     initializers = [onnx.numpy_helper.from_array(array, name) for name, array in dict(constants).items()]
     results = [onnx.ValueInfoProto(name=name) for name in outputs]
     graph = helper.make_graph([node], "graph", values, results, initializers)
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1), helper.make_opsetid("com.microsoft", 1)]
+    imports = [
+        helper.make_opsetid("", 17),
+        helper.make_opsetid("ai.onnx.ml", 1),
+        helper.make_opsetid("com.microsoft", 1),
+    ]
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
 
@@ -162,7 +166,9 @@ def classifier(classes, labels, post, intercepts=True, **more):
     if intercepts:
         attributes["intercepts"] = random.normal(0, 1, classes).tolist()
     kind = "classlabels_strings" if isinstance(labels[0], str) else "classlabels_ints"
-    return helper.make_node("LinearClassifier", ["x"], ["label", "y"], domain="ai.onnx.ml", **{kind: labels}, **attributes)
+    return helper.make_node(
+        "LinearClassifier", ["x"], ["label", "y"], domain="ai.onnx.ml", **{kind: labels}, **attributes
+    )
 
 
 @pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])
