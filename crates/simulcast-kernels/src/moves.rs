@@ -45,7 +45,7 @@ compiled_for_levels! {
     ///
     /// As [`store_nontemporal`], and the machine has AVX2.
     #[inline(never)]
-    unsafe fn store_avx2(dst: *mut u8, src: *const u8, bytes: usize) {
+    pub(crate) unsafe fn store_avx2(dst: *mut u8, src: *const u8, bytes: usize) {
         // SAFETY: the caller keeps the conditions.
         unsafe { nontemporal::copy::<true>(dst, src, bytes) }
     }

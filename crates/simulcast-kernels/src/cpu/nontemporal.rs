@@ -17,6 +17,10 @@ use std::ops::Range;
 use std::ptr;
 
 use super::aligned_buf::AlignedArray;
+use super::level::Level;
+#[cfg(target_arch = "x86_64")]
+use crate::moves::store_avx2;
+use crate::moves::store_nontemporal;
 use crate::tuning::{CACHE_LINE_BYTES, NONTEMPORAL_BLOCK_BYTES, STORE_ROW_BYTES};
 
 /// The elements of a run that lie in whole blocks of `block` elements, the first of which begins at a cache line; a block is
@@ -41,7 +45,8 @@ type Block = AlignedArray<NONTEMPORAL_BLOCK_BYTES>;
 ///
 /// A trait and not a closure: a closure with two callers is not always inlined, and results of a function go through memory.
 pub trait Compute<R> {
-    /// Writes the results `from..from + count` to `to`, and nothing else. Implementations are `#[inline(always)]`.
+    /// Writes the results `from..from + count` to `to`, and nothing else: a whole block of them, or at
+    /// the ends of a run fewer. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
     ///
@@ -53,7 +58,7 @@ pub trait Compute<R> {
 ///
 /// # Safety
 ///
-/// `out` is valid for `len` results, plain data of at most [`CACHE_LINE_BYTES`] bytes each; with `WIDE`, the machine has AVX,
+/// `out` is valid for `len` results, plain data of at most [`CACHE_LINE_BYTES`] bytes each; with `WIDE`, the machine has AVX2,
 /// and the caller is compiled for it.
 #[inline(always)]
 pub unsafe fn store_computed<R, const WIDE: bool>(
@@ -74,7 +79,7 @@ pub unsafe fn store_computed<R, const WIDE: bool>(
             // `from + count <= len`.
             unsafe {
                 results.compute(computed.cast(), from, count);
-                copy::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes);
+                copy_end::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes);
             }
         }
         return;
@@ -95,7 +100,7 @@ pub unsafe fn store_computed<R, const WIDE: bool>(
         }
         at += block;
     }
-    // The results before and after the whole blocks. The loop has two rounds and one call: `compute` is inlined once more.
+    // The results before and after the whole blocks.
     let (mut from, mut to) = (0, whole.start);
     loop {
         if from < to {
@@ -105,7 +110,7 @@ pub unsafe fn store_computed<R, const WIDE: bool>(
             // SAFETY: `compute` writes the results, fewer than a block; the place is within `out`.
             unsafe {
                 results.compute(computed.cast(), from, to - from);
-                copy::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes);
+                copy_end::<WIDE>(out.add(from).cast(), computed.cast_const(), bytes);
             }
         }
         if to == len {
@@ -179,6 +184,22 @@ pub unsafe fn copy<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes: usize)
         if end < bytes {
             store_partial_line(dst.add(end), src.add(end), bytes - end);
         }
+    }
+}
+
+/// [`copy`] as a call: what is at an end of a run is short, and the loops of a copy are long.
+///
+/// # Safety
+///
+/// As [`copy`].
+unsafe fn copy_end<const WIDE: bool>(dst: *mut u8, src: *const u8, bytes: usize) {
+    // SAFETY: the condition of this function.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if WIDE {
+            return store_avx2(dst, src, bytes);
+        }
+        store_nontemporal(Level::BASELINE, dst, src, bytes);
     }
 }
 

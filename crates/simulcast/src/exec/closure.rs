@@ -228,6 +228,7 @@ macro_rules! closure {
                     /// # Safety
                     ///
                     /// As there, and the machine has AVX2.
+                    #[inline(never)]
                     unsafe fn rows_avx2(&mut self, run: &Run<'_>, rows: RowLoop<'_>) {
                         // SAFETY: the caller keeps the conditions.
                         unsafe {
