@@ -13,6 +13,10 @@ import simulcast.torch
 X = np.arange(3.0)
 
 
+def a_function() -> None:
+    pass
+
+
 @pytest.mark.parametrize(
     "call, kind, message",
     [
@@ -73,7 +77,7 @@ X = np.arange(3.0)
         # what is no array
         (lambda: simulcast.guard(None), TypeError, "guard takes an array, not None"),
         (lambda: simulcast.guard({"a": 1}), TypeError, "guard takes an array, not {'a': 1}"),
-        (lambda: simulcast.guard(test_an_error_names_the_argument), TypeError, "guard takes an array, not the function test_an_error_names_the_argument"),
+        (lambda: simulcast.guard(a_function), TypeError, "guard takes an array, not the function a_function"),
         (lambda: simulcast.torch.dry_run(None), TypeError, "dry_run takes a step, a function that it calls, not None"),
     ],
 )

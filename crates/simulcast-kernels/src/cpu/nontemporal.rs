@@ -302,7 +302,7 @@ mod tests {
     fn copied_bytes_arrive_whatever_their_number_and_place() {
         let source: Vec<u8> = (0..600_u32).map(|n| (n * 7 % 251) as u8).collect();
         for (from, to, bytes) in [(0, 0, 0), (1, 3, 5), (0, 16, 64), (5, 1, 63), (7, 9, 500)] {
-            for wide in [false, crate::Level::avx2().is_some()] {
+            for wide in [false, Level::avx2().is_some()] {
                 let mut target = vec![255_u8; 600];
                 let dst = target.as_mut_ptr().wrapping_add(to);
                 let src = source.as_ptr().wrapping_add(from);
