@@ -56,7 +56,7 @@ def test_lightning_explains_what_ends_a_training(tmp_path):
 
     class Net(lightning.LightningModule):
         def training_step(self, batch, _):
-            normal = torch.distributions.Normal(torch.zeros(3), 1.0)
+            normal = torch.distributions.Normal(torch.zeros(3), 1.0, validate_args=True)
             return normal.log_prob(batch)
 
         def configure_optimizers(self):
