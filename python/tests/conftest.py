@@ -1,11 +1,16 @@
 """What all tests share: how many examples Hypothesis draws (`HYPOTHESIS_PROFILE=long` for more), and a clean start."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from simulcast import _simulcast
+
+# A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", COMMON, max_examples=150, derandomize=True)
